@@ -34,11 +34,12 @@ $(VENV)/.dev: $(VENV)/.runtime .lock/dev.txt
 demo: $(VENV)/.runtime ## replay the examples into SQL and print what happened; CAPTURE=FILE for your own
 	@$(VENV)/bin/leadsman replay $(CAPTURE) --db $(DEMO_DB)
 
-check: $(VENV)/.dev ## format, lint, types, import rules; changes nothing
+check: $(VENV)/.dev ## format, lint, types, import rules, prose; changes nothing
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	PYTHONPATH=.:tests $(PYTHON) -m prose
 
 $(VENV)/.docs: $(VENV)/.dev .lock/docs.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/docs.txt

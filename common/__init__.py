@@ -1,1 +1,1 @@
-"""What every room stands on: time, text, processes and telemetry; nothing of Kubernetes, Kafka or ClickHouse."""
+"""The base of every room: time, text, processes and telemetry; nothing about Kubernetes, Kafka or ClickHouse."""

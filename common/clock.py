@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Instant(NamedTuple):
-    """By both clocks."""
+    """A time on both clocks."""
 
     monotonic: float
     now: datetime
@@ -29,7 +29,7 @@ class Clock(NamedTuple):
         return Instant(self.monotonic(), self.now())
 
     def seconds_since(self, earlier: Instant) -> float:
-        """By the clock that is ahead: where the machine was suspended, the monotonic one stood still."""
+        """Return the seconds by the faster clock: the monotonic one stands still while the machine is suspended."""
         return max(self.monotonic() - earlier.monotonic, (self.now() - earlier.now).total_seconds())
 
 
@@ -41,7 +41,7 @@ SYSTEM: Final = Clock(now=_utc_now, monotonic=time.monotonic, sleep=asyncio.slee
 
 
 async def steadily(interval_seconds: float, work: Callable[[], Awaitable[None]], clock: Clock = SYSTEM) -> None:
-    """Do it once an interval, for ever; what takes longer than an interval leaves out those it overlaps."""
+    """Do the work once an interval until cancelled; work that takes longer skips the intervals that it overlaps."""
     while True:
         began = clock.monotonic()
         await work()

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Final
 
 OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
-"""Rarely: records and states are trees and have no cycles. States are replaced all the time, so even a search among
-what is young goes through all of them: of 1,500 nodes it takes 0.2 s, and finds next to nothing.
+"""Searches are rare, because records and states are trees and have no cycles. States are replaced all the time, so
+even a search among young objects visits all of them: with 1,500 nodes it takes 0.2 s, and finds next to nothing.
 """
 
 
@@ -24,9 +24,9 @@ def rare_cycle_searches() -> Iterator[None]:
 
 
 def forget_frames(error: BaseException) -> None:
-    """Clear the local variables that an exception which is dealt with keeps, and those it came from.
+    """Clear the local variables that a handled exception and its causes keep.
 
-    Where a client's frames refer to it in turn, only a search would free them: a connection that is refused for its
+    A client's frames may refer back to it, so that only a search would free them: a connection with a refused
     certificate keeps 78 kB.
     """
     each: BaseException | None = error

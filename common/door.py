@@ -1,4 +1,4 @@
-"""Bounds the connections of whatever listens: so many, and none may take its time before it asks."""
+"""Bounds the connections of a server: their number, and the time that one may take before it asks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterable
@@ -13,7 +13,7 @@ ASKED_WITHIN_SECONDS: Final = 10.0
 BODY_SECONDS: Final = 2.0
 """So long a body is read that nothing here needs."""
 END_SECONDS: Final = 5.0
-"""What is under way has so long when the site ends."""
+"""Time for running answers when the site ends."""
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
@@ -21,9 +21,9 @@ C = TypeVar("C")
 
 
 def make_room(here: Iterable[C], busy: Callable[[C], bool], close: Callable[[C], object], most: int) -> bool:
-    """Return whether one more connection may come to those that are `here`, the one open longest first.
+    """Tell whether one more connection may come to those that are `here`, the longest open first.
 
-    Where there is no room, the first without an answer under way makes some.
+    If there is no room, the first one without a running answer is closed.
     """
     waiting = list(here)
     if len(waiting) < most:

@@ -26,7 +26,7 @@ _SHOWN: Final = 64
 
 
 class InvalidDuration(BadValue):
-    """A text that is no duration; the message names it, shortened and escaped."""
+    """A text that is not a duration; the message names it, shortened and escaped."""
 
     def __init__(self, text: str) -> None:
         shown = repr(text[:_SHOWN]) + ("..." if len(text) > _SHOWN else "")
@@ -64,7 +64,7 @@ def _nanoseconds(text: str, unsigned: str) -> int:
 
 
 def ahead_in_words(earliest: float | None, likely: float, latest: float | None) -> str:
-    """When something is to come: in 5 min; of a band, between 3 min and 9 min from now, most likely in 5 min."""
+    """Format a future time: "in 5 min"; for a band, "between 3 min and 9 min from now, most likely in 5 min"."""
     if earliest is None or latest is None:
         return f"in {in_words(likely)}"
     first, middle, last = (

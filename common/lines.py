@@ -49,7 +49,7 @@ class Splitter:
         self._append(chunk[begin:])
 
     def rest(self) -> Line:
-        """What stands behind the last line break."""
+        """Return the text behind the last line break."""
         return self._line(ended=False)
 
     def _line(self, *, ended: bool) -> Line:

@@ -1,15 +1,15 @@
-"""What somebody meant who mistyped a name."""
+"""Suggests the intended name for a mistyped one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
 ALIKE: Final = 0.7
-"""Of 1; what is less alike is a guess."""
+"""Similarity from 0 to 1 below which a match is only a guess."""
 
 
 def match(name: str, known: Iterable[str]) -> str:
-    """What is spelled most alike; empty where nothing is."""
+    """Return the most similar name; empty if none is similar."""
     found = get_close_matches(name[:100], list(known), n=1, cutoff=ALIKE)
     return found[0] if found else ""
 

@@ -12,7 +12,7 @@ from common.text import plain
 FILE: Final = 0o600
 FOLDER: Final = 0o700
 _MOUNTED: Final = (Path("/run/secrets"), Path("/var/run/secrets"))
-"""Where container runtimes put secrets, and Kubernetes the token of a service account."""
+"""Folders of secrets from container runtimes, and of a service account's token from Kubernetes."""
 
 
 def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
@@ -22,10 +22,10 @@ def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
 
 
 def check_secret(path: Path) -> None:
-    """Raises FilesUnusable for a password or token that every user of this machine can read; OSError as `stat`.
+    """Raise FilesUnusable for a password or token that every user of this machine can read; OSError like `stat`.
 
-    What a container runtime or a kubelet mounted is as private as the container, and its mode is not the reader's to
-    change.
+    A file that a container runtime or a kubelet mounted is as private as the container, and its reader cannot change
+    its mode.
     """
     if _is_open(path) and not _is_mounted(path):
         raise FilesUnusable(
@@ -34,7 +34,7 @@ def check_secret(path: Path) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether others can read it, and go through every folder down to it."""
+    """Tell whether others can read it, and can enter every folder above it."""
     real = path.resolve()
     ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
     return ways and bool(real.stat().st_mode & stat.S_IROTH)

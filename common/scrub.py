@@ -10,7 +10,7 @@ _NAME: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd)"
     r"|(?:api|secret|private|account|access|shared[_-]?access)[_-]?key)"
 )
-"""How a thing is called that is secret, whatever stands before it, as in AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
+"""Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
 _OPAQUE: Final = re.compile(
     r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"  # JSON web tokens
     r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|glpat-|xox[abprs]-)[\w-]{16,}"  # GitHub, GitLab, Slack
@@ -18,7 +18,7 @@ _OPAQUE: Final = re.compile(
     r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)",  # PEM, or its beginning
     re.DOTALL,
 )
-"""What is secret by its own shape."""
+"""Texts that are secret by their own shape."""
 _OPAQUE_BEGINS: Final = ("eyJ", "-----BEGIN ", "AKIA", "ASIA", "glpat-", "xox")
 _OPAQUE_LEAST: Final = 20
 """Characters of the shortest."""
@@ -31,9 +31,10 @@ _SECRET: Final = re.compile(
     rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+[ ,.;:]|[\"'\[(<{{])[^\s\"',;]+",
     re.IGNORECASE | re.DOTALL,
 )
-"""A URL's user info, an Authorization header, and what a query, an assignment, JSON, YAML or a flag calls a secret.
+"""A URL's user info, an Authorization header, and values that a query, an assignment, JSON, YAML or a flag calls a
+secret.
 
-In prose as "cannot fetch token: not found" a word of small letters with more words behind it is none.
+In prose such as "cannot fetch token: not found", a lower-case word with more words behind it is not a secret.
 """
 _RANDOM: Final = re.compile(r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}", re.ASCII)
 """The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
@@ -45,17 +46,18 @@ _SECRET_SEGMENT: Final = re.compile(
     r"(?<=/)(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{10,}"  # a key, as in the path of a webhook
     r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+"  # Slack, Telegram
 )
-"""Of a path. Names, uids and digests of Kubernetes and of registries have small letters."""
+"""A secret segment of a path. Names, uids and digests of Kubernetes and of registries have lower-case letters only.
+"""
 _SECRET_VALUE: Final = re.compile(
     r"(?<=[?#&;=])(?!\[(?:redacted|withheld))"
     r"(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}[a-z]{0,2}(?:[&;#]|$))[^&;=#]+"
     r"|(?<=[?&;]key=)[^&;#\[]+|(?<=[?&;]auth=)[^&;#\[]+|(?<=[?&;]code=)[^&;#\[]+"
 )
-"""Behind a path: what is no word of small letters, no small number and no duration, or is called a key."""
+"""A secret behind a path: it is called a key, or is neither a lower-case word nor a small number nor a duration."""
 _IS_NAME: Final = re.compile(rf"{_NAME}$", re.IGNORECASE)
 _WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "bearer ", "basic ")
 _LAST_WORDS: Final = tuple("password passwd passphrase pass pwd secret token credential credentials key".split())  # noqa: SIM905 - a word a name
-"""Of `_NAME`, for what is quick."""
+"""Last words of `_NAME`, for a quick test."""
 
 
 def scrub(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What every room's settings are made of, and those of telemetry."""
+"""Base of every room's settings, and the settings of telemetry."""
 
 from typing import Annotated
 
@@ -18,7 +18,7 @@ class Section(pydantic.BaseModel):
 
 
 class TelemetrySettings(Section):
-    """Where a running command serves `/healthz`, `/readyz` and `/metrics`."""
+    """Address at which a running command serves `/healthz`, `/readyz` and `/metrics`."""
 
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
     """0 is off. Of `up`: the parts take the ports behind it, in the order land, work, watch."""

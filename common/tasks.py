@@ -12,8 +12,8 @@ Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 class Tasks:
     """A block beside which tasks run. They are cancelled when it ends; it is cancelled when one of them fails.
 
-    What failed first is raised as it is, not in a group, with what failed after it as notes: this is the only place
-    that takes a group apart.
+    The first error is raised unchanged, not in a group, with later errors as notes. No other module takes a group
+    apart.
     """
 
     def __init__(self) -> None:
@@ -64,16 +64,18 @@ async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
 
 
 def apart(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-    """A task that outlives the block that begins it: whoever keeps it awaits or cancels it. Of one that fails and is
-    dropped, asyncio logs the failure.
+    """Start a task that outlives the block that begins it. Its holder awaits or cancels it. asyncio logs the failure
+    of a dropped one.
     """
     return asyncio.get_running_loop().create_task(work)
 
 
 async def in_thread(act: Callable[[], Result]) -> Result:
-    """What `act` gives, in a thread. Where this is cancelled meanwhile, it ends when `act` has: a thread cannot be
-    stopped, and nothing else may have what it works on. An error of `act` is raised in any case; where it is handled,
-    the task is cancelled at its next wait.
+    """Run `act` in a thread and return its result.
+
+    If this is cancelled meanwhile, it ends when `act` has ended: a thread cannot be stopped, and nothing else may
+    use its objects. An error of `act` is raised in any case. If the caller handles it, the task is cancelled at its
+    next wait.
     """
     running = apart(asyncio.to_thread(act))
     cancelled: asyncio.CancelledError | None = None

@@ -21,9 +21,9 @@ from common.text import plain
 
 UNAVAILABLE: Final = 503
 MOST_CONNECTIONS: Final = 64
-"""Of Prometheus, kubelets' probes, and people."""
+"""Connections from Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
-"""Of a thousand silent kubelets, fifty are listed and the rest are counted."""
+"""With a thousand silent kubelets, fifty are listed and the rest are counted."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
@@ -34,7 +34,7 @@ STAGE_SECONDS: Final = Histogram(
 log = structlog.get_logger(__name__)
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]
-"""By the values of the labels."""
+"""Values by the values of the labels."""
 Reasons: TypeAlias = Callable[[], Iterable[str]]
 
 
@@ -137,7 +137,7 @@ def routes(part: str) -> list[web.RouteDef]:
 
 
 def why_not() -> list[str]:
-    """Why this process is not ready, safe to show to whoever may read what it serves."""
+    """Return the reasons why this process is not ready, safe to show to every reader of its port."""
     return _REGISTERED.why_not()
 
 

@@ -11,7 +11,7 @@ _UNSEEN: Final = (
 )
 _UNSAFE: Final = re.compile(f"[\x00-\x1f{_UNSEEN}]")
 _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
-"""What a JSON encoder may leave as it is, unlike the controls below a space."""
+"""Characters that a JSON encoder may leave unchanged, unlike the controls below a space."""
 
 
 def plain(text: object, limit: int = 300) -> str:

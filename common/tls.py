@@ -31,11 +31,11 @@ class RotatingContext(ssl.SSLContext):
         return context
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
-        """What asyncio makes each connection with."""
+        """Wrap each connection of asyncio."""
         return self.now().wrap_bio(*arguments, **named)
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:
-        """What a client makes each connection with that waits for its answers."""
+        """Wrap each connection of a client that waits for its answers."""
         return self.now().wrap_socket(*arguments, **named)
 
     def now(self) -> ssl.SSLContext:

@@ -24,11 +24,13 @@ class Seen(NamedTuple):
 
     stream: str
     version: str
-    """Where the stream may go on once this and all before it is acknowledged; empty while a list is incomplete."""
+    """Version from which the stream may resume once this and everything before it is acknowledged; empty while a
+    list is incomplete.
+    """
     observation: Observation | None
-    """None where a step is no news: a bookmark, a heartbeat, the end of a list."""
+    """The observation; None if a step is not news: a bookmark, a heartbeat, the end of a list."""
     decoded: Any = None
-    """What is kept of its object, where that was decoded."""
+    """The decoded object, if it was decoded."""
 
 
 class Changes:
@@ -63,7 +65,7 @@ class Changes:
         self._inventory = Inventory(self._resource)
 
     def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:
-        """Which object of a list this is, None where it cannot be read, and what is news about it."""
+        """Return an object's key and its news in a list; the key is None if the object cannot be read."""
         try:
             found = self._inventory.read(data)
             news = self._inventory.listed(found)

@@ -1,7 +1,7 @@
-"""What is wrong in kubernetes-asyncio, and what is done instead: the only module of ours that uses its insides.
+"""Workarounds for faults of kubernetes-asyncio. No other module uses its internals.
 
-It is pinned to one version, and a test compares the functions that this module relies on with what they were when it
-was written.
+It is pinned to one version, and a test compares the functions that this module relies on with their source at that
+version.
 """
 
 import asyncio

@@ -19,7 +19,7 @@ JITTER: Final = 0.5
 
 
 def went_back(version: str, before: str) -> bool:
-    """True where a version is older than the one before it; never where one of them is no number."""
+    """Tell whether a version is older than the one before it; False if one of them is not a number."""
     return version.isdecimal() and before.isdecimal() and int(version) < int(before)
 
 
@@ -71,7 +71,7 @@ class Comparing:
         self._due_at_seconds = self._after(EVERY_SECONDS)
 
     def listed(self) -> None:
-        """A new list shows the same, unless all is to be emitted anew."""
+        """Record that a new list shows the same, unless everything must be emitted again."""
         if not self.anew:
             self.done()
 

@@ -1,4 +1,4 @@
-"""Where the API server is and who we are: kubeconfig or service account, with tokens as they are now."""
+"""Connects to the API server: kubeconfig or service account, always with the current token."""
 
 import os
 from contextlib import suppress
@@ -40,7 +40,7 @@ async def configuration(kubeconfig: Path | None = None, context: str | None = No
 
 
 async def context_name(kubeconfig: Path | None = None, context: str | None = None) -> str:
-    """Of the context that `configuration` takes; empty inside a pod. Raises KubeconfigError."""
+    """Return the name of the context that `configuration` uses; empty inside a pod. Raises KubeconfigError."""
     if kubeconfig is None and os.environ.get("KUBERNETES_SERVICE_HOST"):
         return ""
     loader = await _load(kubeconfig, context, Configuration())

@@ -1,6 +1,7 @@
-"""What is news about an object: a node's heartbeat is none, nor is a change of a field that is not read.
+"""Decides which changes of an object are news: a node's heartbeat is not, nor is a change of an unread field.
 
-Also what was there before: after a fresh list, what vanished is emitted as deleted (rules: list-and-watch).
+It also remembers the objects. After a fresh list, objects that vanished are emitted as deleted (rules:
+list-and-watch).
 """
 
 from collections.abc import Iterable
@@ -41,7 +42,7 @@ class News(NamedTuple):
     change: ObjectChange
     object: bytes
     decoded: Any = None
-    """What is kept of it; None where it does not fit its resource's schema."""
+    """The decoded object; None if it does not fit its resource's schema."""
 
 
 class Object(NamedTuple):
@@ -50,14 +51,14 @@ class Object(NamedTuple):
     metadata: Metadata
     raw: msgspec.Raw
     decoded: Any
-    """As `News.decoded`."""
+    """The same as `News.decoded`."""
 
 
 _IDENTIFIED: Final = msgspec.json.Decoder(_Identified)
 
 
 def metadata_of(raw: bytes | msgspec.Raw) -> Metadata:
-    """Which object this is, whatever its resource; raises UNDECODABLE where it is none."""
+    """Return the metadata of an object of any resource; raises UNDECODABLE for other bytes."""
     return _IDENTIFIED.decode(raw).metadata
 
 
@@ -72,7 +73,7 @@ class Inventory:
         return len(self._known)
 
     def read(self, raw: msgspec.Raw) -> Object:
-        """Raises UNDECODABLE where it is no object, not even one of another shape."""
+        """Read an object; raises UNDECODABLE if the bytes are not an object of any shape."""
         try:
             decoded = self._resource.decode(raw)
         except UNDECODABLE:

@@ -1,6 +1,6 @@
-"""What a complete list had, as each log that it concerns learns it (delivery.md#watching).
+"""Inventories: the content of a complete list, for each log that it concerns (delivery.md#watching).
 
-A log compares it with what it knows itself, so that no watcher has to remember what another one published.
+A log compares it with its own state, so that no watcher has to remember what another one published.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,7 +19,7 @@ class Part(NamedTuple):
 
     node: str
     object: msgspec.Raw
-    """As in a capture (capture-format.md)."""
+    """The object of the observation in a capture (capture-format.md)."""
 
 
 def parts(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[Part]:

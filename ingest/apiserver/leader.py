@@ -1,8 +1,8 @@
-"""Which of several replicas works: leader election by a Lease (coordination.k8s.io/v1), with client-go's rules.
+"""Leader election among replicas by a Lease (coordination.k8s.io/v1), with client-go's rules.
 
 Clocks of different machines are never compared: a Lease is over when this process has seen it unchanged for its
-duration. A leader's own is over by whichever of its clocks is ahead: where the machine was suspended, the monotonic
-one stood still.
+duration. A leader's own Lease is over by the faster of its clocks, because the monotonic one stands still while the
+machine is suspended.
 """
 
 import asyncio
@@ -72,7 +72,9 @@ class LeadershipLostError(Exception):
 def claim(
     lease: Lease | None, identity: str, seen_unchanged_seconds: float
 ) -> Literal["create", "take", "renew", "wait"]:
-    """What a replica may do with the Lease that it sees; `seen_unchanged_seconds` is measured on its own clock."""
+    """Decide what a replica may do with the Lease that it sees; `seen_unchanged_seconds` is measured on its own
+    clock.
+    """
     if lease is None:
         return "create"
     if lease.spec.holder_identity == identity:
@@ -111,7 +113,7 @@ class LeaderElection:
             await self._give_back()
 
     def check(self) -> None:
-        """Raise LeadershipLostError where the Lease may be another's by now: this process was paused, or could not
+        """Raise LeadershipLostError if another replica may have the Lease: this process was paused, or could not
         renew it.
         """
         if self._clock.seconds_since(self._renewed) > RENEW_DEADLINE_SECONDS:
@@ -132,7 +134,7 @@ class LeaderElection:
             self.check()
 
     async def _try(self) -> bool:
-        """Create, take or renew the Lease once; False where that did not succeed, for whatever reason."""
+        """Create, take or renew the Lease once; return False if that fails for any reason."""
         began = self._clock.instant()
         try:
             lease = await self._read()

@@ -35,9 +35,9 @@ _LIST: Final = msgspec.json.Decoder(_List)
 async def pages(client: ApiClient, path: str, version: str, match: str = "") -> AsyncGenerator[Page, None]:
     """List a resource at a version in pages of 500, with client-go's rules (delivery.md#watching).
 
-    `version` is "" (most recent), "0" (whatever is cached) or a version; `match` is resourceVersionMatch. Where the
-    rest of a list has expired the whole list is asked for at once, so an object may come twice.
-    Raises ApiError, TooLargeError, msgspec.MsgspecError for an answer that is no list, and transport errors.
+    `version` is "" (most recent), "0" (any cached one) or a version; `match` is resourceVersionMatch. If the rest of
+    a list has expired, the whole list is requested at once, so an object may come twice. Raises ApiError,
+    TooLargeError, msgspec.MsgspecError for an answer that is not a list, and transport errors.
     """
     whole = _query(version, match)
     query = {**whole, "limit": str(PAGE_OBJECTS)}

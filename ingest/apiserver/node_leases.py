@@ -72,7 +72,7 @@ class NodeLeases:
             self._is_due.set()
 
     async def run(self) -> None:
-        """For ever; what fails is tried again for as long as the node is not Ready."""
+        """Read Leases until cancelled; a failure is retried while the node is not Ready."""
         while True:
             await self._is_due.wait()
             while self._due:

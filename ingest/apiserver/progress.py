@@ -26,7 +26,7 @@ class Progress:
         self.version = version
         self.list_is_due = not version
         self.inventory_is_due = bool(version)
-        """What was there at the version is not known yet."""
+        """True while the objects at the resumed version are unknown."""
         self.gap = ""
         """Why versions may have been missed since the last one that was emitted; empty where none can have been."""
         self._resource = resource
@@ -65,7 +65,7 @@ class Progress:
         self.seen_until(at)
 
     def bookmarked(self) -> None:
-        """Whatever happened before it was in the watch before it."""
+        """Record a bookmark: everything before it was in the watch."""
         self._is_whole = True
 
     def seen_until(self, at: datetime) -> None:

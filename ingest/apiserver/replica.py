@@ -1,4 +1,4 @@
-"""What distinguishes one replica of a watcher from the others."""
+"""The identity of one replica of a watcher."""
 
 import os
 import secrets

@@ -39,7 +39,7 @@ KEEPALIVE_SECONDS: Final = 20
 """A peer that is gone is noticed after this and three more probes."""
 
 TRANSPORT_ERRORS: Final = (aiohttp.ClientError, TimeoutError, OSError)
-"""What a connection raises; certificates and unreadable HTTP are among them."""
+"""Errors that a connection raises, including certificates and unreadable HTTP."""
 _SKEW: Final = Skew("apiserver")
 
 
@@ -173,7 +173,7 @@ async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LI
 
 
 async def api_error(response: aiohttp.ClientResponse) -> ApiError:
-    """The error of an answer, also where its body is no `Status`."""
+    """Return the error of an answer, even if its body is not a `Status`."""
     body = (await response.content.read(ERROR_BODY_LIMIT_BYTES)).strip()
     try:
         status = msgspec.json.decode(body, type=Status)

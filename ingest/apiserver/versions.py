@@ -105,7 +105,7 @@ class Ticket:
 
 
 class Acknowledgements:
-    """Which version each stream has reached: all steps before it are acknowledged, in whatever order that came."""
+    """Tracks the version that each stream has reached: all steps before it are acknowledged, in any order."""
 
     def __init__(self, versions: Mapping[str, str] | None = None) -> None:
         self._reached = dict(versions or {})

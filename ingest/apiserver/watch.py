@@ -1,6 +1,7 @@
-"""List and watch one resource for ever, as client-go's reflector does (delivery.md#watching, rules: list-and-watch).
+"""Lists and watches one resource until cancelled, like client-go's reflector (delivery.md#watching, rules:
+list-and-watch).
 
-Three nested generators: for ever; list then watch; one HTTP call.
+Three nested generators: forever; list then watch; one HTTP call.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -64,12 +65,12 @@ _FAILURES: Final = (
 
 
 class Watch:
-    """One resource of one cluster. `version` is where to go on, as it was persisted; empty to start anew. With
+    """One resource of one cluster. `version` is the stored version to resume at; empty to list again. With
     `namespace` only its objects are listed.
 
-    `contact` is called with the stream's name whenever the server is heard, `glance` with the name and the text of
-    each object that exists, also those that are no news. The tally counts `unchanged`, `bookmark`, `oversized`,
-    `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
+    `contact` is called with the stream's name whenever the server answers, `glance` with the name and the text of
+    each existing object, even without news. The tally counts `unchanged`, `bookmark`, `oversized`, `undecodable`,
+    `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Watch:
         return self._changes.known
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
-        """Yield what happens, for ever; failures are emitted as ERROR observations and retried."""
+        """Yield changes until cancelled; failures are emitted as ERROR observations and retried."""
         while True:
             try:
                 async with aclosing(self._list_then_watch()) as steps:
@@ -184,8 +185,10 @@ class Watch:
         self._progress.inventory_is_due = False
 
     async def _compare(self) -> AsyncGenerator[Seen, None]:
-        """Yield what the whole list at the stream's version has otherwise than the stream showed; at a later version
-        where the server does not have that any more, as of a resource that nothing happens to.
+        """Yield the differences between the whole list at the stream's version and what the stream showed.
+
+        A later version is used if the server no longer has that one, for example because the resource does not
+        change.
         """
         self._comparing.begun()
         if self._comparing.anew:

@@ -12,7 +12,7 @@ from ingest.model.observation import UNDECODABLE
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
 """So that the line of a capture around such an object stays within 16 MiB."""
 HEAD_BYTES: Final = 64 * 1024
-"""What is kept of a longer line: enough for its type and, in a built-in kind, its name and version."""
+"""Bytes that are kept of a longer line: enough for its type and, in a built-in kind, its name and version."""
 
 
 class WatchEvent(msgspec.Struct, frozen=True, gc=False):
@@ -30,7 +30,7 @@ class _Versioned(msgspec.Struct, frozen=True, gc=False):
 
 
 class Oversized(NamedTuple):
-    """What is known of an object that was too large to be read."""
+    """The known parts of an object that was too large to be read."""
 
     text: str
     version: str
@@ -73,7 +73,7 @@ def version_of(event: WatchEvent) -> str:
 
 
 def read_oversized(head: bytes, size_bytes: int) -> Oversized:
-    """What the beginning of a dropped line shows about it."""
+    """Read the beginning of a dropped line."""
     found = _HEAD.match(head)
     size = f"an object of {size_bytes} bytes is too large to be read"
     if found is None:

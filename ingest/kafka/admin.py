@@ -30,7 +30,7 @@ class TopicsUnusable(KafkaUnusable):
 
 
 class TopicsFound(NamedTuple):
-    """Tells what was there, and what was not."""
+    """Lists the topics that exist, and those that do not."""
 
     missing: Sequence[str]
     differences: Sequence[Difference]
@@ -109,7 +109,7 @@ async def _clients(
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
-    """Of each topic that has a message dated later than `at`, the date of one; only those that exist are looked at.
+    """Return, for each topic with a message dated after `at`, the date of one. Only existing topics are checked.
 
     Raises TopicsUnusable.
     """

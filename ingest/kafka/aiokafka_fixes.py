@@ -1,7 +1,7 @@
-"""What is wrong in aiokafka, and what is done instead: the only module of ours that uses its insides.
+"""Workarounds for faults of aiokafka. No other module uses its internals.
 
-aiokafka is pinned to one version, and a test compares the functions that this module relies on with what they were
-when it was written.
+aiokafka is pinned to one version, and a test compares the functions that this module relies on with their source at
+that version.
 """
 
 import asyncio
@@ -33,24 +33,26 @@ from common.clock import SYSTEM, Instant
 from common.tasks import apart
 
 KEYS: Final = 100_000
-"""Whose hash is kept."""
+"""Number of keys whose hash is kept."""
 STOP_SECONDS: Final = 10.0
-"""Of a consumer; it takes a tenth of a second where Kafka answers."""
+"""Time to stop a consumer; it takes a tenth of a second if Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
-"""Of connections. One that was never made does not end, nor one by TLS while its broker holds back an answer."""
+"""Time to close connections. A connection that was never made does not end, nor does a TLS one while its broker
+holds back an answer.
+"""
 LOADING_SECONDS: Final = 0.1
 LOADING_ATTEMPTS: Final = 50
-"""Of asking a coordinator that has not loaded a group."""
+"""Attempts to ask a coordinator that has not loaded a group."""
 log = structlog.get_logger(__name__)
 
 Options: TypeAlias = Mapping[str, Any]
-"""What a client of aiokafka is given beside the servers."""
+"""Options of an aiokafka client besides the servers."""
 
 Client = TypeVar("Client", AIOKafkaConsumer, AIOKafkaAdminClient)
 
 _hash = lru_cache(KEYS)(murmur2)
 _MEMBERS: Final = frozenset({NoError.errno, RebalanceInProgressError.errno})
-"""Of answers to members."""
+"""Error codes of answers to members."""
 
 
 MetadataRequest.__init__.__defaults__ = (None, False)
@@ -86,9 +88,9 @@ def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:
 
 
 async def failure(client: AIOKafkaProducer | AIOKafkaConsumer) -> None:
-    """Raise what ended a background task of a client that was started; cancel it when the client is stopped.
+    """Raise the error that ended a background task of a started client. Cancel this when the client stops.
 
-    Such a client looks idle for ever: it neither fetches nor sends, and raises nothing.
+    Such a client looks idle forever: it neither fetches nor sends, and raises nothing.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
@@ -118,9 +120,10 @@ async def discard(producer: AIOKafkaProducer, within_seconds: float) -> None:
 
 
 def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
-    """Raise what ends a client's task for metadata to all who wait for metadata. Of a client that is not started yet.
+    """Raise the error that ends a client's metadata task in everything that waits for metadata. Call it before the
+    client starts.
 
-    aiokafka lets them wait for ever, and a client that starts is among them.
+    aiokafka lets them wait forever, including a client that starts.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/client.py
     """
@@ -151,11 +154,11 @@ async def started(client: Client) -> AsyncIterator[Client]:
 
 
 async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
-    """Stop a client, also a broken one, within STOP_SECONDS.
+    """Stop a client, even a broken one, within STOP_SECONDS.
 
-    aiokafka's `stop` raises again what ended a background task, in place of a cancellation that is on its way, and
-    leaves the connections open; or it waits for ever: for what a background task would have done, or for a broker to
-    end a connection by TLS that it does not read from.
+    aiokafka's `stop` raises the error of a background task again, in place of a pending cancellation, and leaves the
+    connections open. Or it waits forever: for a dead background task, or for a broker to end a TLS connection that
+    it does not read from.
 
     https://github.com/aio-libs/aiokafka/issues/983
     """
@@ -174,10 +177,11 @@ async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
 
 
 def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
-    """Call `confirmed` with when the group was asked that has answered that this is a member, and `expelled` where it
-    has answered that this is none any more, or has made it a new one. Of a consumer that has not joined yet.
+    """Report the group's answers of a consumer that has not joined yet.
 
-    aiokafka joins again without a word, while what was taken before goes on to be worked on.
+    `confirmed` gets the time of the request to which the group answered that this is a member. `expelled` is called
+    if the group answered that it no longer is, or has made it a new member. aiokafka silently joins again, while
+    earlier messages are still being processed.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/group_coordinator.py
     """
@@ -207,8 +211,10 @@ def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], ex
 
 
 def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]) -> None:
-    """Have a producer await that before each of its requests is written: what was handed over to it may have waited
-    for long, and what was not answered is sent again. One that was discarded meanwhile writes nothing.
+    """Make a producer await `allowed` before it writes each of its requests.
+
+    Messages that were handed over may have waited for long, and unanswered ones are sent again. A producer that was
+    discarded meanwhile writes nothing.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
     """
@@ -230,8 +236,9 @@ def send_when(producer: AIOKafkaProducer, allowed: Callable[[], Awaitable[None]]
 async def committed(
     admin: AIOKafkaAdminClient, group: str, partitions: AbstractSet[TopicPartition]
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
-    """What a group has committed of each, with a negative offset where it has nothing. Raises KafkaError: aiokafka's
-    `list_consumer_group_offsets` returns nothing where the coordinator answers that it has not loaded the group yet.
+    """Return a group's committed offset of each partition, negative without a commit. Raises KafkaError.
+
+    aiokafka's `list_consumer_group_offsets` returns nothing if the coordinator has not loaded the group yet.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
     """
@@ -244,9 +251,10 @@ async def committed(
 
 
 def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
-    """What a consumer reads a partition through, None where there is none now. It is another one where the partition
-    has another leader or the leader was connected to anew: its log may be another then, and aiokafka goes on at its
-    offset in what may have been cut back and have grown again (KIP-320).
+    """Return an object that identifies the connection through which a consumer reads a partition; None without one.
+
+    It changes if the partition has another leader or the leader was connected to again. The log may be another then,
+    and aiokafka continues at its offset in a log that may have been cut back and have grown again (KIP-320).
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """

@@ -58,7 +58,7 @@ class _Message:
 
 
 class _Numbers:
-    """Of the messages of each topic and key: they rise, and none comes again for a key that was forgotten."""
+    """Numbers the messages of each topic and key. They rise, and never repeat, even for a key that was forgotten."""
 
     def __init__(self) -> None:
         self._last: OrderedDict[tuple[str, bytes], int] = OrderedDict()
@@ -76,11 +76,11 @@ class _Numbers:
 class Publisher:
     """Sends in order, each key's messages to one partition. A block; leaving it does not flush.
 
-    What it was not made to handle, as a CA file that cannot be used, ends the block and is raised by it.
+    An error that it cannot handle, for example an unusable CA file, ends the block and is raised by it.
 
-    A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced, and what was not
-    acknowledged is sent again in its order: a message may arrive twice, but is never lost. Its header SENT identifies
-    it. Until all that was sent before is acknowledged, each replacement waits longer, and the process is not ready.
+    A producer that Kafka refuses for good (an out-of-order sequence, a time-out) is replaced. Unacknowledged
+    messages are sent again in order: a message may arrive twice, but is never lost. Its header SENT identifies it.
+    Until everything sent before is acknowledged, each replacement waits longer, and the process is not ready.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class Publisher:
         self._sent = 0
         self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
-        """Of each topic: with another number, a key's messages would go on elsewhere."""
+        """Partitions of each topic. With another number, a key's messages would continue in another partition."""
         self._room = asyncio.Semaphore(limit)
         self._order = asyncio.Lock()
         self._broken = asyncio.Event()

@@ -36,7 +36,7 @@ _REFUSALS: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 
 async def why_unreachable(bootstrap_servers: str, options: Options) -> str:
-    """What the first broker that can be asked answers; empty where it answers well."""
+    """Return the error of the first broker that can be asked; empty if it answers well."""
     for server in bootstrap_servers.split(","):
         try:
             await probe(server, TIMEOUT_MS, options)

@@ -25,13 +25,13 @@ from ingest.normalize.received import Received
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 
 Acknowledgements: TypeAlias = Sequence["asyncio.Future[None]"]
-"""Of messages that were handed over, in order; one is done once Kafka has its message."""
+"""Acknowledgements of messages that were handed over, in order; one is done once Kafka has its message."""
 Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 
 
 @dataclass(slots=True)
 class Published:
-    """What a replay put into Kafka."""
+    """The result of a replay into Kafka."""
 
     read: int = 0
     outside: int = 0
@@ -102,9 +102,10 @@ class Feed:
         return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
-        """The inventory of a cluster's log follows when Kafka has all that was sent before: a worker passes it on to
-        the logs of nodes, where it would overtake objects whose partition has no leader for a moment. That of a node
-        has the partition of the objects.
+        """Send messages; the inventory of a cluster's log follows when Kafka has everything that was sent before.
+
+        A worker passes it on to the logs of nodes, where it could overtake objects whose partition has no leader for
+        a moment. The inventory of a node has the same partition as its objects.
         """
         if any(isinstance(message.record, InventoryRecord) and not message.record.node for message in messages):
             await self._publisher.flush()

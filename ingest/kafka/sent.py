@@ -1,4 +1,4 @@
-"""Which messages were sent before: a header that every message of a publisher has."""
+"""A header in every message of a publisher, by which repeated messages are recognised."""
 
 from typing import Final, NamedTuple
 
@@ -9,8 +9,8 @@ SENT: Final = "sent"
 
 
 class Sent(NamedTuple):
-    """Which publisher sent a message, and which one of its messages with that key in that topic it is: the numbers
-    rise, by 1 as a rule.
+    """The publisher of a message, and the message's number for that key in that topic. The numbers rise, usually by
+    1.
     """
 
     publisher: str

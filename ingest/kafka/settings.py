@@ -1,4 +1,4 @@
-"""Where Kafka is, and how our topics are made."""
+"""The address of Kafka, and the settings of our topics."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +22,7 @@ class KafkaSettings(Section):
     topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
     """Prefix of topics and consumer groups: two Leadsmans on one Kafka need different ones."""
     partitions: PositiveInt = PARTITIONS
-    """Of every topic, and the maximum of busy workers. Never changes once the topics exist."""
+    """Partitions of every topic, and the maximum of busy workers. Never changes once the topics exist."""
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
     min_insync_replicas: PositiveInt | None = None
@@ -45,7 +45,7 @@ class KafkaSettings(Section):
 
     @property
     def is_given(self) -> bool:
-        """Whether brokers were named, and not left to the default."""
+        """Tell whether brokers were named, rather than left to the default."""
         return "bootstrap_servers" in self.model_fields_set
 
     def topics(self) -> Topics:
@@ -85,7 +85,7 @@ class KafkaSettings(Section):
 
     @pydantic.model_validator(mode="after")
     def _fit_together(self) -> "KafkaSettings":
-        """A setting that would be ignored is refused: whoever sets a password expects it to be used."""
+        """Refuse a setting that would be ignored. A user who sets a password expects it to be used."""
         protocol, given = self.security_protocol, self.model_fields_set
         if self.password and self.password_file:
             raise ValueError("password and password_file exclude each other")

@@ -29,7 +29,7 @@ class Difference(NamedTuple):
 async def differences(
     admin: AIOKafkaAdminClient, bootstrap_servers: str, topics: Sequence[Topic], replicas: Mapping[str, int]
 ) -> list[Difference]:
-    """What differs in topics that exist. `replicas` is how many each has now. Raises KafkaError."""
+    """Return the differences of existing topics. `replicas` is the current number of each. Raises KafkaError."""
     if not topics:
         return []
     known = {topic.name: topic for topic in topics}
@@ -44,7 +44,7 @@ async def differences(
 
 
 async def settings_of(admin: AIOKafkaAdminClient, names: Collection[str]) -> dict[str, Mapping[str, Any]]:
-    """By topic; without those whose settings Kafka does not show. Raises KafkaError."""
+    """Return the settings by topic, without topics whose settings Kafka does not show. Raises KafkaError."""
     return {name: settings async for error, name, settings in _described(admin, names) if not error}
 
 

@@ -25,7 +25,7 @@ _FOR_ANOTHER_NAME: Final = {62, 64}
 """OpenSSL's verdicts for a trusted certificate of another name, and of another address."""
 _NAME: Final = r"[A-Za-z0-9_-]{1,63}(\.[A-Za-z0-9_-]{1,63}){0,126}\.?"
 _HOST: Final = re.compile(rf"{_NAME}|[0-9A-Fa-f:.]{{0,45}}:[0-9A-Fa-f:.]{{0,45}}(%[A-Za-z0-9_.-]{{1,15}})?")
-"""What can be a name or an address. A node writes what it likes, and looking up neither can raise anything."""
+"""A possible name or address. A node can write any text, and looking up a match raises nothing unexpected."""
 _IN_A_CERTIFICATE: Final = re.compile(r"[a-z0-9-]{1,63}(\.[a-z0-9-]{1,63})*")
 """A node's name that is a DNS name."""
 BODY_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
@@ -63,7 +63,9 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
-    """Where a Node's kubelet listens: its internal IP, else its host name; None where it has neither."""
+    """Return the address on which a Node's kubelet listens: its internal IP, else its host name; None without
+    either.
+    """
     try:
         status = msgspec.json.decode(node, type=_Node).status
     except UNDECODABLE:
@@ -86,9 +88,10 @@ class NodeProxy:
 
 
 class Https:
-    """Sends our token or client certificate to those whose certificate `ca_file` verifies, else the cluster's CA.
+    """Sends our token or client certificate only to servers whose certificate `ca_file` verifies, else the cluster's
+    CA.
 
-    `insecure` sends the token to whoever answers and is never the default. No redirect is followed.
+    `insecure` sends the token to any server and is never the default. No redirect is followed.
     """
 
     def __init__(self, configuration: Configuration, ca_file: Path | None = None, *, insecure: bool = False) -> None:
@@ -136,7 +139,7 @@ class DirectAccess:
         """Nodes whose kubelets have a certificate for the node's name alone, as those that they sign themselves."""
 
     async def fetch(self, node: str, path: str) -> bytes:
-        """As `NodeProxy.fetch`; raises KubeletUnreachable."""
+        """Fetch like `NodeProxy.fetch`; raises KubeletUnreachable."""
         address = self._address(node)
         if address is None:
             raise KubeletUnreachable(f"the node has no address: {OTHERWISE}")

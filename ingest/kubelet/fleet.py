@@ -1,4 +1,4 @@
-"""The kubelets of a cluster: one poll for each node that exists, wherever it is now."""
+"""Polls the kubelets of a cluster: one poll for each existing node, at its current address."""
 
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
@@ -114,7 +114,7 @@ class Fleet:
             self._polls[name] = self._begin(self._kubelets.poll(name))
 
     def changed(self, observation: Observation) -> None:
-        """What is news of a node, which `exists` knows already, but not that another of its name ended before."""
+        """Handle news of a node. `exists` reports that it exists, but not that an earlier node of that name ended."""
         if observation.type == "DELETED":
             self._gone(metadata_of(observation.object).name)
         elif observation.type == "ADDED":

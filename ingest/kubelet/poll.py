@@ -73,7 +73,7 @@ class Kubelets:
         self._heard = heard
 
     async def poll(self, node: str) -> None:
-        """Ask one kubelet for ever; a node keeps its own moment within the interval, however late an answer was."""
+        """Poll one kubelet until cancelled. A node keeps its moment within the interval, however late answers are."""
         kubelet = _Kubelet(node, self._clock)
         begun = self._clock.monotonic()
         due_at = ceil(begun / TOGETHER_SECONDS) * TOGETHER_SECONDS + offset_seconds(node, self._round_seconds)
@@ -150,7 +150,7 @@ class Kubelets:
 
 
 class _Kubelet:
-    """What is known of one kubelet between rounds."""
+    """The state of one kubelet between rounds."""
 
     def __init__(self, node: str, clock: Clock) -> None:
         self.node = node
@@ -187,7 +187,7 @@ class _Kubelet:
                 self._due_at.pop(resource.name, None)
 
     def has_restarted(self, started_at: bytes) -> bool:
-        """Whether the process is another one than before, where that is known; then its settings are due."""
+        """Tell whether the kubelet's process is a new one, if known; its settings are due then."""
         before, self._started_at = self._started_at, started_at or self._started_at
         if not before or before == self._started_at:
             return False
@@ -203,7 +203,7 @@ def offset_seconds(node: str, interval_seconds: float) -> float:
 
 
 def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:
-    """What is kept of an answer; None where it is an object that does not fit its resource's schema."""
+    """Decode an answer; None if it is an object that does not fit its resource's schema."""
     try:
         return resource.decode(data)
     except UNDECODABLE:

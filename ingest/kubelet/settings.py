@@ -17,11 +17,12 @@ Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
 
 
 class KubeletSettings(Section):
-    """Which way, and how often."""
+    """How kubelets are reached, and how often."""
 
     access: Literal["direct", "proxy", "off"] = "direct"
-    """At the kubelet's own port, through the API server's node proxy (whoever may use that can also run commands in
-    every pod), or not at all."""
+    """Access at the kubelet's own port, through the API server's node proxy, or not at all. A user of the proxy can
+    also run commands in every pod.
+    """
     ca_file: Path | None = None
     """CA that a kubelet's certificate is checked against; the cluster's CA if not set."""
     insecure: bool = False
@@ -29,7 +30,7 @@ class KubeletSettings(Section):
     addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = pydantic.Field(
         default_factory=dict
     )
-    """With direct access: where the kubelets of these nodes are, whatever their Node has."""
+    """With direct access: addresses of these nodes' kubelets, in place of the Node's."""
     summary_seconds: PositiveFloat = STATS_SUMMARY.seconds
     metrics_seconds: PositiveFloat = METRICS.seconds
     configz_seconds: PositiveFloat = CONFIGZ.seconds

@@ -16,7 +16,7 @@ from ingest.kafka.replay import Publish
 from ingest.live.run import Delivery, Live
 
 DRAIN_SECONDS: Final = 10.0
-"""What Kafka has to acknowledge the last messages; what it does not is seen again after a restart."""
+"""Time for Kafka to acknowledge the last messages; the rest is read again after a restart."""
 LOOK_SECONDS: Final = 1.0
 REPORT_SECONDS: Final = 60.0
 log = structlog.get_logger(__name__)

@@ -1,4 +1,4 @@
-"""What was observed and is in no checkpoint of the database yet, as capture files (delivery.md#one-process)."""
+"""Observations that are in no checkpoint of the database yet, as capture files (delivery.md#one-process)."""
 
 import fcntl
 import os
@@ -22,10 +22,10 @@ class JournalHeld(HeldElsewhere):
 
 
 class Journal:
-    """The segments of one cluster's journal in a folder, by ascending names; one process has it.
+    """The segments of one cluster's journal in a folder, by ascending names; one process owns it.
 
-    Each line is with the operating system before `write` returns: a process that is killed loses at most its last
-    line. `covered` is what `checkpoint` gave last, as the database has it, empty where there was none.
+    The operating system has each line before `write` returns, so a killed process loses at most its last line.
+    `covered` is the last result of `checkpoint` in the database; empty without one.
     """
 
     def __init__(self, folder: Path, covered: str, *, keep: bool = False) -> None:
@@ -56,8 +56,8 @@ class Journal:
         return decode_line(line[:-1], Position(str(self._path), str(self._lines)))
 
     def checkpoint(self) -> str:
-        """The first segment that is needed after a checkpoint that has what was left and what was written before the
-        last call; where the present one is large, a new one is begun.
+        """Return the first segment that is needed after a checkpoint of everything written before the last call. A
+        large current segment is closed, and a new one is begun.
         """
         covered, self._reached = self._reached, self._path.name
         if self._bytes >= SEGMENT_BYTES:
@@ -67,7 +67,7 @@ class Journal:
         return covered
 
     def drop(self, covered: str) -> None:
-        """The database has a checkpoint with `covered`: what lies before is not needed. Raises OSError."""
+        """Delete the segments before `covered`, because the database has a checkpoint with it. Raises OSError."""
         if not self._keep:
             for path in self._segments():
                 if path.name < covered:

@@ -1,4 +1,4 @@
-"""What the live sources of a cluster see, into a capture file (capture-format.md)."""
+"""Records the live sources of a cluster into a capture file (capture-format.md)."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,7 +18,7 @@ REPORT_SECONDS: Final = 10.0
 
 
 class Captured(NamedTuple):
-    """What a capture has taken so far."""
+    """Progress of a capture."""
 
     observations: int = 0
     errors: int = 0

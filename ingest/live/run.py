@@ -33,14 +33,14 @@ from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 
 WATCH_SILENCE_SECONDS: Final = 120.0
-"""Bookmarks come about every minute; that a silent watch is made anew is no sign of life."""
+"""Bookmarks come about every minute; reopening a silent watch is not a sign of life."""
 CHECK_SECONDS: Final = 5.0
 BOOKMARK_SECONDS: Final = 60.0
 SAVE_SECONDS: Final = 1.0
 
 
 class Delivery(NamedTuple):
-    """An observation that is to be acknowledged once it is safe."""
+    """An observation to acknowledge once it is safe."""
 
     received: Received
     ticket: Ticket | None
@@ -114,10 +114,10 @@ class Live:
 
     @asynccontextmanager
     async def deliveries(self) -> AsyncIterator[AsyncIterator[Delivery]]:
-        """Yield observations for ever; what is not acknowledged is seen again after a restart.
+        """Yield observations until cancelled; unacknowledged ones are seen again after a restart.
 
-        The sources slow down while this is not asked, and end with the block; the versions of what was acknowledged
-        are saved then. A source that fails ends the block, and what it was not made to handle is raised.
+        The sources slow down while the caller does not read, and end with the block. Then the versions of everything
+        acknowledged are saved. A failing source ends the block, and unexpected errors are raised.
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(registered(self._figures(), self._why_not))

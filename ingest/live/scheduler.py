@@ -26,8 +26,8 @@ from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
 FILLING_SECONDS: Final = 60.0
 """A process that is younger may not know all nodes yet: its port answers before its first list."""
 HELD_SECONDS: Final = 80.0
-"""How long another number than that of the nodes waits for what their watch has not told: a bookmark comes about
-every minute. With the question no longer than HELD in `streams.analytics.scheduling.cache`.
+"""Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
+the request not longer than HELD in `streams.analytics.scheduling.cache`.
 """
 BEHIND: Final = timedelta(seconds=1)
 """How much later than a scheduler we may hear of a node, from another API server."""
@@ -85,7 +85,7 @@ class Scheduler:
         self._tally = tally
 
     async def poll(self, seconds: float) -> None:
-        """Ask for ever, the first time after an interval: the nodes to compare with are listed by then."""
+        """Ask until cancelled, the first time after an interval, when the nodes for the comparison are listed."""
         await self._clock.sleep(seconds)
         await steadily(seconds, self._ask, self._clock)
 
@@ -115,9 +115,10 @@ class Scheduler:
         await self._emit(Received(observation))
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
-        """Return once what the number is compared with is known; raises CacheUnknown where that stays unknown.
+        """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.
 
-        A scheduler hears of a node before us, or while we hear nothing: that is no fault of its cache.
+        A scheduler may learn of a node before Leadsman, or while Leadsman's watch is silent. That is not a fault of
+        its cache.
         """
         until = self._clock.monotonic() + HELD_SECONDS
         while True:
@@ -150,7 +151,7 @@ def schedulers(
     clock: Clock,
     tally: Tally,
 ) -> list[Scheduler]:
-    """Those of the settings; as `way`."""
+    """Return the schedulers in the settings, with access like `way`."""
     if not settings.schedulers:
         return []
     https = way(settings, access, stack)

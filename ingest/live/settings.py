@@ -1,4 +1,4 @@
-"""Which cluster is watched, and how."""
+"""Settings of the watched cluster."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ _SCHEDULER_URL: Final = re.compile(rf"https://({_HOST}):\d{{1,5}}(/|/metrics)?")
 
 
 class SchedulerSettings(Section):
-    """Which schedulers are asked how many nodes are in their cache, and how."""
+    """Schedulers whose number of cached nodes is read."""
 
     urls: tuple[str, ...] = ()
     """`https://host:10259` of each; none is asked where none is given."""
@@ -46,26 +46,26 @@ def _is_safe(url: str) -> bool:
 
 
 class ElectionSettings(Section):
-    """Of several watchers of one cluster, one works: the one that has the Lease."""
+    """Leader election: of several watchers of one cluster, only the Lease holder works."""
 
     enabled: bool = True
     namespace: str | None = None
-    """Of the Lease; the pod's own where it is not given, outside of a pod `default`."""
+    """Namespace of the Lease; by default the pod's own, outside of a pod `default`."""
     name: str | None = None
-    """Of the Lease; made from the prefix of the topics where it is not given."""
+    """Name of the Lease; by default derived from the prefix of the topics."""
     identity: str | None = None
-    """Of this replica, made up where it is not given. One that comes back under its own takes the Lease up at once;
-    two that run must have different ones.
+    """Identity of this replica; by default generated. A replica that returns under its own identity takes the Lease
+    immediately. Two running replicas must differ.
     """
 
 
 class LiveSettings(Section):
-    """Which cluster is watched, and how."""
+    """Settings of the watched cluster."""
 
     cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)] = "default"
     """Its name in topics and tables; clusters that share them need different ones."""
     kubeconfig: Path | None = None
-    """Where it is not given: the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
+    """The default is the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None
     namespace: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")] = ""
     """Only the pods and Events of this namespace are watched, for accounts with rights there alone; neither nodes,
@@ -73,11 +73,11 @@ class LiveSettings(Section):
     """
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
-    """Where the streams' versions are kept across restarts; without it each start lists again."""
+    """File that keeps the streams' versions across restarts; without it each start lists again."""
     queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
     redact: Redact = "credentials"
-    """What leaves the sources has no credentials; with `strict` also no text that no component is known to write."""
+    """Redaction: `credentials` removes credentials, `strict` also every text that no known component writes."""
     kubelet: KubeletSettings = KubeletSettings()
     scheduler: SchedulerSettings = SchedulerSettings()
     election: ElectionSettings = ElectionSettings()
@@ -96,7 +96,7 @@ class LiveSettings(Section):
 
     @property
     def watched(self) -> list[ApiResource[Any]]:
-        """What of the API server is listed and watched."""
+        """Return the resources of the API server that are listed and watched."""
         given = [resource for resource in WATCHED if resource.name in self.resources]
         return [resource for resource in given if resource.namespaced or not self.namespace]
 
@@ -111,5 +111,5 @@ class LiveSettings(Section):
 
     @property
     def scope(self) -> str:
-        """What is watched, by name: a part of a cluster is another view than the whole."""
+        """Return the name of the watched scope: a part of a cluster is another view than the whole."""
         return f"{self.cluster}/{self.namespace}" if self.namespace else self.cluster

@@ -1,1 +1,1 @@
-"""Messages of Events, conditions and statuses: what of them may leave a source."""
+"""Redaction of messages of Events, conditions and statuses."""

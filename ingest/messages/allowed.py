@@ -1,7 +1,8 @@
-"""Messages pass by reason and shape (rules: known-messages). Pure.
+"""Passes messages by reason and shape (rules: known-messages). Pure.
 
-An Event, condition or status can have any text: of a controller, of a container, of whoever may create Events. What
-no component of Kubernetes is known to write beside its reason is withheld, and its length is kept.
+An Event, condition or status can have any text: from a controller, from a container, or from anyone who can create
+Events. A text that no component of Kubernetes is known to write with its reason is withheld; only its length is
+kept.
 """
 
 import re
@@ -16,11 +17,11 @@ from ingest.messages.words import WITHHELD, withheld
 _REASON: Final = re.compile(rf"[A-Za-z0-9][-\w.:/]{{0,316}}|{WITHHELD}", re.ASCII)
 _CACHED_CHARACTERS: Final = 2048
 _MOST_CHARACTERS: Final = 64 * 1024
-"""Of a message that is looked at; the API allows 32 Ki, and a longer one is withheld."""
+"""Characters of a message that are checked. The API allows 32 Ki, and a longer message is withheld."""
 
 
 def allowed(reason: str, message: str) -> str:
-    """What passes of a message; twice is as once."""
+    """Return the passing part of a message; applying it twice changes nothing more."""
     if not message:
         return message
     return (_remembered if len(message) <= _CACHED_CHARACTERS else _allowed)(reason, message)
@@ -28,7 +29,7 @@ def allowed(reason: str, message: str) -> str:
 
 @lru_cache(4096)
 def allowed_reason(reason: str) -> str:
-    """A reason that is one; a sentence is none."""
+    """Return a reason if it is one; a sentence is not."""
     return reason if not reason or _REASON.fullmatch(reason) else withheld(reason)
 
 
@@ -46,7 +47,7 @@ def _allowed(reason: str, message: str) -> str:
 
 
 def _passing(reason: str, message: str, before: str) -> str | None:
-    """What passes of a message behind a prefix; None where that fits no shape."""
+    """Return the passing part of a message behind a prefix; None if that fits no shape."""
     text = message[len(before) :]
     core = text.rstrip()
     passing = fit(reason, core) if len(message) <= _MOST_CHARACTERS else None

@@ -1,6 +1,4 @@
-"""Which texts of a cluster may leave a source: all without credentials, or only known ones (rules: known-messages).
-Pure.
-"""
+"""The modes of redaction: all texts without credentials, or only known ones (rules: known-messages). Pure."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -18,13 +16,13 @@ _CACHED_CHARACTERS: Final = 2048
 
 
 class Mode(NamedTuple):
-    """What passes of a reason, and of a message beside its reason; twice is as once."""
+    """The passing parts of a reason, and of a message with its reason; applying it twice changes nothing more."""
 
     reason: Callable[[str], str]
     message: Callable[[str, str], str]
 
     def conditions(self, conditions: list[Condition] | None) -> list[Condition] | None:
-        """What passes of conditions: the same where all their texts do."""
+        """Redact conditions; return the same list if all their texts pass."""
         if not conditions:
             return conditions
         passing = [self._condition(each) for each in conditions]

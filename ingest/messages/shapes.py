@@ -59,11 +59,11 @@ _HOLE: Final = re.compile(r"{(\w+)}")
 class _Shape(NamedTuple):
     pattern: re.Pattern[str]
     texts: tuple[Callable[[str, frozenset[str]], str], ...]
-    """What passes of each of its groups, by the words that are named outside of them."""
+    """Functions that return the passing part of each group, by the words that are named outside of the groups."""
 
 
 def fit(reason: str, text: str) -> str | None:
-    """What passes of a message by the first shape that it fits; None where it fits none of this reason."""
+    """Return the passing part of a message by the first shape that it fits; None if it fits no shape of this reason."""
     for shape in _BY_REASON.get("OutOf" if reason.startswith("OutOf") else reason, ()):
         found = shape.pattern.fullmatch(text)
         if found is not None:

@@ -1,4 +1,4 @@
-"""Of a text that kubelets, runtimes, network plugins, registries and drivers put together, known words stay. Pure."""
+"""Keeps the known words of a text that kubelets, runtimes, network plugins, registries and drivers compose. Pure."""
 
 import re
 from pathlib import Path
@@ -20,20 +20,20 @@ _SPAN: Final = re.compile(
     r'|\bsecret "[a-z0-9][-a-z0-9.]{0,252}" not found'
     rf"|(?<![\w.]){ADDRESS}(?!\w))|(?P<chunk>(?:(?!\[withheld: |\[redacted\])\S)+)"
 )
-"""What is kept as a whole, and everything else between two spaces."""
+"""A part that is kept as a whole, or any other text between two spaces."""
 _ADDRESSES: Final = re.compile(ADDRESS)
 _EDGES: Final = "\"'`()[]{}<>,.:;!?"
 _RUN: Final = re.compile(r"[^\W_]+")
 _PART: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DIGITS: Final = 3
-"""Of a number that stays: a status or exit code."""
+"""Digits of a number that stays: a status or exit code."""
 _COUNT_DIGITS: Final = 19
 _SYMBOLS: Final = 3
-"""Characters that are no letters or digits and stand alone."""
+"""Number of adjacent characters that are neither letters nor digits and stand alone."""
 
 
 def withheld(text: str) -> str:
-    """What stands in its place; for what is withheld already, itself."""
+    """Return the placeholder for a text; a placeholder stays unchanged."""
     return text if not text or re.fullmatch(WITHHELD, text) else f"[withheld: {len(text)} characters]"
 
 

@@ -1,1 +1,1 @@
-"""What passes between the rooms: observations, records, topics, and the Kubernetes objects that Leadsman keeps."""
+"""Types that pass between the rooms: observations, records, topics, and the kept Kubernetes objects."""

@@ -35,7 +35,7 @@ def _type_codes() -> dict[str, TypeCode]:
 
 
 TYPE_CODES: Final[Mapping[str, TypeCode]] = _type_codes()
-"""Of each column of a sample's pods that holds numbers."""
+"""Type of each column with numbers of a sample's pods."""
 _columns_of: Final = attrgetter(*TYPE_CODES)
 
 

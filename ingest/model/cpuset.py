@@ -13,7 +13,7 @@ _SHOWN: Final = 64
 
 
 class InvalidCpuSet(BadValue):
-    """A text that is no CPU list; the message names the part that is wrong."""
+    """A text that is not a CPU list; the message names the wrong part."""
 
 
 def parse_cpuset(text: str) -> frozenset[int]:

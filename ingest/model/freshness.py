@@ -1,4 +1,4 @@
-"""Which streams went silent. Pure: all times come from outside."""
+"""Finds streams that went silent. Pure: all times come from outside."""
 
 from datetime import datetime
 from typing import NamedTuple

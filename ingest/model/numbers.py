@@ -1,6 +1,6 @@
-"""Integers as wide as Kubernetes' own: one that is wider is none of its, and the object that has it is a dead letter.
+"""Integers as wide as Kubernetes' own. A wider one is invalid, and its object is a dead letter.
 
-Whatever is computed from them can be wider again; `storable` makes of it what states and tables hold.
+A computed number can be wider again; `storable` limits it to the range of states and tables.
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -13,7 +13,7 @@ _INT64_MIN: Final = -(1 << 63)
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=_INT64_MIN, le=INT64_MAX)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
-"""What a column of 64 bits holds; a kubelet's number beyond it makes no sense."""
+"""Range of a column of 64 bits; a kubelet's number beyond it makes no sense."""
 
 
 def int64_of(text: str) -> int:

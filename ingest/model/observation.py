@@ -8,14 +8,14 @@ import msgspec
 Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
-"""What an observation's time lies between: inclusive and exclusive."""
+"""Upper bound of an observation's time, exclusive; the lower bound is inclusive."""
 Change: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED", "SNAPSHOT", "ERROR", "INVENTORY", "BOOKMARK"]
 
 
 class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A line of a capture; `object` keeps the bytes as they were received.
+    """A line of a capture; `object` keeps the bytes unchanged.
 
-    `ts` is an aware UTC time; `node` is empty for what came from the API server, but for inventories of nodes' logs.
+    `ts` is an aware UTC time; `node` is empty for observations of the API server, except inventories of nodes' logs.
     """
 
     ts: datetime
@@ -29,7 +29,7 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Position(NamedTuple):
-    """Where an observation came from, as a person finds it again."""
+    """Origin of an observation, for a person who looks for it."""
 
     source: str
     """A file's path, or a topic's name."""
@@ -47,13 +47,13 @@ class Observed(NamedTuple):
     position: Position
     raw: bytes
     decoded: Any = None
-    """What is kept of its object, where that was decoded with the line."""
+    """The decoded object, if it was decoded with the line."""
     is_fact: bool = False
     """It is of a dump, whose objects were read at one time, not as they changed."""
 
 
 class Unreadable(NamedTuple):
-    """Bytes of a source that are no observation; they become a row of `dead_letters`."""
+    """Bytes of a source that are not an observation; they become a row of `dead_letters`."""
 
     position: Position
     error_type: str
@@ -66,4 +66,4 @@ class Unreadable(NamedTuple):
 
 
 UNDECODABLE: Final = (RecursionError, UnicodeDecodeError, msgspec.MsgspecError)
-"""What msgspec raises for bytes that are not what was wanted."""
+"""Errors that msgspec raises for bytes of another form."""

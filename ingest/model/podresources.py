@@ -1,7 +1,7 @@
-"""What the kubelet's podresources service returns, as far as it is used here (rules: podresources).
+"""Answers of the kubelet's podresources service, as far as they are used (rules: podresources).
 
-The names are the service's own; `numa_nodes` are the ids of its `topology.nodes`. It names no pod's uid, and no CPU's
-NUMA node.
+The names are the service's own; `numa_nodes` are the ids of its `topology.nodes`. It names neither a pod's uid nor a
+CPU's NUMA node.
 """
 
 import msgspec
@@ -26,9 +26,10 @@ class MemoryResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What a container holds.
+    """Resources of a container.
 
-    `cpu_ids` are the exclusive CPUs only since 1.23: before, they are the shared pool's where a container has none.
+    `cpu_ids` are only the exclusive CPUs since 1.23. Before, a container without exclusive CPUs has the shared
+    pool's.
     """
 
     name: str
@@ -44,7 +45,7 @@ class PodResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AllocatableResources(msgspec.Struct, frozen=True, kw_only=True):
-    """What the kubelet can give to containers: all CPUs less the reserved ones, all its devices."""
+    """Resources that the kubelet can allocate: all CPUs minus the reserved ones, all its devices."""
 
     cpu_ids: tuple[Int64, ...] = ()
     devices: tuple[DeviceResources, ...] = ()

@@ -22,7 +22,7 @@ ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True, gc=False):
-    """What every record has. `node` is empty for a record of the cluster's log."""
+    """Fields of every record. `node` is empty for a record of the cluster's log."""
 
     ts: datetime
     cluster: str
@@ -46,7 +46,7 @@ class PodRecord(Record, frozen=True, tag="pod"):
     change: ObjectChange
     object: Pod
     reconciled: bool = False
-    """As that of a NodeRecord."""
+    """The same as in a NodeRecord."""
 
 
 class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
@@ -104,7 +104,7 @@ class SummaryRecord(Record, frozen=True, tag="summary"):
 
 
 class SampleRecord(Record, frozen=True, tag="summary"):
-    """What a reducer sees of a summary: the message of a SummaryRecord decodes to it."""
+    """A summary for reducers: the message of a SummaryRecord decodes to it."""
 
     sample: NodeSample
     pods: PodUsages
@@ -148,7 +148,7 @@ class Cpu(msgspec.Struct, frozen=True, gc=False):
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     cpus: list[Cpu]
     distances: dict[Int64, dict[Int64, Int64]] = {}
-    """Of each NUMA node to all (SLIT, 10 is local); empty where they are not known."""
+    """Distance of each NUMA node to all (SLIT, 10 is local); empty if unknown."""
     caches: list[str] = []
     """CPU lists of those that share a level 3 cache; empty where they are not known."""
 
@@ -199,7 +199,7 @@ class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
-    """What the kubelet's podresources service returned (rules: podresources)."""
+    """An answer of the kubelet's podresources service (rules: podresources)."""
 
     pods: tuple[PodResources, ...]
     allocatable: AllocatableResources | None = None
@@ -213,7 +213,7 @@ class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"
 
 
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a NUMA node offers to exclusive CPUs: whole physical cores, and loose threads of cores partly reserved."""
+    """CPUs of a NUMA node for exclusive use: whole physical cores, and loose threads of cores partly reserved."""
 
     numa_node: Int64
     whole_cores: Int64
@@ -271,10 +271,10 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
 
 
 class InventoryRecord(Record, frozen=True, tag="inventory"):
-    """What a complete list had, as far as it concerns this log; what the log knows beside that is gone.
+    """The content of a complete list for this log; everything else that the log knows is gone.
 
-    Of pods bound to a node, on its log, and of pending ones, on the cluster's: the uids, in `keys`. On the cluster's
-    log also the names of all nodes, and (`of_logs`) of the nodes that have pods: all others have none.
+    `keys` are uids: of pods bound to a node on its log, of pending pods on the cluster's. On the cluster's log there
+    are also the names of all nodes, and (`of_logs`) of the nodes that have pods; all others have none.
     """
 
     resource: str
@@ -286,7 +286,7 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
     of_logs: bool = False
 
     def gone(self, known: Iterable[str]) -> list[str]:
-        """What of the known keys the list does not have, sorted."""
+        """Return the known keys that the list lacks, sorted."""
         present = set(self.keys)
         return sorted(
             key for key in known if key not in present and key > self.after and (not self.until or key <= self.until)
@@ -298,16 +298,17 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
 
 
 class HeardRecord(Record, frozen=True, tag="heard"):
-    """On the cluster's log about once a minute for each watch, and for each agent: it was whole at `ts`.
+    """A sign of life on the cluster's log, about once a minute for each watch and for each agent: it was whole at
+    `ts`.
 
-    On the log of a node: the cluster's log has reached that time, which is no time of the node's own log.
+    On the log of a node: the cluster's log has reached that time, which is not a time of the node's own log.
     """
 
     resource: str
     anew: bool = False
     """It began then, with a list: nobody knows what happened since it was last heard."""
     since: datetime | None = None
-    """Where it began anew: when its list was asked for. What happened while it was read comes behind it."""
+    """Time of the list request if the watch began again. Changes during the list follow it."""
     target: str = ""
     """The node of an agent."""
 
@@ -325,7 +326,7 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
     reason: str
     message: str
     rejected_at: datetime
-    """By this witness."""
+    """Time of the rejection by this witness."""
     owner_kind: str = ""
     owner_name: str = ""
 
@@ -335,7 +336,7 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
 
     nodes: Count
     names: tuple[str, ...] | None = None
-    """Those whose Node it knows, sorted; None where only their number is known."""
+    """Nodes that the cache knows, sorted; None if only their number is known."""
     missed: tuple[str, ...] = ()
     """Nodes that its own comparison with its informer found missing."""
     scheduler: str = ""
@@ -387,4 +388,4 @@ _Record: TypeAlias = (
 PublishedRecord: TypeAlias = _Record | SummaryRecord
 """The contract of the topics."""
 AnyRecord: TypeAlias = _Record | SampleRecord
-"""What reducers see."""
+"""Records that reducers read."""

@@ -15,7 +15,7 @@ Tally: TypeAlias = Counter[tuple[str, str]]
 
 REPEAT_SECONDS: Final = 300.0
 AGENT: Final = "agent"
-"""What is silent where an agent is: the resource of its rows in `source_errors`."""
+"""The resource of rows of `source_errors` about a silent agent."""
 
 
 class Report(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -68,7 +68,7 @@ def agent_bookmark(at: datetime, cluster: str, node: str, resource: str) -> Obse
 
 
 class Failure:
-    """Whether one source fails, and whether to report that: at once, then every 5 minutes."""
+    """Tracks whether one source fails, and whether to report that: at once, then every 5 minutes."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

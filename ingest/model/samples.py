@@ -19,7 +19,7 @@ class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     memory_page_faults: Count | None = None
     memory_major_page_faults: Count | None = None
     pods_memory_available_bytes: Count | None = None
-    """Of the system container `pods`: the allocatable view (rules: eviction-signals)."""
+    """Available memory of the system container `pods`: the allocatable view (rules: eviction-signals)."""
     pods_memory_working_set_bytes: Count | None = None
     nodefs_available_bytes: Count | None = None
     nodefs_capacity_bytes: Count | None = None
@@ -104,9 +104,7 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class PodUsages(msgspec.Struct, frozen=True, gc=False):
-    """Of the pods of one sample what an analytic reads: their names, and what evicts them in their order
-    (rules: eviction-order).
-    """
+    """The pods' names and uses in a sample that decide the eviction order (rules: eviction-order)."""
 
     namespace: list[str]
     pod: list[str]

@@ -19,7 +19,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", gc=False):
 
 class PsiTotals(_Part, frozen=True):
     total: _Microseconds | None = None
-    """As the kernel has it; the kubelet's own description says nanoseconds (rules: psi-and-swap)."""
+    """Total in the kernel's unit; the kubelet's own description says nanoseconds (rules: psi-and-swap)."""
     avg10: float | None = None
 
     @property

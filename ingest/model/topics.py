@@ -9,7 +9,7 @@ from ingest.model.observation import EARLIEST, LATEST
 from ingest.model.records import AnyRecord, Record
 
 MAX_MESSAGE_BYTES: Final = 8 * 1024 * 1024
-"""Of producer, broker and consumer alike."""
+"""Limit of producer, broker and consumer."""
 SCHEMA_VERSION: Final = "1"
 CONTENT_TYPE: Final = "application/json"
 PARTITIONS: Final = 12
@@ -29,7 +29,7 @@ class Topic(NamedTuple):
     retention_hours: int
     what: str
     compacted: bool = False
-    """Kafka keeps the last message of each key, whatever its age."""
+    """Kafka keeps the last message of each key, independent of its age."""
     min_insync_replicas: int = 1
 
     def config(self) -> dict[str, str]:
@@ -109,7 +109,7 @@ def key_of(cluster: str, node: str) -> bytes:
 
 
 def cluster_of(key: bytes) -> str:
-    """Whose log it is; what `key_of` did not write is read as far as it can be."""
+    """Return the cluster of a log; a key that `key_of` did not write is read as far as possible."""
     escaped = key.partition(b"/")[0].decode(errors="replace")
     return escaped.replace("%2F", "/").replace("%25", "%")
 

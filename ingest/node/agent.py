@@ -42,7 +42,7 @@ SIGN_SECONDS: Final = 60.0
 SAMPLE_SECONDS: Final = 60.0
 """Between two samples of what changes all the time."""
 ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0, compression="gzip", keep=30)
-"""Of a folder on the machine's own disk: a month, and never more than 480 MiB."""
+"""Rotation of a folder on the machine's own disk: a month, and never more than 480 MiB."""
 
 Write: TypeAlias = Callable[[Observation], None]
 Read: TypeAlias = Callable[[], bytes | None]
@@ -52,9 +52,9 @@ Read: TypeAlias = Callable[[], bytes | None]
 class AgentSettings(NamedTuple):
     cluster: str
     node: str
-    """As its Node is named."""
+    """Name of its Node."""
     root: Path = Path("/")
-    """What holds the machine's `/sys` and `/var/lib/kubelet`."""
+    """Folder with the machine's `/sys` and `/var/lib/kubelet`."""
     interval_seconds: float = 10.0
 
 
@@ -80,11 +80,11 @@ class Agent:
         }
 
     def why_not(self) -> list[str]:
-        """What cannot be read now."""
+        """Return what cannot be read now."""
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def observe(self) -> list[Observation]:
-        """As `look`, with a sign of life each minute: so an agent that ended differs from a node without news."""
+        """Look, and add a sign of life each minute, so that an ended agent differs from a node without news."""
         seen = self.look()
         now = self._clock.monotonic()
         # the next look would be too late
@@ -95,9 +95,9 @@ class Agent:
         return seen
 
     def look(self) -> list[Observation]:
-        """Read everything; return what changed since it was last emitted, and every 10 minutes everything.
+        """Read everything; return the changes since the last emission, and everything every 10 minutes.
 
-        What cannot be read is an observation of type ERROR, at once and then every 5 minutes.
+        An unreadable source is an observation of type ERROR, at once and then every 5 minutes.
         """
         self._looks += 1
         now = self._clock.monotonic()
@@ -150,7 +150,7 @@ def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
-    """Look at a steady pace, for ever."""
+    """Look at a steady pace until cancelled."""
 
     async def look() -> None:
         _write(agent.observe(), write)
@@ -187,7 +187,7 @@ def _cpu_topology(root: Path) -> bytes:
 
 
 class _Sampled:
-    """What it reads, and the same until a minute later. What cannot be read is tried again at the next look."""
+    """A reading that stays the same for a minute. A failure is retried at the next look."""
 
     def __init__(self, read: Callable[[], dict[str, Any] | None], clock: Clock) -> None:
         self._read = read

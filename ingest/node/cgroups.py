@@ -10,11 +10,11 @@ from ingest.node.host import CannotReadError, read_file
 _POD: Final = re.compile(
     r"(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f_-]{20,40}|[0-9a-f]{32})(?:\.slice)?"
 )
-"""By either cgroup driver. That of a static pod has the hash of its file instead of a uid."""
+"""Cgroup of a pod by either cgroup driver. A static pod has the hash of its file instead of a uid."""
 _CONTAINER: Final = re.compile(r"(?:cri-)?(?:[a-z]+-)?([0-9a-f]{64})(?:\.scope)?")
-"""Of containerd, CRI-O and Docker, by either cgroup driver."""
+"""Cgroup of a container of containerd, CRI-O and Docker, by either cgroup driver."""
 _CPU: Final = ("", "cpu", "cpu,cpuacct")
-"""Where the files of CPU are: in version 2, and in the hierarchies of version 1."""
+"""Folders with the files of CPU: in version 2, and in the hierarchies of version 1."""
 _COUNTER: Final = re.compile(r"^(nr_periods|nr_throttled|throttled_usec|throttled_time) ([0-9]{1,19})$", re.MULTILINE)
 
 

@@ -14,7 +14,7 @@ class CannotReadError(ValueError):
 
 
 def is_there(path: Path) -> bool:
-    """Whether there is such a file, folder or socket; raises CannotReadError where that cannot be determined."""
+    """Tell whether there is such a file, folder or socket; raises CannotReadError if that cannot be determined."""
     try:
         return path.exists()
     except OSError as error:

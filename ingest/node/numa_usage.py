@@ -15,7 +15,7 @@ _OF_NODE: Final = re.compile(r" N([0-9]{1,6})=([0-9]{1,19})")
 _COUNTED: Final = frozenset({"anon", "file"})
 _CPU: Final = re.compile(r"^cpu([0-9]{1,6}) ([0-9 ]+)$", re.MULTILINE)
 _IDLE: Final = slice(3, 5)
-"""Of the columns of /proc/stat: idle and iowait."""
+"""Columns of /proc/stat for idle and iowait."""
 _KINDS: Final = 8
 """Columns before guest, which is counted in user."""
 
@@ -41,7 +41,7 @@ class NumaUsage:
         return {"numa_usage": nodes, "pods": [*_pods(self._root / "sys/fs/cgroup")]}
 
     def _busy(self) -> Mapping[int, float]:
-        """Of each NUMA node since the sample before; empty at the first."""
+        """Return the busy ratio of each NUMA node since the sample before; empty at the first."""
         stat = self._root / "proc/stat"
         if not is_there(stat):
             return {}
@@ -87,7 +87,7 @@ def _count(path: Path) -> int:
 
 
 def _pods(root: Path) -> Iterator[dict[str, Any]]:
-    """Of cgroups v2, by uid; a pod that ends while it is read is left out."""
+    """Yield the memory of cgroups v2, by uid; a pod that ends while it is read is left out."""
     for uid, path in pod_cgroups(root):
         try:
             text = read_file(path / "memory.numa_stat")

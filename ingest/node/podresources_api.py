@@ -29,7 +29,7 @@ SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0
 """No answer takes longer: the kubelet has it in memory."""
 LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""Of an answer; the kubelet's own client has the same limit."""
+"""Limit of an answer; the kubelet's own client has the same one."""
 SOCKET_PATH_BYTES: Final = 107
 
 _Schema: TypeAlias = Mapping[str, Mapping[str, tuple[int, str]]]
@@ -61,7 +61,7 @@ _SCHEMA: Final[_Schema] = {
         "memory": (3, "[ContainerMemory]"),
     },
 }
-"""Of each message the fields: number and type, in brackets where it repeats."""
+"""Fields of each message: number and type, in brackets if repeated."""
 
 _SCALARS: Final = {
     "int64": FieldDescriptorProto.TYPE_INT64,

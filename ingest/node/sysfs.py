@@ -16,11 +16,11 @@ _ID: Final = re.compile(r"-?[0-9]{1,9}")
 
 
 def read_cpu_topology(root: Path) -> list[Cpu]:
-    """The online CPUs of the machine whose `/sys` is under `root`, by id; those of NUMA nodes without CPUs are none.
+    """Return the online CPUs of the machine whose `/sys` is under `root`, by id.
 
     `core` is the kernel's `core_id`, which is unique only within a package. A machine without NUMA has one NUMA node
-    for each package, as for the kubelet (cadvisor utils/sysinfo). Raises CannotReadError, also where an online CPU is
-    in no NUMA node or in two.
+    for each package, as in the kubelet (cadvisor utils/sysinfo). Raises CannotReadError, also if an online CPU is in
+    no NUMA node or in two.
     """
     cpu_folder = root / "sys/devices/system/cpu"
     online = _online(cpu_folder)
@@ -65,7 +65,7 @@ def read_caches(root: Path) -> list[str]:
 
 
 def ids_in(folder: Path, name: str) -> list[int]:
-    """Of the entries `<name><id>`, in their order."""
+    """Return the ids of the entries `<name><id>`, in their order."""
     return _ids(folder, re.compile(rf"{re.escape(name)}([0-9]{{1,6}})"))
 
 

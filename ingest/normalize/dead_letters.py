@@ -15,7 +15,7 @@ from ingest.normalize.redact import without_secrets
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024
-"""What is kept of the bytes that were received."""
+"""Bytes that are kept of a received payload."""
 NOT_A_RECORD: Final = "not_a_record"
 
 
@@ -38,7 +38,7 @@ class Buried(NamedTuple):
 
     @classmethod
     def undecodable(cls, position: Position, ts: datetime, payload: bytes, error: Exception) -> "Buried":
-        """A message that is no record. Everyone who meets it builds the same row."""
+        """Build the dead letter of a message that is not a record. Every reader builds the same row."""
         return cls.of("", ts, position, BadRecord(NOT_A_RECORD, str(error)), payload)
 
     @classmethod
@@ -73,14 +73,14 @@ class Buried(NamedTuple):
         return [(name, value.encode(errors="replace")) for name, value in fields.items()]
 
     def record(self) -> DeadLetterRecord | None:
-        """What the analytics count; None where it has no time."""
+        """Return the record that the analytics count; None without a time."""
         if self.ts == EPOCH:
             return None
         return DeadLetterRecord(ts=self.ts, cluster=self.cluster, error_type=self.error_type)
 
     @property
     def text(self) -> str:
-        """The payload as a row has it."""
+        """Return the payload in the form of a row."""
         return self.payload.decode(errors="replace")
 
 

@@ -35,12 +35,12 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     digest: int = 0
     records: list[AnyRecord] = []
     numbers: Packed | None = None
-    """Of a sample's pods, as they are landed."""
+    """Numbers of a sample's pods, in the form in which they are landed."""
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
     is_fact: bool = False
-    """Of a dump: it says the same however often, and completes what others say."""
+    """True for an object of a dump: repeating it changes nothing, and it completes other objects."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
 
@@ -55,7 +55,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def decode(item: Observed | Unreadable, *, since: datetime | None = None, until: datetime | None = None) -> Decoded:
-    """What is in an item; `since` is inclusive, `until` exclusive, and neither is asked of an unreadable one."""
+    """Decode an item; `since` is inclusive, `until` exclusive, and neither applies to an unreadable one."""
     if isinstance(item, Unreadable):
         unreadable = Bad(item.error_type, item.reason, item.raw)
         return Decoded(item.position, item.cluster, item.ts, digest(item), bad=unreadable, observed=False)

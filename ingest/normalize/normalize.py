@@ -126,4 +126,4 @@ _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {
     "INVENTORY": _complete_list,
     "BOOKMARK": _heard,
 }
-"""What is about a stream, not about an object of its resource."""
+"""Changes about a stream, not about an object of its resource."""

@@ -1,4 +1,4 @@
-"""What a live source received, secrets and all; what leaves it is without them."""
+"""An object that a live source received, including secrets; everything that leaves it is without them."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ class Received:
         return self._observation.type
 
     def records(self, *, strict: bool = False) -> list[Record]:
-        """As `normalize`, without decoding again."""
+        """Return the records like `normalize`, without decoding again."""
         return self.normalized(strict=strict)[0]
 
     def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
@@ -35,5 +35,5 @@ class Received:
         return normalized(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:
-        """As it was received, for a capture or a dead letter: many times the work of `records`."""
+        """Redact it for a capture or a dead letter: many times the work of `records`."""
         return redact(self._observation, strict=strict)

@@ -28,15 +28,16 @@ _PLACES: Final = re.compile(
     r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Where secrets stand in a piece of JSON or YAML: the value of a variable with the lines that belong to it, messages,
-commands, headers, annotations."""
+"""Places of secrets in a piece of JSON or YAML: the value of a variable with its lines, messages, commands, headers,
+annotations.
+"""
 
 
 def redact(observation: Observation, *, strict: bool = False) -> Observation:
-    """The same observation with what is read of its object, and without credentials; with `strict` also without
-    texts that no component is known to write.
+    """Return the observation with the fields that are read, and without credentials; with `strict` also without
+    texts that no known component writes.
 
-    An object that is no JSON becomes an observation of type ERROR.
+    An object that is not JSON becomes an observation of type ERROR.
     """
     resource = BY_NAME.get(observation.resource)
     if resource is not None and not resource.secrets and observation.type != "ERROR":
@@ -52,9 +53,9 @@ def redact(observation: Observation, *, strict: bool = False) -> Observation:
 
 
 def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
-    """What a dead letter keeps of bytes that were received: they themselves where nothing has to be taken away.
+    """Return the bytes for a dead letter, unchanged if nothing must be removed.
 
-    From what is no JSON, everything goes that stands where a secret can stand.
+    If they are not JSON, everything at a place of secrets is removed.
     """
     try:
         document = msgspec.json.decode(raw)

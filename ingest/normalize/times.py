@@ -1,7 +1,7 @@
-"""Times of objects that cannot be: whoever may create an Event or writes a status can have any year there.
+"""Impossible times of objects: anyone who can create an Event or write a status can use any year.
 
-Such a time is taken as unknown, as if the object lacked it, and the record goes on with what else it has: an Event's
-creation, or else the time of the observation. That of a deletion, whose presence matters, is that of the observation.
+Such a time counts as missing, and the record is used without it: an Event has its creation, or else the time of the
+observation. The time of a deletion, whose presence matters, becomes that of the observation.
 """
 
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ _TOLD: Final = 5
 
 @cache
 def _visitor(of: Any) -> _Visit | None:
-    """Of a type; None where it has no times. Everything else of an object is not looked at."""
+    """Build a visitor for a type; None if it has no times. Other fields are not visited."""
     if isinstance(of, type) and issubclass(of, msgspec.Struct):
         hints = get_type_hints(of)
         fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(of)) if visit is not None}

@@ -1,6 +1,7 @@
-"""Whole objects without what may be secret: environments, commands, foreign annotations, credentials in texts.
+"""Removes everything from objects that may be secret: environments, commands, foreign annotations, credentials in
+texts.
 
-What is taken away is nothing that a rule reads: the types of `ingest.model.objects` have none of it.
+No rule reads any of it, so the types of `ingest.model.objects` have none of it.
 """
 
 from collections.abc import Callable
@@ -14,9 +15,9 @@ _DROPPED_LISTS: Final = frozenset({"command", "args", "httpHeaders", "managedFie
 _DROPPED_MAPS: Final = frozenset(
     {"volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"}
 )
-"""What a volume's driver is given or answers, and the headers with which a kubelet asks for static pods."""
+"""Parameters and answers of a volume's driver, and the headers with which a kubelet asks for static pods."""
 _MESSAGES: Final = frozenset({"message", "note"})
-"""Of Events, conditions and statuses, where the reason stands beside them."""
+"""Messages of Events, conditions and statuses, beside their reason."""
 
 
 class Cleaner:
@@ -57,7 +58,7 @@ class Cleaner:
         return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
 
     def _labels(self, value: Any) -> Any:
-        """Names and values are names, whatever they are called."""
+        """Keep labels: names and values are names, however they are called."""
         if not isinstance(value, dict):
             return self(value)
         return {name: self(each) for name, each in value.items()}
@@ -79,7 +80,7 @@ class Cleaner:
         return {name: self(text) for name, text in value.items() if self._keeps(name)}
 
     def _asked(self, value: Any) -> Any:
-        """What a probe or hook asks for: its path and query may be the key to it."""
+        """Clean the request of a probe or hook: its path and query may contain a key."""
         if not isinstance(value, dict):
             return self(value)
         return {name: self(part) for name, part in value.items() if name != "path"}
@@ -92,5 +93,5 @@ class Cleaner:
 
 
 def _is_dropped(name: str, value: Any) -> bool:
-    """By name and shape: a label of one of these names is text, and stays."""
+    """Decide by name and shape: a label of one of these names is text, and stays."""
     return (isinstance(value, list) and name in _DROPPED_LISTS) or (isinstance(value, dict) and name in _DROPPED_MAPS)

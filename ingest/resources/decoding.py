@@ -1,4 +1,4 @@
-"""What is kept of an object, decoded once and without credentials."""
+"""Decodes the kept fields of an object once, without credentials."""
 
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
@@ -43,7 +43,7 @@ def scrubbed(value: Any) -> Any:
 
 
 def names_of(annotations: type[msgspec.Struct]) -> Callable[[str], bool]:
-    """Whether a name is that of a field, as it is encoded."""
+    """Return a function that tells whether a name is an encoded field."""
     return frozenset(field.encode_name for field in msgspec.structs.fields(annotations)).__contains__
 
 
@@ -53,7 +53,7 @@ def text(data: bytes | msgspec.Raw) -> str:
 
 
 def identify(thing: Object) -> Metadata:
-    """Which object it is."""
+    """Return the metadata of an object."""
     metadata = thing.metadata
     return Metadata(metadata.name, getattr(metadata, "namespace", ""), metadata.uid, metadata.resource_version)
 

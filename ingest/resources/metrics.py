@@ -19,7 +19,7 @@ KEPT: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
     r"|preemptions|image_garbage_collected|admission_rejections)"
 )
-"""Those that an analytic reads."""
+"""Metrics that an analytic reads."""
 LONGEST: Final = 4096
 """Characters of a line; no kept one has a tenth of it, and the parser's time grows with the square of a label's."""
 _KEPT_LINE: Final = re.compile(rb"\n(%b[^\n]*)" % KEPT.pattern.encode())
@@ -35,7 +35,9 @@ _decode: Final = msgspec.json.Decoder(_Text).decode
 
 
 def parse_metrics(text: str) -> list[Metric]:
-    """The kept metrics of a Prometheus exposition; raises BadRecord where it is none, or one is no finite number."""
+    """Parse the kept metrics of a Prometheus exposition; raises BadRecord for another text, or for a number that is
+    not finite.
+    """
     kept = [line for line in text.splitlines() if KEPT.match(line)]
     if any(len(line) > LONGEST for line in kept):
         raise BadRecord("too_long", f"metrics: a line of more than {LONGEST} characters")

@@ -35,7 +35,7 @@ _metadata: Final = msgspec.json.Decoder(_Metadata).decode
 
 
 def is_of_a_node(metadata: msgspec.Raw) -> bool:
-    """Whether a Lease with this metadata is a node's."""
+    """Tell whether a Lease with this metadata belongs to a node."""
     try:
         return _metadata(metadata).namespace == NAMESPACE
     except UNDECODABLE:

@@ -1,7 +1,7 @@
-"""Pods that a kubelet rejected for what the scheduler does not see: what the alerts about all nodes need.
+"""Pods that a kubelet rejected for reasons that the scheduler does not see, for the alerts about all nodes.
 
-It comes from the pod or the Event itself and not from the log of its node: what other logs emit reaches the cluster's
-in no fixed order, and a count over many nodes would depend on it.
+The records come from the pod or the Event itself, not from the log of its node. Records of other logs reach the
+cluster's in no fixed order, and a count over many nodes would depend on it.
 """
 
 from typing import Final

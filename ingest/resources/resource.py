@@ -1,4 +1,4 @@
-"""What a resource of the capture format is: all that differs from one to the next."""
+"""The interface of a resource of the capture format: everything that differs between resources."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ Fields: TypeAlias = Mapping[str, msgspec.Raw]
 
 
 class Metadata(msgspec.Struct, frozen=True, rename="camel", gc=False):
-    """Which object of the API it is, and which version."""
+    """Name and version of an object of the API."""
 
     name: str
     namespace: str = ""
@@ -34,7 +34,7 @@ class _Identified(Protocol):
 
 
 class Object(Protocol):
-    """What is kept of an object of the API."""
+    """The kept fields of an object of the API."""
 
     @property
     def metadata(self) -> _Identified: ...
@@ -46,19 +46,19 @@ Kept = TypeVar("Kept", bound=Object)
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T]):
     name: str
-    """As in a capture."""
+    """Name in a capture."""
     decode: Callable[[bytes | msgspec.Raw], T]
-    """What is kept of an object, without credentials. Raises UNDECODABLE."""
+    """Decode the kept fields of an object, without credentials. Raises UNDECODABLE."""
     records: Callable[[Observation, T], list[Record]]
     """At most one for each log. Raises BadRecord for what makes no sense."""
     strict: Callable[[T], T] = lambda thing: thing
-    """What of an object leaves where only known texts do (rules: known-messages)."""
+    """Keep only known texts of an object (rules: known-messages)."""
     reads: Callable[[Any], Any] = lambda thing: thing
-    """What a capture keeps of an object's JSON: no less than `decode` reads."""
+    """Keep the fields of an object's JSON for a capture: at least those that `decode` reads."""
     secrets: bool = True
     """An object can hold secrets: it is redacted before it is written anywhere as it was received."""
     annotations: Callable[[str], bool] = lambda _: False
-    """Whether an annotation stays where an object is redacted."""
+    """Tell whether an annotation stays when an object is redacted."""
     word: str = ""
     """In the names of files that hold it; the last of its name where there is no other."""
 
@@ -69,7 +69,7 @@ class Resource(Generic[T]):
         return "".join(f"(?:{part}[._-])?" for part in before) + last
 
     def is_named(self, file: str) -> bool:
-        """Whether a file's name marks it as this resource."""
+        """Tell whether a file's name marks it as this resource."""
         return (self.word or self.name.rpartition("/")[2]) in file
 
 
@@ -80,9 +80,9 @@ class ApiResource(Resource[Kept]):
     kinds: Mapping[str, str]
     """Kinds of its objects, each with a pattern of their apiVersion."""
     paths: tuple[str, ...]
-    """Where the API server serves it; the first path that exists is used."""
+    """Paths of the API server; the first one that exists is used."""
     compared: Callable[[Kept], bytes]
-    """What of an object is news when it changes: JSON that decodes again where deletions are news."""
+    """Return the fields whose change is news, as JSON that decodes again if deletions are news."""
     log: Callable[[Kept], str] | None = None
     """The node on whose log an object is, empty for the cluster's. None where logs are not reconciled with lists."""
     bookmarks: bool = True
@@ -92,7 +92,7 @@ class ApiResource(Resource[Kept]):
     optional: bool = False
     """A cluster need not have it: a custom resource, or one of a version."""
     without: str = ""
-    """What is missing where it is refused; empty where that is a problem, or of few clusters."""
+    """Consequence if it is refused; empty if that is a problem, or if few clusters have it."""
     namespaced: bool = False
     """Its objects belong to namespaces, and can be listed in one alone."""
     must_gather: str = ""
@@ -119,9 +119,9 @@ class NodeResource(Resource[T]):
     """A kubelet's answer, or a file on its node."""
 
     fields: Callable[[Fields], bool]
-    """Whether an object with these fields is one; nothing else in a dump shows that."""
+    """Tell whether an object with these fields is one; a dump shows nothing else."""
     origin: Origin = "kubelet"
-    """Of one in a dump."""
+    """Origin of one in a dump."""
     node: Callable[[Fields], str] = lambda _: ""
     """Its node, where it names that itself."""
     sampled: bool = False
@@ -129,19 +129,19 @@ class NodeResource(Resource[T]):
     timeless: bool = False
     """It has no time of its own, and holds for all of a dump."""
     file: str = ""
-    """Where the node has it as a JSON file, below the root; the agent reads it."""
+    """Path of the node's JSON file below the root, which the agent reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletResource(NodeResource[T]):
-    """What a kubelet is asked for, at the path that is the resource's name."""
+    """A question to a kubelet, at the path that is the resource's name."""
 
     seconds: float
     """Between two answers."""
     permission: str
-    """What a kubelet wants `get` on, where it is asked itself (rules: kubelet-access)."""
+    """Permission for `get` that a kubelet requires at its own port (rules: kubelet-access)."""
     without: str
-    """What is missing where it is forbidden."""
+    """Consequence if it is forbidden."""
     read: Callable[[bytes], bytes] = lambda body: body
     """The object that an answer becomes."""
     started_at: Callable[[bytes], bytes] = lambda _: b""
@@ -158,7 +158,7 @@ def on_cluster(_: Object) -> str:
 
 
 def change_of(observation: Observation) -> ObjectChange:
-    """What happened to the object; one of a snapshot is there."""
+    """Return the change of the object; an object of a snapshot exists."""
     return "ADDED" if observation.type == "SNAPSHOT" else cast("ObjectChange", observation.type)
 
 

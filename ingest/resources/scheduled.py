@@ -1,5 +1,7 @@
-"""What the scheduler heeds beside nodes and pods: kept as JSON, since only the rule that reads one knows it. All of
-it is on the cluster's log, and of no use in one namespace alone, where nodes are not watched.
+"""Objects besides nodes and pods that the scheduler uses.
+
+They are kept as JSON, because only the rule that reads one understands it. All of them are on the cluster's log.
+They are of no use in a single namespace, where nodes are not watched.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a scheduler has in its cache: by its metrics, or the dump that it logs at SIGUSR2 (rules: scheduler-cache)."""
+"""A scheduler's cache: from its metrics, or from the dump that it logs at SIGUSR2 (rules: scheduler-cache)."""
 
 import re
 from typing import Final
@@ -36,7 +36,7 @@ _decode: Final = msgspec.json.Decoder(_Text).decode
 
 
 def is_about_a_cache(text: bytes) -> bool:
-    """Whether a text has anything of it."""
+    """Tell whether a text contains any part of it."""
     return b"scheduler_cache_size{" in text or _DUMP.encode() in text
 
 

@@ -33,7 +33,7 @@ _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
 _POD_FIELDS: Final = PodColumns.__struct_fields__
 _PSI_FIELDS: Final = [name for name in _POD_FIELDS if "_psi_" in name]
-"""Of pods and nodes alike."""
+"""PSI fields, the same for pods and nodes."""
 
 
 def node_sample(node: NodeStats) -> NodeSample:

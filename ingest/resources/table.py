@@ -55,4 +55,4 @@ SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOU
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
 )
-"""What is asked for most often comes first: a kubelet's restart is known before its settings are due."""
+"""The most frequent question comes first, so that a kubelet's restart is known before its settings are due."""

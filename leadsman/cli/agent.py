@@ -29,7 +29,7 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     type=options.FILE,
     default="/",
     metavar="DIR",
-    help="What holds the machine's sys and var/lib/kubelet.",
+    help="Folder with the machine's sys and var/lib/kubelet.",
 )
 @click.option(
     "--into",

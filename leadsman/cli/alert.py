@@ -21,16 +21,13 @@ from leadsman.cli.exits import EXIT_USAGE, fail
 )
 @options.config
 @options.kafka
-@click.option(
-    "--db", metavar="DSN", help="Heed the silences of this database; by default of the one in the settings."
-)
+@click.option("--db", metavar="DSN", help="Apply the silences of this database. By default: the settings'.")
 def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 
-    Each receiver has a consumer group of its own: one that does not answer is tried again, and none waits for it. Run
-    one process for each receiver. Addresses that are secret belong into the settings (alerts.to), and so does the
-    secret that signs messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or
-    the URL of a Teams workflow.
+    Each receiver has its own consumer group. One that does not answer is retried, and blocks no other. Run one
+    process for each receiver. Put secret addresses in the settings (alerts.to), and also the secret that signs
+    messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or the URL of a Teams workflow.
     """
     from leadsman.cli.live import live_settings, run_served
     from leadsman.run.alert import run_alerts

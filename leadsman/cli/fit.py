@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
-@click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, as 8 or 500m.")
+@click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, for example 8 or 500m.")
 @click.option(
     "-f",
     "--filename",
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The pod of this manifest, or of the template in it; - reads standard input.",
 )
-@click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, as 16Gi.")
+@click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, for example 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
 @click.option(
     "--exclusive",
     is_flag=True,
-    help="Only where the CPU Manager pins whole CPUs to it; with --cpu, a pod of Guaranteed QoS.",
+    help="Only nodes whose CPU Manager pins whole CPUs to it; with --cpu, a pod of Guaranteed QoS.",
 )
 @click.option(
     "--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of such containers in the pod."
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     show_default=False,
     metavar="NAME",
     shell_complete=completion.clusters,
-    help="The cluster, where the database holds several.",
+    help="The cluster, if the database holds several.",
 )
 @click.option(
     "--questions",
@@ -89,15 +89,15 @@ def command(
 ) -> None:
     """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
 
-    A pod by --cpu tolerates no taint and selects no node. One by --filename is judged by its node selector and
-    affinity, tolerations, host ports, affinity and anti-affinity to other pods, topology spread and the claims of its
-    volumes and of devices too, its init containers in their order; what a claim made from a template gets is not
-    known. A Guaranteed pod with whole CPUs also fits where the kubelet pins none, unless --exclusive asks for that.
-    Exit status 1 where it, or one of --count, does not fit; what is not known for sure does not count as fitting.
+    A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
+    manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
+    claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a
+    template is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
+    is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
-    devices and node, all but cpu optional; each answer is a line of JSON with the same id, in the same order. A line
-    that is not a question is answered with its error, and the exit status is 3.
+    devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
+    that is not a question gets its error as the answer, and the exit status is 3.
     """
     import msgspec
 

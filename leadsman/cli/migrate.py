@@ -13,7 +13,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
     from sql.schema.retention import KEPT
 
     for kept in reversed(KEPT):
-        text = f"Keep {kept.what} this long after they landed; 0 keeps them for ever."
+        text = f"Keep {kept.what} this long after they landed; 0 keeps them forever."
         option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=text)
         command = option(command)
     return command
@@ -28,8 +28,9 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(db: str, **days: int | None) -> None:
     """Bring a database to this version's schema, and change how long it keeps rows.
 
-    A server keeps raw samples 7 days after they landed, roll-ups, events and changes of pods 90, findings, alerts,
-    source errors and dead letters 365; pods that run and alerts that fire stay. An embedded database keeps all.
+    A server keeps raw samples for 7 days after they landed. It keeps roll-ups, events and changes of pods for 90
+    days, and findings, alerts, source errors and dead letters for 365. The rows of running pods and firing alerts
+    stay. An embedded database keeps everything.
     """
     from leadsman.cli.console import out
     from sql.database.open import connect
@@ -45,5 +46,5 @@ def command(db: str, **days: int | None) -> None:
     out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
     for kept, number in given:
         if number is not None:
-            kept_for = f"{some(number, 'day')} after they landed" if number else "for ever"
+            kept_for = f"{some(number, 'day')} after they landed" if number else "forever"
             out.print(f"{kept.what} are kept {kept_for}")

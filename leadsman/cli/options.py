@@ -80,7 +80,7 @@ namespace = click.option(
     default="",
     show_default=False,
     metavar="NAME",
-    help="Of pods, only those of this namespace; nodes, and what concerns the whole cluster, stay.  [default: all]",
+    help="Show only pods of this namespace; nodes and everything about the whole cluster stay.  [default: all]",
 )
 output = click.option(
     "--output",
@@ -124,7 +124,7 @@ sources = _all(
         default="",
         show_default=False,
         metavar="NAME",
-        help="The node of a kubelet's answer, where the file does not name it.",
+        help="The node of a kubelet's answer, if the file does not name it.",
     ),
     click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if it has no time."),
 )
@@ -147,7 +147,7 @@ watched_namespace = click.option(
     "--namespace",
     "-n",
     metavar="NAME",
-    help="Watch the pods and Events of this namespace only, as an account may with rights there alone.",
+    help="Watch only the pods and Events of this namespace, for an account with rights there alone.",
 )
 
 live = _all(
@@ -171,7 +171,7 @@ live = _all(
         multiple=True,
         type=pair,
         metavar="NODE=HOST:PORT",
-        help="Where a node's kubelet is.",
+        help="Address of a node's kubelet.",
     ),
     click.option("--kubelet-ca", type=FILE, metavar="FILE", help="The CA of the kubelets' certificates."),
     click.option(
@@ -195,7 +195,7 @@ live_for_long = _all(
     click.option(
         "--leader-election/--no-leader-election",
         default=None,
-        help="Of several watchers of a cluster, only the Lease holder works.",
+        help="Elect a leader: of several watchers only the Lease holder works.",
     ),
 )
 
@@ -204,7 +204,11 @@ page = _all(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token."
     ),
     click.option(
-        "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="Of the page; 0 picks a free one."
+        "--port",
+        type=click.IntRange(0, 65535),
+        metavar="N",
+        default=PORT,
+        help="Port of the page; 0 picks a free one.",
     ),
     click.option(
         "--token-file",

@@ -12,13 +12,13 @@ from leadsman.cli import completion, options
     epilog="Examples: leadsman report; "
     "leadsman report -o incident.html --since 2026-11-21T04:10Z --until 2026-11-21T04:30Z",
 )
-@click.option("--output", "-o", type=options.FILE, default="report.html", metavar="FILE", help="Where to write it.")
+@click.option("--output", "-o", type=options.FILE, default="report.html", metavar="FILE", help="File to write.")
 @click.option(
     "--since",
     default="",
     show_default=False,
     metavar="TIME",
-    help="Start of the range, as 2026-11-21T04:10 in your zone; 1h is an hour before --until.  [default: 1d]",
+    help="Start of the range, such as 2026-11-21T04:10 in your zone; 1h is an hour before --until.  [default: 1d]",
 )
 @click.option(
     "--until",

@@ -32,10 +32,10 @@ def command() -> None:
     "leadsman silence add cluster=lab --for 30m --why 'move to another rack'",
 )
 @click.argument("labels", metavar="MATCHER...", nargs=-1, required=True)
-@click.option("--for", "for_seconds", type=options.duration, metavar="TIME", help="How long, as 30m or 2h.")
+@click.option("--for", "for_seconds", type=options.duration, metavar="TIME", help="How long, for example 30m or 2h.")
 @click.option("--start", type=options.time, metavar="TIME", help="From when; by default from now.")
 @click.option("--until", type=options.time, metavar="TIME", help="Until when, instead of --for.")
-@click.option("--why", required=True, metavar="TEXT", help="The reason, for everybody who sees it.")
+@click.option("--why", required=True, metavar="TEXT", help="The reason, for other readers.")
 @click.option("--who", metavar="NAME", help="Who makes it; by default your user name.")
 @options.db
 def add(

@@ -48,8 +48,8 @@ def command(
 ) -> None:
     """Watch the cluster of your kubeconfig, and show it as a live page, until Ctrl-C.
 
-    It is one process with an embedded database; started again it resumes where it ended. Where the settings name
-    Kafka, it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`.
+    It is one process with an embedded database. Started again, it resumes where it ended. If the settings name Kafka,
+    it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from leadsman.run.in_process import Page

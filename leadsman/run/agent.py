@@ -18,7 +18,7 @@ from ingest.normalize.received import Received
 from leadsman.run.kafka import make_topics, publisher
 
 DRAIN_SECONDS: Final = 10.0
-"""What Kafka has to acknowledge the last messages; the next start publishes everything again."""
+"""Time for Kafka to acknowledge the last messages; the next start publishes everything again."""
 log = structlog.get_logger(__name__)
 
 

@@ -14,7 +14,7 @@ from leadsman.run.diagnosis import Diagnosis
 from leadsman.run.settings import Settings
 
 COMMITS: Final = "__consumer_offsets"
-"""Where the broker that coordinates a group writes its commits."""
+"""Topic to which the broker that coordinates a group writes its commits."""
 
 
 def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
@@ -27,9 +27,9 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
 
 
 async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
-    """Whether a message is dated after `here`, by the broker that stored it.
+    """Report each broker that dated a message after `here`.
 
-    A clock that is behind leaves no such trace, and Kafka returns its time only to who writes.
+    A clock that is behind leaves no such trace, and Kafka returns its time only to writers.
     """
     kafka = settings.kafka
     topics = [topic.name for topic in kafka.every_topic()]

@@ -1,4 +1,4 @@
-"""What `leadsman doctor` finds, one thing at a time."""
+"""A single result of `leadsman doctor`."""
 
 from typing import Literal, NamedTuple, TypeAlias
 

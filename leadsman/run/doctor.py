@@ -1,4 +1,4 @@
-"""What is wrong with a running Leadsman, and the command that mends it; nothing is changed."""
+"""Checks a running Leadsman, and names the command that mends each problem. It changes nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -78,7 +78,7 @@ async def diagnose(settings: Settings) -> list[Diagnosis]:
 
 
 def _judged(checked: Sequence[Checked], mend: str) -> Iterator[Diagnosis]:
-    """What `leadsman validate` found: what is wrong one by one, and all that is well in a line."""
+    """Convert the results of `leadsman validate`: each problem by itself, and everything that is well in one line."""
     for each in checked:
         detail = plain(each.problem or each.note, 1000)
         if each.problem or (each.note and each.needed):
@@ -179,7 +179,7 @@ class _Ready(msgspec.Struct, frozen=True):
 
 
 async def _parts(settings: Settings) -> list[Diagnosis]:
-    """What the parts of this machine give as reasons; `up` has the port, its parts those behind it."""
+    """Report the reasons of this machine's parts; `up` has the port, and its parts have those after it."""
     host, first = settings.telemetry.host, settings.telemetry.port
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
         answers = await asyncio.gather(*(_ready(session, host, first + number) for number in range(len(PARTS) + 1)))

@@ -21,7 +21,7 @@ async def feed(
 ) -> Published:
     """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable.
 
-    What was sent under the same `name` before is folded once.
+    Input that was sent under the same `name` before is folded once.
     """
     await make_topics(kafka)
     async with publisher(kafka, name) as opened:

@@ -50,7 +50,7 @@ from streams.local.replay import BATCH_ROWS, Replay
 LAND_SECONDS: Final = 2.0
 """How long a row waits in memory; an insert of few rows costs as much as one of many."""
 CHECKPOINT_SECONDS: Final = 60.0
-"""What was observed since is folded again after a crash. More than `ingest.files.order.WINDOW`."""
+"""Observations after the last checkpoint are folded again after a crash. Longer than `ingest.files.order.WINDOW`."""
 FIRST_LOOK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 1.0
 LISTED_SECONDS: Final = 0.1
@@ -70,7 +70,7 @@ class AccountUnknown(ClusterUnusable, CredentialsRefused):
 
 
 class Page(NamedTuple):
-    """Where the page listens, and its token, empty where none is needed."""
+    """Address of the page, and its token; empty if none is needed."""
 
     host: str
     port: int
@@ -180,7 +180,7 @@ class InProcess:
             self._report(f"kubelet of {plain(error.node)}: {plain(error.resource)} cannot be read: {plain(text)}")
 
     async def _report_degraded(self) -> None:
-        """What cannot be read, and what can be again."""
+        """Report streams that cannot be read, and those that can be read again."""
         await self._clock.sleep(FIRST_LOOK_SECONDS)
         while True:
             now = self._live.degraded()
@@ -226,11 +226,11 @@ class Announcing:
 async def run_in_process(
     settings: Settings, page: Page | timedelta, capture: Path | None, report: Report, stop: asyncio.Event
 ) -> None:
-    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or watch for this time.
+    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or watch for the given
+    time.
 
-    Where `capture` is given, everything that is observed is kept there as capture files. Raises KubeconfigError,
-    ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, and OSError where the journal cannot be
-    written.
+    With `capture`, all observations are kept there as capture files. Raises KubeconfigError, ClusterUnusable,
+    JournalHeld, DatabaseError, CannotListen, BadRules, and OSError if the journal cannot be written.
     """
     watch = await _named(settings.live())
     await _check(watch, report)

@@ -1,4 +1,4 @@
-"""What this account may do in the cluster, as the API server's own review answers it, verb by verb."""
+"""Asks the API server's own review for this account's permissions, verb by verb."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -56,7 +56,7 @@ class Checked(NamedTuple):
     unknown_account: bool = False
     """The API server does not know who asks."""
     resource: str = ""
-    """Of a permission, what it is for."""
+    """Purpose of a permission."""
 
     @property
     def usable(self) -> bool:
@@ -66,16 +66,16 @@ class Checked(NamedTuple):
 class Permission(NamedTuple):
     verb: str
     resource: str
-    """With its subresource, as `nodes/stats`; or a path that is no resource, as `/metrics`."""
+    """The resource with its subresource, for example `nodes/stats`; or a path, for example `/metrics`."""
     group: str = ""
     namespace: str = ""
     name: str = ""
     without: str = ""
-    """What is missing where it is refused; empty where that is a problem."""
+    """Consequence if it is refused; empty if that is a problem."""
     needed: bool = True
     """Not of what few clusters have."""
     path: str = ""
-    """Where a GET is refused with 403 without it; empty where only a write would show that."""
+    """Path of a GET that is refused with 403 without it; empty if only a write would show that."""
 
     def __str__(self) -> str:
         group = f".{self.group}" if self.group else ""
@@ -113,7 +113,7 @@ class _Review(msgspec.Struct, frozen=True):
 
 
 def of_resources(settings: LiveSettings) -> Iterator[Permission]:
-    """What the watches need, and what is looked at for what they show."""
+    """Yield the permissions of the watches, and of what is read because of them."""
     for resource in settings.watched:
         without = resource.without or ("not read" if resource.optional else "")
         needed = bool(resource.without) or not resource.optional
@@ -125,7 +125,7 @@ def of_resources(settings: LiveSettings) -> Iterator[Permission]:
 
 
 def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
-    """What asking kubelets needs; nothing of it is needed by the watches."""
+    """Yield the permissions for asking kubelets; the watches need none of them."""
     if settings.access == "proxy":
         yield _PROXIED._replace(without="kubelets are not asked")
     elif settings.access == "direct":
@@ -136,13 +136,13 @@ def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
 
 
 def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
-    """What asking schedulers needs."""
+    """Yield the permissions for asking schedulers."""
     if settings.schedulers:
         yield Permission("get", "/metrics", without="the scheduler's cache is not known", path="/metrics")
 
 
 def of_lease(lease: LeaseName) -> Iterator[Permission]:
-    """What the election of one of several watchers needs."""
+    """Yield the permissions for the election among watchers."""
     yield Permission("create", "leases", LEASES, lease.namespace)
     at = f"{_leases(lease.namespace)}/{lease.name}"
     yield Permission("get", "leases", LEASES, lease.namespace, lease.name, path=at)
@@ -211,7 +211,7 @@ def _judged(permission: Permission, *, allowed: bool | None) -> Checked:
 
 
 class Account:
-    """Who asks. Its API server need not answer reviews: then each permission is tried."""
+    """The account that asks. If its API server does not answer reviews, each permission is tried."""
 
     def __init__(self, client: ApiClient) -> None:
         self.unreviewed = ""

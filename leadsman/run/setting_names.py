@@ -21,7 +21,7 @@ DELIMITER: Final = "__"
 """Between a section and its setting, in a variable."""
 _LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
 _LINKED: Final = ("tcp://", "udp://", "sctp://")
-"""What Kubernetes puts into a pod for each Service of its namespace."""
+"""Values that Kubernetes puts into a pod for each Service of its namespace begin with these."""
 _WIDTH: Final = 100
 _HEAD: Final = """\
 ## Settings of Leadsman, for every command that has --config.
@@ -39,7 +39,7 @@ class Setting(NamedTuple):
     """None of a section."""
     section: bool
     model: type[pydantic.BaseModel]
-    """Whose field it is."""
+    """Model that declares the field."""
 
     @property
     def name(self) -> str:
@@ -47,7 +47,7 @@ class Setting(NamedTuple):
 
     @property
     def meaning(self) -> str:
-        """From the source of its model, which takes longer than all else that is done with settings."""
+        """Read the meaning from the model's source, which takes longer than everything else about settings."""
         return _meanings(self.model).get(self.path[-1], "")
 
 
@@ -63,9 +63,10 @@ def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) 
 
 
 def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: Mapping[str, str]) -> None:
-    """Raises SettingsError for a variable that is meant as a setting and is none.
+    """Raise SettingsError for a variable that looks like a setting and is unknown.
 
-    One that is like none is somebody else's: a Service named `leadsman` gives variables of that prefix to pods.
+    Other variables of that prefix belong to somebody else: Kubernetes gives them to pods for a Service named
+    `leadsman`.
     """
     known = {DELIMITER.join(each.path).upper() for each in every_setting(model)}
     top = {name.upper() for name in model.model_fields}
@@ -81,7 +82,7 @@ def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: M
 
 
 def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:
-    """What was meant by a path that is not there: a neighbour, else the same name elsewhere."""
+    """Suggest a setting for an unknown path: a neighbour, or the same name elsewhere."""
     *above, last = map(str, path)
     settings = list(every_setting(model))
     beside = {each.path[-1]: each.name for each in settings if each.path[:-1] == tuple(above)}
@@ -120,7 +121,7 @@ def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
 
 @lru_cache
 def _meanings(model: type[pydantic.BaseModel]) -> dict[str, str]:
-    """The text below each field, as the source has it."""
+    """Return the text below each field in the source."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     body = tree.body if isinstance(tree, ast.ClassDef) else []
     found = {}

@@ -47,10 +47,10 @@ class Settings(BaseSettings):
     """How running parts log."""
     telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
-    """Which cluster is watched, and how; by default as LiveSettings."""
+    """The watched cluster; by default as in LiveSettings."""
     redact: Redact = "credentials"
-    """What goes from texts before they are stored or sent: credentials; with `strict` every text that no component is
-    known to write, for captures and topics that leave the company.
+    """Redaction of texts before they are stored or sent: credentials, or with `strict` every text that no known
+    component writes. Use `strict` for captures and topics that leave the company.
     """
 
     def live(self) -> LiveSettings:
@@ -106,7 +106,7 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 
 
 def shown(settings: Settings) -> str:
-    """The settings as YAML without passwords: an address keeps all that is no secret in it."""
+    """Format the settings as YAML without passwords; an address keeps everything that is not secret."""
     values = settings.model_dump(mode="json")
     values["db"] = _without_password(settings.db.get_secret_value())
     values["alerts"]["to"] = [_receiver(each.get_secret_value()) for each in settings.alerts.to]
@@ -114,7 +114,7 @@ def shown(settings: Settings) -> str:
 
 
 def _without_password(dsn: str) -> str:
-    """What cannot be understood is hidden whole: a password may be anywhere in it."""
+    """Remove the password. An address that cannot be parsed is hidden completely, because it may contain one."""
     try:
         parse_dsn(dsn)
     except BadDsn:

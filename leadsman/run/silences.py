@@ -43,7 +43,7 @@ class _Answer(msgspec.Struct):
 
 
 class Silences:
-    """Those that are known now."""
+    """The silences that are known now."""
 
     def __init__(self, open_database: Callable[[], Database], clock: Clock = SYSTEM) -> None:
         self._open = open_database
@@ -73,7 +73,7 @@ class Silences:
                 await self.read()
 
     async def answer(self, request: Request) -> Sequence[Silence]:
-        """As `sql.landing.silences.answer`, on a connection of its own."""
+        """Call `sql.landing.silences.answer` on a separate connection."""
         return await in_thread(partial(self._answer, request))
 
     def _answer(self, request: Request) -> Sequence[Silence]:
@@ -124,7 +124,7 @@ def ask(dsn: str, request: Request) -> Sequence[Silence]:
 
 
 def _ask_holder(folder: Path, request: Request, held: DatabaseHeld) -> Sequence[Silence]:
-    """`held` where that process does not answer: it is no `leadsman up`."""
+    """Ask the process that holds the database; raises `held` if it is not `leadsman up` and does not answer."""
     try:
         with _near(folder) as path, socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(_ANSWER_SECONDS)

@@ -49,7 +49,7 @@ async def validate(settings: Settings) -> list[Checked]:
 
 
 async def check_kafka(settings: Settings) -> Checked:
-    """Whether it answers, and how its topics are."""
+    """Check that Kafka answers, and compare its topics."""
     kafka = settings.kafka
     what = f"Kafka {kafka.bootstrap_servers}"
     try:
@@ -69,7 +69,7 @@ async def check_kafka(settings: Settings) -> Checked:
 
 
 def check_database(settings: Settings) -> Checked:
-    """Whether it answers, and has this schema."""
+    """Check that the database answers, and has this schema."""
     try:
         with connect(settings.db.get_secret_value(), make=False) as database:
             check_migrated(database)
@@ -81,7 +81,7 @@ def check_database(settings: Settings) -> Checked:
 
 
 async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
-    """Whether the kubelet of one node answers in the way that the settings name; nothing where no node is listed."""
+    """Check that the kubelet of one node answers at the configured access; yields nothing if no node is listed."""
     if settings.kubelet.access == "off" or settings.namespace:
         return
     async with AsyncExitStack() as stack:
@@ -103,7 +103,7 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
 
 
 async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
-    """Whether each scheduler that the settings name shows its cache."""
+    """Check that each configured scheduler shows its cache."""
     async with AsyncExitStack() as stack:
         for url in settings.schedulers:
             what = f"scheduler {host_of(url)}"

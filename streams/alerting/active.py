@@ -13,7 +13,7 @@ SILENT: Final = timedelta(hours=1)
 
 
 class Group(msgspec.Struct, frozen=True, array_like=True):
-    """What one alert gathers, such as the pods of an eviction storm."""
+    """Members that one alert gathers, for example the pods of an eviction storm."""
 
     members: dict[str, int] = {}
     """How often each was seen, in the order in which they first were."""
@@ -105,9 +105,10 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.structs.replace(self, starts_at=fires_at)
 
     def emitted(self, at: datetime, *, repeat: bool) -> Self | None:
-        """As it is after it is emitted as firing; None where there is nothing to emit. With `repeat`, an alert that
-        reads differently now, or was last emitted an hour ago, is emitted again. When it was emitted does not depend
-        on which record came next.
+        """Return the alert after it is emitted as firing; None if there is nothing to emit.
+
+        With `repeat`, an alert whose text changed, or that was last emitted an hour ago, is emitted again. The
+        emission time does not depend on which record came next.
         """
         if self.starts_at is None:
             return None
@@ -121,7 +122,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_enough(self) -> bool:
-        """What it gathers has as many members as it wants; true where it gathers nothing."""
+        """Tell whether it has gathered as many members as it needs; true if it gathers nothing."""
         return not self.group.members or self.group.count >= self.wanted
 
 

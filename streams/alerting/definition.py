@@ -1,4 +1,4 @@
-"""What an alert is: a pure condition over the findings of one log, with settings and a state of its own."""
+"""The definition of an alert: a pure condition over the findings of one log, with its own settings and state."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ Input: TypeAlias = Literal[
     "pods or events",
     "events or samples",
 ]
-"""What the view `alert_coverage` knows to have been seen of a node."""
+"""Inputs of a node that the view `alert_coverage` checks."""
 
 
 class Need(NamedTuple):
@@ -41,7 +41,7 @@ class Holds(NamedTuple):
     """The condition is true, and stays so until `Ends`."""
 
     labels: Mapping[str, str]
-    """What distinguishes it from other alerts of its name on the same log: never a measured value or a time."""
+    """Labels that distinguish it from other alerts of its name on the same log: never a measured value or a time."""
     summary: str
     description: str
     at_once: bool = False
@@ -63,7 +63,7 @@ class Happened(NamedTuple):
     until: datetime
     at_once: bool = False
     group: Group = Group()
-    """What the alert has gathered so far, with this occurrence."""
+    """Members that the alert has gathered so far, with this occurrence."""
     wanted: int = 1
     """With fewer members in its group it does not fire."""
 
@@ -82,15 +82,15 @@ class Nothing(msgspec.Struct, frozen=True):
 
 
 class Now(NamedTuple):
-    """What a condition knows beside the rows."""
+    """The context of a condition, besides the rows."""
 
     at: datetime
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     heeded: Mapping[str, Collection[str]]
-    """By name, those alerts in `heeds` that are pending or firing on this log, with enough gathered to fire: the
-    `key_of` their labels.
+    """Active alerts by name: those in `heeds` that are pending or firing on this log and have gathered enough to
+    fire, as the `key_of` their labels.
     """
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
@@ -98,7 +98,9 @@ class Now(NamedTuple):
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
-        """Whether an alert about what happened then would be resolved by now, as where a list repeats old things."""
+        """Tell whether an alert about that time would already be resolved, for example because a list repeats old
+        objects.
+        """
         return self.at >= happened_at + timedelta(seconds=settings.keep_firing_seconds)
 
 
@@ -120,15 +122,15 @@ class AlertDefinition(Generic[Settings, State]):
     needs: tuple[Need, ...]
     step: Callable[[Settings, State, Sequence[Any], Now], tuple[State, Sequence[Change]]]
     node_rows: tuple[type[Row], ...] = ()
-    """What it looks at in the log of a node."""
+    """Rows that it reads in the log of a node."""
     cluster_rows: tuple[type[Row | DeadLetterRecord | HeardRecord | RejectionRecord], ...] = ()
-    """What it looks at in the log of a cluster."""
+    """Rows that it reads in the log of a cluster."""
     state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
     """Raise it where the shape of `state` changes: the condition begins anew then, and active alerts go on."""
     lasts: Callable[[State], bool] | None = None
-    """Whether its alerts are kept from being resolved although nothing new happened."""
+    """A function that keeps its alerts from being resolved although nothing new happened."""
     heeds: tuple[str, ...] = ()
     """Names of alerts whose being active its condition depends on; these heed none themselves."""
     of_sources: bool = False

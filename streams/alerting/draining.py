@@ -38,7 +38,7 @@ def _hushed(state: State, at: datetime, names: Collection[str]) -> tuple[State, 
 
 
 def _unhushed(state: State, at: datetime, names: Collection[str]) -> State:
-    """What was not raised for a drained node has to hold from now on."""
+    """Restart the hold time of conditions that were not raised because the node was drained."""
     active = {**state.active, **{name: _begun_anew(state.active[name], at) for name in state.active.keys() & names}}
     return msgspec.structs.replace(with_active(state, active), drained=False)
 

@@ -34,11 +34,11 @@ from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal
 
 VERSION: Final = 4
-"""Of the shape of `State`; what each alert remembers has a version of its own."""
+"""Version of the shape of `State`; each alert has one of its own for what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
-"""Of event time since an alert was resolved: a consumer that was away for a night still learns of it. Those of a node
-that is gone go with its log.
+"""Event time after which a resolved alert is withdrawn, so that a consumer that was away for a night still learns of
+it. Alerts of a deleted node go with its log.
 """
 _NODE_DELETED: Final = "Resolved because the node was deleted."
 _NODE_GONE: Final = "Resolved because the node has not existed for hours."
@@ -73,7 +73,7 @@ class _Enabled(NamedTuple):
     settings: Any
     runbook_url: str
     initial: msgspec.Struct
-    """What its condition remembers of a log never seen."""
+    """State of the condition for a log that was never seen."""
 
 
 class Engine:
@@ -97,9 +97,7 @@ class Engine:
     def step(
         self, state: State, concluded: Concluded | Record
     ) -> tuple[State, Sequence[Alert | Withdrawal | BadRecord]]:
-        """What the findings of one record change about the alerts of a log; an alert that fails on them stays as it
-        was.
-        """
+        """Apply the findings of one record to the alerts of a log. An alert that fails on them stays unchanged."""
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
         if isinstance(concluded, HeardRecord) and self._log == "node":
@@ -132,7 +130,7 @@ class Engine:
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Of a node that is gone: nothing is left but what is resolved now, which is withdrawn the next time."""
+        """Forget a deleted node: only alerts that are resolved now remain, and they are withdrawn the next time."""
         state, over = withdrawn(state, max([at, *state.resolved.values()]))
         state, quiet = resolved(state, at)
         state, ended = resolved_all(state, at, _NODE_GONE)
@@ -179,7 +177,7 @@ class Engine:
         )
 
     def _without_disabled(self, state: State, at: datetime) -> State:
-        """What was active under other rules, and is not enabled under these, ends."""
+        """End alerts that were active under other rules and are disabled under these."""
         if state.active.keys() <= self._enabled.keys():
             return state
         disabled = state.active.keys() - self._enabled.keys()
@@ -238,6 +236,8 @@ def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
 
 
 def alert_reducers(rules: AlertRules | None = None) -> tuple[Reducer[State], Reducer[State]]:
-    """Of nodes' and clusters' logs, with rules of your own or the packaged ones; they go after all other reducers."""
+    """Return the reducers of nodes' and clusters' logs, with the given rules or the default ones. They run after all
+    other reducers.
+    """
     rules = rules or default_rules()
     return _reducer("alerts", "node", rules), _reducer("cluster_alerts", "cluster", rules)

@@ -26,7 +26,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str = ""
     node: str = ""
     active: dict[str, dict[str, ActiveAlert]] = {}
-    """By name, then by the `key_of` their labels; no name without alerts."""
+    """Alerts by name, then by the `key_of` their labels; a name without alerts is left out."""
     resolved: dict[str, datetime] = {}
     """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
     heard_at: datetime | None = None
@@ -36,7 +36,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Origin(NamedTuple):
-    """What a new alert gets from its definition's settings and from its log."""
+    """The parts of a new alert that come from its definition's settings and from its log."""
 
     alertname: str
     settings: RuleSettings
@@ -131,9 +131,10 @@ def heard(state: State, at: datetime) -> State:
 
 
 def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
-    """End as unknown what fires on a log without data for SILENT. What was true then begins anew with the next data.
+    """End alerts as unknown that fire on a log without data for SILENT. A condition that holds then is a new episode
+    with the next data.
 
-    Alerts named in `of_sources` are about that silence: they end so long after their last news.
+    Alerts named in `of_sources` are about that silence. They end the same time after their last news.
     """
     if state.heard_at is None or at < state.heard_at + SILENT:
         return state, []

@@ -1,4 +1,4 @@
-"""What the alerts about image GC share: each is raised by some of its verdicts, and over when image GC recovers."""
+"""The shared parts of the alerts about image GC: some verdicts raise each of them, and a recovery ends it."""
 
 from collections.abc import Callable
 

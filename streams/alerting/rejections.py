@@ -45,7 +45,7 @@ _WORDS: Final = {
     "AppArmor": "their AppArmor profile cannot be used",
     "NodeShutdown": "the node is shutting down",
 }
-"""By the kubelet's reason (rules: admission-failures)."""
+"""Words for the kubelet's reasons (rules: admission-failures)."""
 _OUT_OF: Final = "OutOf"
 
 
@@ -114,7 +114,7 @@ def owned_by(namespace: str, kind: str, owner: str) -> str:
 
 
 def workload_labels(row: RejectionRecord) -> Mapping[str, str]:
-    """Of one alert for each workload, on however many nodes."""
+    """Return labels that make one alert for each workload, on any number of nodes."""
     return {"namespace": name(row.namespace), "workload": f"{name(row.owner_kind)}/{name(row.owner_name)}"}
 
 

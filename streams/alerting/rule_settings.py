@@ -35,7 +35,7 @@ class Model(pydantic.BaseModel):
 
 
 class RuleSettings(Model):
-    """What can be set for every alert."""
+    """Settings that every alert has."""
 
     enabled: bool
     severity: Severity
@@ -44,4 +44,4 @@ class RuleSettings(Model):
     keep_firing_seconds: Seconds = pydantic.Field(alias="keep_firing")
     """How long it must have been quiet before it is resolved."""
     cordoned: bool
-    """Whether it is raised for a node that is cordoned, or that an autoscaler drains."""
+    """Raise it also for a node that is cordoned, or that an autoscaler drains."""

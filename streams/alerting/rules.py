@@ -12,7 +12,7 @@ class AlertRules(Model):
     """A whole rules file; `MODEL` is made of it and knows which alerts there are."""
 
     runbooks: Annotated[str, pydantic.Field(pattern=r"^https?://\S+/$")]
-    """Where runbooks are served: each alert's is at its name there."""
+    """Address of the runbooks; each alert's runbook is at its name there."""
     alerts: Model
     """The settings of each alert, by its name."""
 

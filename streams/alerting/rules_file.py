@@ -28,12 +28,12 @@ class BadRules(WrongUsage):
 class _Settings(NamedTuple):
     values: dict[str, Any]
     lines: Mapping[_Place, int]
-    """Of every setting, counted from 1."""
+    """Line of every setting, counted from 1."""
 
 
 @cache
 def default_rules() -> AlertRules:
-    """Those of the packaged file."""
+    """Return the rules of the packaged file."""
     return MODEL.model_validate(PACKAGED)
 
 

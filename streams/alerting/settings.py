@@ -16,8 +16,8 @@ class AlertSettings(Section):
     rules: Path | None = None
     """Your rules as YAML; settings that it omits are those of the packaged streams/alerting/defaults.yaml."""
     to: tuple[pydantic.SecretStr, ...] = ()
-    """As `leadsman alert --to`: the address of a webhook can be a secret."""
+    """Receivers, like `leadsman alert --to`: the address of a webhook can be a secret."""
     webhook_secret: pydantic.SecretStr | None = None
     """Secret that signs messages to webhooks."""
     pagerduty_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = PAGERDUTY
-    """Where PagerDuty takes events; accounts of its EU region have another address."""
+    """Address of PagerDuty's events API; accounts of its EU region have another."""

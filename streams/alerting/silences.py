@@ -27,7 +27,7 @@ class Matcher(NamedTuple):
     name: str
     operator: Operator
     value: str
-    """Of `=~` and `!~` a regular expression, which has to match the whole label."""
+    """Value of the label; with `=~` and `!~` a regular expression that must match the whole label."""
 
     def __str__(self) -> str:
         value = self.value.replace("\\", "\\\\").replace('"', '\\"')
@@ -102,5 +102,5 @@ def _matcher(text: str) -> Matcher:
 
 @cache
 def _pattern(text: str) -> "re.Pattern[str]":
-    """As RE2 reads it: the dot has line breaks too."""
+    """Compile a pattern with RE2's meaning: the dot matches line breaks too."""
     return re.compile(text, re.DOTALL)

@@ -15,13 +15,13 @@ _SENTENCE: Final = 1000
 EVICTION_ADVICE: Final = {
     "memory": "The pod whose working set exceeds its memory request the most goes first, lower priority before that",
     "ephemeral-storage": (
-        "Free space on the node's file system: logs, emptyDir volumes, images, and what lies outside of pods; pods "
-        "over their ephemeral-storage request go first"
+        "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods; pods over "
+        "their ephemeral-storage request go first"
     ),
-    "inodes": "Find what makes many small files on the node; pods with most inodes go first within a priority",
-    "pids": "Find what forks: pods of low priority with most processes go first",
+    "inodes": "Find what creates many small files on the node; pods with the most inodes go first within a priority",
+    "pids": "Find the process that forks; pods of low priority with the most processes go first",
 }
-"""What to do when a resource runs out, and which pods the kubelet evicts first."""
+"""Advice for a resource that runs out, and which pods the kubelet evicts first."""
 
 _SOURCES: Final = {
     "nodes": "all nodes together",
@@ -79,7 +79,7 @@ def place(cluster: str, node: str) -> str:
 
 
 def without_news(summary: str, description: str, since: datetime) -> tuple[str, str]:
-    """Of an alert that ends as unknown: nothing was received since a time."""
+    """Reword an alert that ends as unknown: nothing was received since a time."""
     shown = f"No data since {since:%Y-%m-%d %H:%M:%S} UTC"
     return f"{shown}: {summary}", f"{description} {shown}: whether it still holds is not known."
 

@@ -1,4 +1,4 @@
-"""What becomes of a message by the state of its log: it is skipped, buried or folded. Pure."""
+"""Decides whether a message is skipped, dead-lettered or folded, by the state of its log. Pure."""
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -25,7 +25,7 @@ class Skip(NamedTuple):
 
 
 class Bury(NamedTuple):
-    """It is no record."""
+    """The message is not a record."""
 
     folded: Folded
     letter: Buried
@@ -38,7 +38,9 @@ class Take(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
-    """Where it was emitted, which the state does not know yet: its `emitted` is large, and changed once a batch."""
+    """The emission to remember if the state does not know it yet. The state's `emitted` is large, and changes once a
+    batch.
+    """
 
 
 Decision: TypeAlias = Skip | Bury | Take
@@ -68,7 +70,7 @@ def accept(folded: Folded, message: Message) -> Decision:
 
 
 def _parsed(headers: Mapping[str, bytes], name: str, parse: Callable[[bytes], Parsed]) -> Parsed | None:
-    """None where it is missing, or whoever wrote it was not we."""
+    """Parse a header; None if it is missing or was not written by Leadsman."""
     value = headers.get(name)
     with suppress(ValueError):
         return None if value is None else parse(value)

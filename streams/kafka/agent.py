@@ -19,7 +19,7 @@ from streams.kafka.states import Turn
 from streams.kafka.worker import LogFolder
 
 BATCH_EVENTS: Final = 4000
-"""Of a backlog."""
+"""Largest batch of a backlog."""
 MAX_UNWRITTEN: Final = 20_000
 """Messages that are folded and in no written state yet: what a crash has folded again."""
 REST_SECONDS: Final = 10.0
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class Stream(Protocol):
-    """What we use of `faust.types.StreamT`, of bytes."""
+    """The part of `faust.types.StreamT` that the agent uses, for bytes."""
 
     enable_acks: bool
 
@@ -61,7 +61,7 @@ class Agent:
         self.newest_ms: int | None = None
         """Kafka's time of the newest message that was folded."""
         self.next_offsets: dict[int, int] = {}
-        """Of each partition that something was folded from in this generation."""
+        """Next offset of each partition that was folded in this generation."""
         self._folder = folder
         self._generation = generation
         self._is_hole = is_hole
@@ -70,7 +70,7 @@ class Agent:
         self._unwritten: list[FaustEvent] = []
         """Folded, and not acknowledged."""
         self._due_at: float | None = None
-        """By the loop's clock."""
+        """When states are due, by the loop's clock; None if nothing changed."""
         self._finishing: asyncio.Task[None] | None = None
         self._is_full = asyncio.Event()
         """A whole batch waits."""
@@ -80,9 +80,9 @@ class Agent:
         self._of_generation = NO_GENERATION
 
     async def run(self, stream: Stream) -> None:
-        """Fold for ever, or until something fails; `failing` raises it.
+        """Fold until cancelled or until something fails; `failing` raises the error.
 
-        Faust's `noack_take` is not used: it was seen to drop events between two batches.
+        Faust's `noack_take` is not used, because it was seen to drop events between two batches.
         """
         stream.enable_acks, self._stream = False, stream
         waiting: asyncio.Queue[FaustEvent] = asyncio.Queue(BATCH_EVENTS)
@@ -127,8 +127,8 @@ class Agent:
         self._failed.set()
 
     async def _batch(self, waiting: "asyncio.Queue[FaustEvent]") -> list[FaustEvent]:
-        """At least one event, and what arrives after it in the time, but no more than BATCH_EVENTS; none where states
-        are to be written first.
+        """Wait for an event, then take what arrives within the time, up to BATCH_EVENTS; return nothing if states
+        must be written first.
         """
         try:
             async with asyncio.timeout_at(self._due_at):
@@ -188,7 +188,7 @@ class Agent:
         return Turn(generation, lambda: self._generation() == generation, dict(self.next_offsets))
 
     def _begin_generation(self) -> None:
-        """What was folded and not written in the one before comes again."""
+        """Forget what was folded but not written in the last generation: it is received again."""
         generation = self._generation()
         if generation != self._of_generation:
             self._of_generation = generation

@@ -31,7 +31,7 @@ from streams.kafka.worker import LogFolder
 SESSION_SECONDS: Final = 20.0
 """A worker that comes back under its own name within this time takes up its partitions at once."""
 NODE_BATCH_SECONDS: Final = 1.0
-"""What is concluded waits for seconds to be landed; each batch is acknowledged by Kafka, whatever is in it."""
+"""Landing waits for seconds anyway, and Kafka acknowledges each batch, however small it is."""
 CLUSTER_BATCH_SECONDS: Final = 0.5
 STATE_SECONDS: Final = 30.0
 NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
@@ -184,8 +184,9 @@ class Worker:
             raise
 
     async def _unusable(self) -> None:
-        """Raise FilesUnusable when a file cannot be used for longer than it takes to replace one: a consumer whose
-        background tasks ended of it, while it took up partitions, waits for ever.
+        """Raise FilesUnusable if a file stays unusable for longer than a replacement takes.
+
+        A consumer whose background tasks died of it while it took up partitions would wait forever.
         """
         patient = True
         while True:

@@ -18,7 +18,7 @@ UNEVEN: Final = 4
 """A mapping gets another number of buckets where they hold so many times more, or fewer, than BUCKET_ENTRIES."""
 
 Entries: TypeAlias = list[tuple[int, str, object]]
-"""Of a bucket: number in the order of the mapping, key and value."""
+"""Entries of a bucket: number in the order of the mapping, key and value."""
 
 
 class Field(NamedTuple):

@@ -1,11 +1,15 @@
-"""The logs of a topic as its changelog has them, however late a writer was: a log's state never goes back. Pure.
+"""Reads the logs of a topic from their changelog. A log's state never goes back, however late a writer was. Pure.
 
-A head is what makes a log's state, and refers to the pieces of its parts. Heads are written under their writer's
-epoch, so that compaction keeps the last one of every writer; pieces are never written over. A head refers to pieces
-of its own epoch alone, and is written after they are acknowledged. A writer that was stopped, taken over and resumed
-therefore changes what its own heads need, and nothing else. Of a log's heads whose pieces are all there, the furthest
-is its state. An owner deletes what earlier generations wrote, and pieces of its own that it needs no more, after its
-own head is acknowledged; it deletes nothing else of a log that goes on.
+1. A head is a log's state, and refers to the pieces of its parts. Heads are written under their writer's epoch, so
+that compaction keeps the last one of every writer. Pieces are never overwritten.
+
+2. A head refers only to pieces of its own epoch, and is written after they are acknowledged. So a writer that was
+stopped, taken over and resumed changes only what its own heads need.
+
+3. The furthest of a log's heads whose pieces are all present is its state.
+
+4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
+it no longer needs. It deletes nothing else of a log that continues.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +39,7 @@ class Epoch(NamedTuple):
 
 
 BEFORE_EPOCHS: Final = Epoch(0, 0)
-"""Of the records of a version that had none; their key is the log's."""
+"""Epoch of records from a version without epochs; their key is the log's."""
 
 
 class RecordKey(NamedTuple):
@@ -150,14 +154,14 @@ class Changelog:
         return Stored(head.value, found.pieces.get(epoch, {}))
 
     def is_of(self, log: bytes, epoch: Epoch) -> bool:
-        """Whether the furthest state is of this epoch, so that nobody of an earlier one deletes it."""
+        """Tell whether the furthest state is of this epoch, so that no owner of an earlier one deletes it."""
         found = self._logs.get(log)
         best = None if found is None else found.best()
         return best is not None and best[0] == epoch
 
     def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
-        """Logs of which no reducer has a state, and whose messages all lie before the offset that follows in their
-        partition.
+        """List the logs of which no reducer has a state, and whose messages are all before the offset that follows
+        in their partition.
         """
         return [
             (each.partition, log)
@@ -194,7 +198,7 @@ class Changelog:
         return [each.encode() for each in (*(RecordKey(epoch, log) for epoch in found.heads), *pieces)]
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """As `superseded`, of a partition's progress."""
+        """Yield the keys of superseded progress records of a partition, like `superseded`."""
         for epoch in sorted(self._progress_epochs.get(partition, set())):
             if epoch.generation < by.generation:
                 yield RecordKey(epoch, None).encode()

@@ -1,4 +1,4 @@
-"""A log's state as a worker has it, and what of it tells which messages are in it already."""
+"""A log's state in a worker, and the data that shows which messages it already contains."""
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
@@ -11,18 +11,20 @@ from streams.fold.fold import LogState
 
 NOTHING_FOLDED: Final = -1
 PUBLISHERS: Final = 16
-"""How many a log remembers; only those that are alive send anything again."""
+"""Publishers that a log remembers; only living ones send anything again."""
 
 
 RANGES: Final = 32
-"""Of one publisher. There is a gap where a message came late, or was too large for Kafka."""
+"""Ranges of one publisher. A gap appears if a message came late, or was too large for Kafka."""
 
 Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Numbers from the first to the last, both inclusive, in order."""
 
 
 class Emission(NamedTuple):
-    """Where a record was emitted: the log's key, the offset of the record that caused it, and which one of it."""
+    """Origin of an emitted record: the key of the emitting log, the offset of the causing record, and the emission's
+    number.
+    """
 
     origin: str
     offset: int
@@ -40,13 +42,13 @@ class Emission(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """A log's state and what is in it already: records up to `offset` are not folded again.
+    """A log's state and what it already contains: records up to `offset` are not folded again.
 
-    `emitted` is the offset and number of the last record that each other log emitted into this one: a worker that
+    `emitted` has the offset and number of the last record that each other log emitted into this one. A worker that
     died after emitting and before its state was stored emits the same again.
 
-    Offsets continue when the topic is recreated: `shift` is what the state's are above Kafka's. Kafka begins at 0
-    again then, and what is skipped as known was folded before, so that nothing skipped is newer than `newest_ms`.
+    Offsets continue when the topic is recreated, although Kafka begins at 0 again: `shift` is the difference.
+    Messages that are skipped as known were folded before, so none of them is newer than `newest_ms`.
     """
 
     offset: int
@@ -56,7 +58,7 @@ class Folded(NamedTuple):
     newest_ms: int | None = None
     """Kafka's time of the newest message that was folded; None in a state of before it was kept."""
     sent: Mapping[str, Ranges] = {}
-    """Which messages of each of the last PUBLISHERS publishers arrived: one that breaks sends some again."""
+    """Messages that arrived from each of the last PUBLISHERS publishers. A broken publisher sends some again."""
 
     def placed(self, offset: int, timestamp_ms: int) -> tuple[int, int]:
         """The state's offset of a message, and the shift from there on, by its offset and time in Kafka."""
@@ -66,11 +68,11 @@ class Folded(NamedTuple):
         return self.offset + 1, self.offset + 1 - offset
 
     def has(self, emission: Emission) -> bool:
-        """Whether an emitted record was folded before."""
+        """Tell whether an emitted record was folded before."""
         return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
 
     def was_sent(self, sent: Sent) -> bool:
-        """Whether a message was folded before, and sent again because its publisher got no acknowledgement."""
+        """Tell whether a message was folded before and sent again, because its publisher got no acknowledgement."""
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":
@@ -113,11 +115,13 @@ class Head(msgspec.Struct, array_like=True):
     number: int = 0
     """Its own, of the same count: of one writer's heads the highest is the last."""
     minute: int = 0
-    """Of a log of which no reducer has a state."""
+    """Minute of a log of which no reducer has a state."""
 
     @property
     def far(self) -> tuple[int, int, int]:
-        """Of two heads of a log the greater is the later one: a recreated topic shifts its offsets up."""
+        """Return a key that orders heads of a log: the greater is the later. A recreated topic shifts its offsets
+        up.
+        """
         return self.shift, self.offset, self.number
 
     @property

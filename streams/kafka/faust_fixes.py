@@ -1,7 +1,7 @@
-"""What is wrong in Faust and mode, and what is done instead: the only module of ours that uses their insides.
+"""Workarounds for faults of Faust and mode. No other module uses their internals.
 
-Both are pinned to one version, and a test compares the functions that this module overrides or relies on with what
-they were when it was written. Where there is no issue yet, the address is that of the function.
+Both are pinned to one version. A test compares the functions that this module overrides or relies on with their
+source at that version. If a fault has no issue yet, the address is that of the function.
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
@@ -109,8 +109,10 @@ class Consumer(driver.Consumer):
         return committed
 
     async def _taken_up(self, committed: Mapping[TP, int]) -> Mapping[TP, int]:
-        """Where streams are read from instead: Faust trusts what was committed, and aiokafka passes over what the
-        topic has not any more. Faust seeks in a rebalance too, before the states are there.
+        """Return the offsets to read from instead of the committed ones.
+
+        Faust trusts the commits, and aiokafka skips what the topic no longer has. Faust also seeks during a
+        rebalance, before the states are recovered.
         """
         sources = {TP(*tp): offset or 0 for tp, offset in committed.items() if not self._is_changelog_tp(tp)}
         if not sources:
@@ -138,7 +140,8 @@ class Consumer(driver.Consumer):
         await super()._add_gap(tp, offset_from, offset_to - 1)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
-        """Of these partitions: Faust's set changes meanwhile, and aiokafka takes one that is empty then for all.
+        """Fetch from these partitions. Faust's set changes meanwhile, and aiokafka treats an empty set as all
+        partitions.
 
         https://github.com/faust-streaming/faust/pull/239
         """
@@ -174,7 +177,7 @@ class Transport(driver.Transport):
 
 
 class _Metadata(NamedTuple):
-    """What an assignor asks of a cluster."""
+    """The cluster metadata that an assignor needs."""
 
     cluster: ClusterMetadata
     changelogs: Mapping[str, int]
@@ -203,7 +206,7 @@ class Assignor(PartitionAssignor):
 
 
 async def crash(app: faust.App) -> None:
-    """Raise WorkerCrashed when Faust gives up: its services restart or end, and whoever awaits them never learns.
+    """Raise WorkerCrashed when Faust gives up: its services restart or end, and a waiting caller never learns of it.
 
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """

@@ -17,12 +17,12 @@ from streams.kafka.changelog import Changelog
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
-"""How long /readyz has a gap as a reason."""
+"""How long /readyz shows a gap as a reason."""
 log = structlog.get_logger(__name__)
 
 
 class Reported(Protocol):
-    """What becomes a row of `source_errors` about messages of a partition."""
+    """A report about messages of a partition that becomes a row of `source_errors`."""
 
     @property
     def kind(self) -> str: ...
@@ -39,7 +39,7 @@ class Reported(Protocol):
 
 
 class Gaps:
-    """Those that a process has found, of the clusters that they may concern."""
+    """The gaps that a process has found, with the clusters that they may concern."""
 
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
@@ -75,7 +75,7 @@ class Gaps:
         self._found.put_nowait(await self._found.get())
 
     async def publish(self, publisher: Publisher, topics: Topics) -> None:
-        """Publish what is found, as records on the clusters' logs, for ever."""
+        """Publish found gaps as records on the clusters' logs, until cancelled."""
         while True:
             gap, clusters = await self._found.get()
             for cluster in clusters:
@@ -89,12 +89,12 @@ class Gaps:
 
 
 class Takeovers:
-    """Where a worker's partitions are read from, by the states that were recovered."""
+    """Starting offsets of a worker's partitions, from the recovered states."""
 
     def __init__(self) -> None:
         self.gaps = Gaps()
         self.changelogs: dict[str, Changelog] = {}
-        """By source."""
+        """Changelogs by source topic."""
 
     def start_of(self, topic: str, partition: int, committed: int, earliest: int, end: int) -> int:
         """The offset to read from; as committed, while the states are not there."""
@@ -107,5 +107,5 @@ class Takeovers:
         return begin.offset
 
     def clusters(self, partition: TopicPartition) -> Iterable[str]:
-        """Those whose logs are known in a partition."""
+        """Return the clusters whose logs are known in a partition."""
         return map(cluster_of, self.changelogs[partition.topic].logs(partition.partition))

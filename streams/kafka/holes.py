@@ -29,8 +29,10 @@ class Holes:
         """The last of each partition."""
 
     async def has(self, partition: TopicPartition, first: int, end: int) -> bool:
-        """Tell whether the topic has no message from `first` up to but not including `end`; False where Kafka does
-        not answer. Nothing is deleted in the middle of a topic that is not compacted: a hole there is no gap.
+        """Tell whether the topic has no message from `first` up to but not including `end`; False if Kafka does not
+        answer.
+
+        Kafka deletes nothing in the middle of a topic that is not compacted, so a hole there is not a gap.
         """
         if self._known.get(partition) == (first, end):
             return True

@@ -1,8 +1,8 @@
-"""Whether the group may have given a worker's partitions to another.
+"""Tracks whether the group may have given a worker's partitions to another.
 
-What a worker sends then would come after what its successor sends, and the last row or alert of a key is the one that
-counts. So it sends nothing once its session can be over, until the group has answered that it is still a member; and
-it ends when the group has expelled it.
+A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
+sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
+expelled it.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ class Expelled(KafkaUnusable):
 
 
 class Membership:
-    """What the group has answered. Needs a running loop; it is answered in another thread."""
+    """The group's answers about this member. Needs a running loop; another thread delivers the answers."""
 
     def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
         self._sure_seconds = session_seconds * SURE
@@ -36,7 +36,7 @@ class Membership:
         self._confirmed = asked_at
 
     def end(self) -> None:
-        """The group has answered that this is none."""
+        """Record that the group has expelled this member."""
         self._is_over = True
         self._loop.call_soon_threadsafe(self._over.set)
 

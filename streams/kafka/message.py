@@ -1,4 +1,4 @@
-"""A message of Kafka, whichever client received it."""
+"""A message of Kafka, independent of the client that received it."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ class Message(NamedTuple):
 
     @property
     def ts(self) -> datetime:
-        """The nearest that an observation can have: whoever writes to the topic sets it."""
+        """Return a time near the observation's. Every writer to the topic sets it."""
         latest = int(LATEST.timestamp() * 1000) - 1
         return datetime.fromtimestamp(min(max(self.timestamp_ms, 0), latest) / 1000, UTC)
 
@@ -39,7 +39,7 @@ class MessagesMissing(Exception):
 
 
 class FaustMessage(Protocol):
-    """What we use of `faust.types.tuples.Message`."""
+    """The part of `faust.types.tuples.Message` that Leadsman uses."""
 
     topic: str
     partition: int
@@ -52,7 +52,7 @@ class FaustMessage(Protocol):
 
 
 class FaustEvent(Protocol):
-    """What we use of `faust.types.EventT`, of a stream of bytes."""
+    """The part of `faust.types.EventT` that Leadsman uses, for a stream of bytes."""
 
     key: bytes | None
     value: bytes | None
@@ -60,7 +60,7 @@ class FaustEvent(Protocol):
 
 
 def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
-    """As aiokafka gives it."""
+    """Convert a record of aiokafka."""
     return Message(
         record.topic,
         record.partition,
@@ -73,7 +73,7 @@ def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
 
 
 def of_event(event: FaustEvent) -> Message:
-    """As Faust gives it."""
+    """Convert an event of Faust."""
     message = event.message
     return Message(
         message.topic,

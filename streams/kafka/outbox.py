@@ -1,4 +1,4 @@
-"""What a batch publishes: findings, alerts, records for other logs, dead letters."""
+"""Collects what a batch publishes: findings, alerts, records for other logs, dead letters."""
 
 import asyncio
 from collections.abc import Iterable, Iterator
@@ -46,14 +46,14 @@ class Outbox:
             await each
 
     async def findings(self, key: bytes, concluded: Iterable[Concluded]) -> None:
-        """Of one log, in their order."""
+        """Add findings of one log, in their order."""
         for each in _of_one_sample(concluded):
             value = encode_findings(each.cluster, each.node, each.ts, each.rows)
             headers = finding_headers(each.cluster, each.node, each.ts, each.place)
             self._handed_over.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
 
     async def alert(self, alert: Alert) -> None:
-        """As it stands now."""
+        """Add an alert in its current state."""
         sent = await self._publisher.send(
             self._topics.alerts.name, alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
         )
@@ -84,7 +84,7 @@ class Outbox:
 
 
 def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
-    """What was concluded from records of the same time together, as of the first; fewer than twice MAX_ROWS."""
+    """Merge findings from records of the same time, under the first; fewer than twice MAX_ROWS."""
     gathered: Concluded | None = None
     for each in chain.from_iterable(map(_parts, concluded)):
         if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
@@ -98,7 +98,9 @@ def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
 
 
 def _parts(each: Concluded) -> Iterator[Concluded]:
-    """Of MAX_ROWS at most: a single record, as an inventory of which all is gone, can give tens of thousands."""
+    """Split findings into parts of at most MAX_ROWS. A single record can give tens of thousands, for example an
+    empty inventory.
+    """
     for first in range(0, len(each.rows), MAX_ROWS):
         place = f"{each.place}#{first}" if first else each.place
         yield each._replace(place=place, rows=each.rows[first : first + MAX_ROWS])

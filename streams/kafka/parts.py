@@ -18,7 +18,7 @@ from streams.kafka.buckets import SPLIT_FROM, Buckets, mappings_of
 from streams.kafka.codec import NOTHING_FOLDED, Folded, Head
 
 PIECE_BYTES: Final = 512 * 1024
-"""What is larger, compressed, is written in pieces; a body that is larger is not in the head."""
+"""Size of a piece. A compressed body that is larger is written in pieces, and is not in the head."""
 _BODY: Final = ""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """The beginning of what is compressed; msgpack of a log begins otherwise."""
@@ -32,12 +32,12 @@ class Stored(NamedTuple):
 
 
 class Written(NamedTuple):
-    """What is to be written: the head once its new pieces are acknowledged."""
+    """The records to write: the head follows once its new pieces are acknowledged."""
 
     head: bytes
     pieces: Mapping[int, bytes]
     size: int
-    """Of the whole log, in bytes as they are stored."""
+    """Stored bytes of the whole log."""
 
 
 class _Body(msgspec.Struct, array_like=True):
@@ -46,7 +46,7 @@ class _Body(msgspec.Struct, array_like=True):
 
 
 class Layout:
-    """Where a log's state was last written, in one epoch of its writer; a new one writes all of it."""
+    """The records of a log's last written state, in one epoch of its writer; a new epoch writes all of it."""
 
     def __init__(self) -> None:
         self.mappings: dict[str, Buckets] = {}
@@ -65,7 +65,7 @@ class Layout:
 
 
 class PartsCodec:
-    """Of one writer. A reducer's state of another version is dropped, never misread."""
+    """Encodes states for one writer. A reducer's state of another version is dropped, never misread."""
 
     def __init__(self, reducers: Sequence[AnyReducer]) -> None:
         self._states = StateCodec(reducers)
@@ -76,7 +76,7 @@ class PartsCodec:
         self._numbers = count(1)
 
     def encode(self, folded: Folded, layout: Layout) -> Written:
-        """What has changed since `layout`, which is then as if that was written."""
+        """Encode the changes since `layout`, and update `layout` as if they were written."""
         pieces: dict[int, bytes] = {}
         states = {name: self._without_split(name, state, layout, pieces) for name, state in folded.log.states.items()}
         for gone in [each for each in layout.mappings if each.partition("/")[0] not in states]:

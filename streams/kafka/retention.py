@@ -19,11 +19,11 @@ from ingest.model.records import Problem
 from streams.kafka.gaps import Gaps
 
 NEAR: Final = 0.75
-"""Of the retention: what is older and unread is reported."""
+"""Share of the retention above which unread messages are reported."""
 PACE_SECONDS: Final = 600.0
 """Over which it is measured how much nearer the deletion comes to what is unread."""
 AHEAD_SECONDS: Final = 86_400.0
-"""What is deleted sooner at that pace is reported, however young it is."""
+"""A deletion sooner than this at the current pace is reported, even for young messages."""
 CHECK_SECONDS: Final = 60.0
 REPORT_SECONDS: Final = 600.0
 """Between two reports of one partition."""
@@ -32,14 +32,14 @@ log = structlog.get_logger(__name__)
 
 
 class Limits(NamedTuple):
-    """A topic's retention; negative is none."""
+    """A topic's retention; negative means unlimited."""
 
     ms: int = -1
     bytes: int = -1
 
 
 class Unread(NamedTuple):
-    """What a group has not read of a partition: offsets from `first` up to but not including `end`."""
+    """Unread messages of a group in a partition: offsets from `first` up to but not including `end`."""
 
     topic: str
     partition: int
@@ -69,8 +69,8 @@ class Unread(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """By its pace; or by time, or by size: Kafka has begun to delete, and the next is in the oldest of what is
-        there.
+        """Tell whether deletion is near, by pace, time or size. By size: Kafka has begun to delete, and the next
+        message is in the oldest quarter.
         """
         by_pace = self.lost_in_seconds is not None and self.lost_in_seconds <= AHEAD_SECONDS
         by_time = self.limits.ms >= 0 and self.first < self.recent
@@ -94,13 +94,15 @@ class Unread(NamedTuple):
 
 
 class Pace:
-    """How fast deletion comes nearer to what is unread, as a partition was seen of late."""
+    """How fast deletion approaches the unread messages of a partition, from recent observations."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Unread]] = deque()
 
     def add(self, now_seconds: float, unread: Unread) -> Unread:
-        """The same, with when its first will be lost. What was read within PACE_SECONDS is no lag."""
+        """Return `unread` with the time when its first message will be lost. A message that was read within
+        PACE_SECONDS is not a lag.
+        """
         if self._seen and unread.end < self._seen[-1][1].end:  # the topic was made anew
             self._seen.clear()
         self._seen.append((now_seconds, unread))
@@ -155,7 +157,7 @@ class RetentionWatch:
             yield f"{each.resource}: {each.error}"
 
     async def run(self) -> None:
-        """For ever. A Kafka that does not answer is asked again in the next minute."""
+        """Watch until cancelled. If Kafka does not answer, it is asked again in the next minute."""
         while True:
             while not self._own():
                 self._near = ()

@@ -1,4 +1,4 @@
-"""How work and land use Kafka."""
+"""Settings with which work and land use Kafka."""
 
 from pydantic import PositiveFloat, PositiveInt
 
@@ -27,12 +27,12 @@ class LandSettings(Section):
     """Landing: what was received is inserted when the first of these is reached."""
 
     instance: str | None = None
-    """As of a worker."""
+    """Name in the group, like a worker's."""
     batch_messages: PositiveInt = 20_000
-    """Of a partition, and of the partitions of a topic that are stored together."""
+    """Messages of a partition, and of the partitions of a topic that are stored together."""
     batch_bytes: PositiveInt = 16 * 1024 * 1024
-    """As well."""
+    """Bytes of the same."""
     batch_seconds: PositiveFloat = 4.0
     """A portion costs ClickHouse one insert a table, however few rows it has."""
     buffered_bytes: PositiveInt = 64 * 1024 * 1024
-    """Of all partitions: nothing more is fetched before some of it is stored."""
+    """Bytes of all partitions: nothing more is fetched until some of it is stored."""

@@ -14,12 +14,12 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""Of a log's state as it is stored, compressed; what it has beyond is left out, the oldest first."""
+"""Compressed bytes of a log's stored state. Entries beyond it are left out, the oldest first."""
 
 
 class Log(NamedTuple):
     partition: int
-    """Of the source, and therefore of the changelog."""
+    """Partition of the source topic, and therefore of the changelog."""
     key: bytes
 
 
@@ -27,7 +27,7 @@ class Turn(NamedTuple):
     """In which states are read, folded and written."""
 
     generation: int
-    """Of the group."""
+    """Generation of the group."""
     is_ours: Callable[[], bool]
     """False where the partitions went to another worker meanwhile, as far as we know."""
     following: Mapping[int, int]
@@ -39,12 +39,12 @@ class LeftOut(NamedTuple):
 
     log: Log
     mapping: str
-    """Of which reducer, and which of its fields."""
+    """Reducer and field that lost entries."""
     entries: int
 
 
 class _Record(NamedTuple):
-    """Of the changelog."""
+    """A record of the changelog."""
 
     partition: int
     key: bytes
@@ -58,7 +58,7 @@ class _Cached(NamedTuple):
     folded: Folded
     layout: Layout
     epoch: Epoch | None
-    """Of the layout."""
+    """Epoch of the layout."""
 
 
 class LogStates:
@@ -98,8 +98,9 @@ class LogStates:
         return folded
 
     def keep(self, log: Log, before: Folded, after: Folded, generation: int) -> None:
-        """Have a state for `write`, if it has changed, or if a worker that was here before us may still delete it:
-        what is acknowledged is in a record of our own.
+        """Keep a state for `write` if it has changed, or if an earlier owner may still delete it.
+
+        Everything that is acknowledged is in a record of this worker.
         """
         if after.offset != before.offset or not self._changelog.is_of(log.key, Epoch(generation, self._writer)):
             self._unwritten[log] = after
@@ -128,7 +129,7 @@ class LogStates:
     async def write_pieces(
         self, unwritten: Mapping[Log, Folded], epoch: Epoch
     ) -> tuple[Sequence[_Record], Sequence[LeftOut]]:
-        """What the heads of these states need; the heads."""
+        """Write the pieces that the heads of these states need; return the heads."""
         heads: list[_Record] = []
         left_out: list[LeftOut] = []
         sent: list[asyncio.Future[None]] = []
@@ -147,8 +148,10 @@ class LogStates:
         await self._send_all(heads)
 
     async def cover(self, turn: Turn, written: Iterable[Log], forgotten: Iterable[Log]) -> None:
-        """What the acknowledged heads make of the records before them. Progress is written before that of earlier
-        owners is deleted, and last, so that a changelog never ends with a record that compaction removes.
+        """Apply acknowledged heads: delete the records that they replace.
+
+        Progress is written last, and before that of earlier owners is deleted, so that a changelog never ends with a
+        record that compaction removes.
         """
         epoch = Epoch(turn.generation, self._writer)
         progress = [

@@ -1,4 +1,4 @@
-"""Where a partition is taken up: what was committed, what the states cover and what the topic has still. Pure."""
+"""Decides where a partition is taken up: by the commit, the states and what the topic still has. Pure."""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -17,12 +17,12 @@ _WHAT: Final[Mapping[Kind, str]] = {
 
 
 class Gap(NamedTuple):
-    """Messages from offset `first` up to but not including `end`.
+    """Missing messages from offset `first` up to but not including `end`.
 
-    They are `lost`, since the topic has deleted them before they were read; `unknown`, since it has deleted them and
-    nothing shows whether they were read; `unfolded`, since they were committed and no state has seen them;
-    `compacted`, since compaction removed them; `unstored`, since they were committed and the store lacks them; or
-    `replaced`, since the topic has others there.
+    `lost`: the topic deleted them before they were read. `unknown`: the topic deleted them, and nothing shows
+    whether they were read. `unfolded`: they were committed and no state has seen them. `compacted`: compaction
+    removed them. `unstored`: they were committed and the store lacks them. `replaced`: the topic has other messages
+    there.
     """
 
     kind: Kind
@@ -50,16 +50,20 @@ class Gap(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Where a partition is read from, and what that leaves out or repeats."""
+    """The offset from which a partition is read, and what that leaves out or repeats."""
 
     offset: int
     gaps: tuple[Gap, ...]
 
 
 def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int, end: int) -> Start:
-    """`covered` is the offset before which all is in states, None where that is not known, 0 where there is no state;
-    `earliest` is the topic's first and `end` is behind its last; `committed` is 0 where nothing is, or not any more:
-    Kafka forgets it in time. What a log's state knows is not folded again: an early start costs time alone.
+    """Decide where to read a partition from.
+
+    `covered` is the offset before which everything is in states: None if that is unknown, 0 without a state.
+    `earliest` is the topic's first offset, and `end` is one after its last. `committed` is 0 without a commit, also
+    if Kafka has forgotten it.
+
+    A log's state recognises what it knows, so an early start only costs time.
     """
     if end < committed:
         return Start(earliest, (Gap("replaced", topic, partition, end, committed),))

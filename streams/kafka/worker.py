@@ -31,12 +31,12 @@ from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.states import LeftOut, Log, LogStates, Turn
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
-"""Of one log; of more only every SAMPLED is buried, until a record comes."""
+"""Dead letters in a row of one log. Of further ones only every SAMPLED is dead-lettered, until a record comes."""
 SAMPLED: Final = 1000
 MAX_ORIGINS: Final = 20_000
 """Logs whose last emission a log remembers. A worker that died repeats the emissions of its last batch, no older."""
 MAX_FLOODS: Final = 10_000
-"""Logs whose messages that are no records are counted at once."""
+"""Logs whose floods of bad messages are counted at once."""
 log = structlog.get_logger(__name__)
 
 
@@ -58,11 +58,11 @@ class LogFolder:
         self._topics = topics
         self._skipped = frozenset(skipped)
         self._in_a_row: Counter[bytes] = Counter()
-        """Messages that are no records, by log."""
+        """Bad messages in a row, by log."""
         self.left_out = 0
         """Messages of floods that are in no dead letter."""
         self.dead_letters: Counter[tuple[str, ...]] = Counter()
-        """By error type."""
+        """Dead letters by error type."""
         self.source_errors: Counter[tuple[str, ...]] = Counter()
         """Rows by kind and resource; resources that are not of the capture format together."""
 
@@ -100,7 +100,7 @@ class LogFolder:
         return True
 
     def abandon(self) -> None:
-        """What was folded and not written is folded again, by whoever has its partition."""
+        """Forget what was folded and not written; the next owner of the partition folds it again."""
         self._states.abandon()
 
     async def _report(self, left_out: LeftOut) -> None:

@@ -9,10 +9,10 @@ from streams.alerting.runbook import runbooks
 
 _HEAD: Final = """# Alerts
 
-Written by `make generate` from the defaults and the runbooks; do not edit. How to check an alert and what to do is in
-its runbook, `streams/alerting/runbooks/<name>.md`. How alerts reach you: [Consume alerts](alerts.md).
+`make generate` writes this page from the defaults and the runbooks; do not edit it. A runbook says how to check its alert
+and what to do: `streams/alerting/runbooks/<name>.md`. [Receive alerts](alerts.md) describes how alerts reach you.
 
-| alert | severity | what it means |
+| alert | severity | meaning |
 |---|---|---|
 """
 

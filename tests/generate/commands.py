@@ -12,7 +12,7 @@ COLUMNS: Final = 80
 """Of which click leaves two free."""
 _HEAD: Final = """# Commands
 
-Written by `make generate` from the commands' own help; do not edit.
+`make generate` writes this page from the commands' own help; do not edit it.
 """
 
 

@@ -1,4 +1,4 @@
-"""The pictures of `docs/architecture.md`: the floors, from the import contracts, and the way of an observation."""
+"""The pictures of `docs/architecture.md`: the floors, from the import contracts, and the data flow."""
 
 import tomllib
 from collections.abc import Iterator
@@ -164,10 +164,10 @@ ARROWS: Final = (
 
 
 def observation() -> str:
-    """The way of an observation, from a source at the top to people at the bottom."""
+    """The data flow, from a source at the top to people at the bottom."""
     parts = [part for arrow in ARROWS for part in _arrow(arrow)]
     parts += [part for box in BOXES.values() for part in _box(box)]
-    return svg(13 * _ROW, "The way of an observation", parts)
+    return svg(13 * _ROW, "The data flow", parts)
 
 
 def _box(box: Box) -> Iterator[str]:

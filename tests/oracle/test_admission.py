@@ -97,7 +97,7 @@ def cases(draw: st.DrawFn) -> Case:
     # What the memory manager keeps for init containers is not followed to the block.
     inits = 0 if sizes else draw(st.integers(0, 2))
     if {"full-pcpus-only", "distribute-cpus-across-numa"} <= options:
-        # On half-free cores the kubelet can count CPUs for ever (accuracy.md#what-is-left).
+        # On half-free cores the kubelet can count CPUs for ever (accuracy.md#known-differences).
         reserved = set(topology.siblings(frozenset(reserved)))
         held = set(topology.siblings(frozenset(held))) - reserved
     question = {
@@ -163,7 +163,7 @@ def test_pods_are_admitted_as_the_kubelet_admits_them(kubernetes: Oracles, case:
         ours = admit(machine, case.settings, pod)
         assert (ours.admitted, ours.reason, ours.message) == (theirs["admit"], theirs["reason"], theirs["message"])
         if not ours.admitted:
-            # What it had taken goes back to other NUMA nodes of a group (accuracy.md#what-is-left).
+            # What it had taken goes back to other NUMA nodes of a group (accuracy.md#known-differences).
             return
         machine = ours.machine
         assert list(map(format_cpuset, ours.cpus)) == theirs["cpusets"]

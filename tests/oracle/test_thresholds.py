@@ -68,7 +68,7 @@ def ours(question: dict[str, Any], layout: Layout) -> list[Row] | None:
 
 
 def has_two_for_a_signal(question: dict[str, Any]) -> bool:
-    """The kubelet then heeds both; ours keep one of a kind (accuracy.md#what-is-left)."""
+    """The kubelet then heeds both; ours keep one of a kind (accuracy.md#known-differences)."""
     allocatable = {"allocatableMemory.available"} & (question["hard"].keys() | question["soft"].keys())
     both = question["hard"].keys() & question["soft"].keys()
     return bool(allocatable and "pods" in question["enforce"]) or any(

@@ -1,4 +1,4 @@
-"""What the kept objects of the API have in common."""
+"""Types that the kept objects of the API share."""
 
 from datetime import datetime
 from typing import TypeAlias
@@ -8,7 +8,7 @@ import msgspec
 from ingest.model.numbers import Int64
 
 Quantity: TypeAlias = str | Int64 | float
-"""A resource quantity as the API prints it ("100m", "2Gi") or as a manifest may have it (2)."""
+"""A resource quantity as the API prints it ("100m", "2Gi"), or in the form of a manifest (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]
 
 

@@ -57,7 +57,7 @@ class PodAffinityTerm(KeptObject, frozen=True):
 
 
 class PodAffinity(KeptObject, frozen=True):
-    """Of pods to pods, also that which keeps them apart."""
+    """Affinity and anti-affinity between pods."""
 
     required: list[PodAffinityTerm] | None = msgspec.field(
         default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
@@ -122,8 +122,8 @@ class VolumeClaim(KeptObject, frozen=True):
 
 
 class PodVolume(KeptObject, frozen=True):
-    """Of what kind a volume is, as far as the eviction manager counts it (rules: eviction-order), or the scheduler
-    looks at where it is (rules: scheduler-fit).
+    """Kind of a volume, for the eviction manager's count (rules: eviction-order) and the scheduler's check of its
+    place (rules: scheduler-fit).
     """
 
     name: str
@@ -202,9 +202,9 @@ class PodStatus(KeptObject, frozen=True):
     init_container_statuses: list[ContainerStatus] | None = None
     resource_claim_statuses: list[PodResourceClaimStatus] | None = None
     resize: str = ""
-    """Of kubelets 1.27 to 1.32, with an alpha gate; a condition since."""
+    """State of a resize in kubelets 1.27 to 1.32, with an alpha gate; later a condition has it."""
     resources: Resources | None = None
-    """Of the pod itself (1.36 and later by default)."""
+    """Pod-level resources (1.36 and later by default)."""
     allocated_resources: ResourceList | None = None
 
 

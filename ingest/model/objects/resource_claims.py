@@ -33,7 +33,7 @@ class _Alternative(KeptObject, frozen=True):
 
 
 class DeviceRequest(KeptObject, frozen=True):
-    """Of v1beta1, only its name."""
+    """A request; of v1beta1 only its name."""
 
     name: str
     exactly: ExactRequest | None = None
@@ -98,7 +98,7 @@ class Device(KeptObject, frozen=True):
 
     name: str
     basic: Present | None = None
-    """Of v1beta1: all the rest."""
+    """In v1beta1 this has all other fields."""
     consumes_counters: list[Present] | None = None
     taints: list[Present] | None = None
     binds_to_node: bool = False

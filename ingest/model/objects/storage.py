@@ -10,7 +10,7 @@ from ingest.model.objects.pod import LabelSelector, MatchExpression, Present, Re
 
 
 class StorageAnnotations(KeptObject, frozen=True, rename=None):
-    """Those of claims, volumes and classes that a rule reads."""
+    """Annotations of claims, volumes and classes that a rule reads."""
 
     storage_class: str | None = msgspec.field(default=None, name="volume.beta.kubernetes.io/storage-class")
     bind_completed: str | None = msgspec.field(default=None, name="pv.kubernetes.io/bind-completed")

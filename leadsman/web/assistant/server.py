@@ -93,7 +93,7 @@ async def _run_over_http(tools: Tools, host: str, port: int, token: str, report:
 
 
 def http_server(app: ASGIApp) -> uvicorn.Server:
-    """What answers with an app on the sockets that it is given, until it `should_exit`."""
+    """Build a server that answers with an app on the given sockets, until it `should_exit`."""
     config = uvicorn.Config(
         app,
         log_level="warning",
@@ -124,7 +124,7 @@ class _Connection(H11Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is under way."""
+        """Tell whether an answer is in progress."""
         return self.cycle is not None and not self.cycle.response_complete
 
     def _look(self) -> None:
@@ -169,7 +169,7 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 def _in_a_thread(tool: _Tool, one: CapacityLimiter) -> Callable[..., Awaitable[Answer]]:
-    """The tool with the same arguments; what its caller can mend is an error of the tool, as the protocol has it."""
+    """Wrap a tool so that it runs in a thread. An error that its caller can mend is a tool error of the protocol."""
 
     @wraps(tool)
     async def asked(*args: Any, **given: Any) -> Answer:

@@ -1,4 +1,4 @@
-"""What an assistant may ask a database: each method is a tool, and only reads."""
+"""The tools that an assistant may use on a database: each method is a tool, and only reads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -45,11 +45,12 @@ class Tools:
         return {"clusters": _plain([span._asdict() for span in read_spans(self._db)])}
 
     def story(self, cluster: str = "", since: str = "", until: str = "", last: str = "", node: str = "") -> Answer:
-        """What happened, a sentence a line, the latest first: evictions, pressure, image GC, OOM kills, pending pods.
+        """List what happened, a sentence a line, the latest first: evictions, pressure, image GC, OOM kills, pending
+        pods.
 
-        The range is `last` (1h, 6h, 24h, 7d or all), or `since` and `until` as 2026-11-21T04:19:00Z; without, the
-        last day that was observed. Without a cluster, the one observed last. `evidence` is how old what was seen is:
-        without rows, `nothing` is all that may be concluded.
+        The range is `last` (1h, 6h, 24h, 7d or all), or `since` and `until`, for example 2026-11-21T04:19:00Z; by
+        default the last day that was observed. Without a cluster, it is the one observed last. `evidence` is the age
+        of the observations. Without rows, only the conclusion in `nothing` is allowed.
         """
         scope = self._scope(cluster, since, until, last)
         result = self._db.query(
@@ -78,10 +79,11 @@ class Tools:
         return _rows(run(self._db, saved_query(name), parameters or {}, LIMITS))
 
     def eviction_order(self, node: str, cluster: str = "", until: str = "") -> Answer:
-        """Which pods of a node the kubelet would evict next, in its order, for each signal that has a threshold.
+        """List the pods of a node that the kubelet would evict next, in its order, for each signal that has a
+        threshold.
 
-        The order is that of the last sample before `until`, as 2026-11-21T04:19:00Z, or of the last of all. `never`
-        counts the pods that it never evicts; signals of one file system have one order.
+        The order is from the last sample before `until`, for example 2026-11-21T04:19:00Z, or from the last of all.
+        `never` counts the pods that it never evicts. Signals of one file system have one order.
         """
         scope = self._scope(cluster, "", until, "" if until else "all")
         line = read_node(self._db, scope, node)
@@ -106,10 +108,10 @@ class Tools:
         node: str = "",
         cluster: str = "",
     ) -> Answer:
-        """Which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
+        """Show the nodes and NUMA nodes that can take such a pod now, in which placement, and why the others cannot.
 
-        Quantities are Kubernetes', of each container: cpu 8 or 500m, memory 16Gi, devices as name=count. `exclusive`
-        asks for whole CPUs that the CPU Manager pins.
+        Quantities are Kubernetes', for each container: cpu 8 or 500m, memory 16Gi, devices as name=count.
+        `exclusive` asks for whole CPUs that the CPU Manager pins.
         """
         asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count)
         known = read_known(self._db, cluster, node)
@@ -164,5 +166,5 @@ def _described(query: Answer) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: times in ISO 8601, tuples as lists."""
+    """Convert a value to JSON types: times in ISO 8601, tuples as lists."""
     return msgspec.to_builtins(value)

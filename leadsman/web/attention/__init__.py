@@ -1,1 +1,1 @@
-"""What needs attention, how badly, and what is not known."""
+"""Decides what needs attention, how urgent it is, and what is unknown."""

@@ -1,4 +1,4 @@
-"""What needs attention, now and during the range, the worst first: pure, from an overview."""
+"""Lists what needs attention, now and during the range, the worst first. Pure, from an overview."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
@@ -68,7 +68,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
 
 
 def _is_about(alert: Alert, item: Item) -> bool:
-    """Whether an alert and an item are one problem, on a node of the item where both name some."""
+    """Tell whether an alert and an item are one problem, on a node of the item if both name some."""
     about = any(name == alert.name and label in {"", *alert.labels.values()} for name, label in item.about)
     return about and (not alert.node or not item.nodes or alert.node in item.nodes)
 
@@ -95,7 +95,7 @@ def _severity(alert: Alert) -> Severity:
 
 
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
-    """What a list says of a node that an item names: it is not simply ok."""
+    """Return the badges of a node that an item names, so that it does not look ok."""
     serious = [item for item in items if item.severity < Severity.UNKNOWN and node.name in item.nodes]
     return [
         Badge(item.severity, item.title if len(item.nodes) == 1 else item.of_each or item.title)
@@ -109,7 +109,7 @@ def _silence(view: Overview) -> Iterator[Item]:
     if evidence.stale:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
         title = "Nothing is known of now" if view.scope.now else before
-        text = f"{freshness(evidence)}. All else here is how it was then."
+        text = f"{freshness(evidence)}. Everything below is as of that time."
         step = Step("Check that Leadsman runs and what it may read: leadsman validate")
         yield Item(
             Severity.UNKNOWN,
@@ -152,7 +152,7 @@ _STEPS: Final = {
 
 
 def _warnings(view: Overview) -> Iterator[Item]:
-    """By reason; without those that are why pods wait."""
+    """List Warnings by reason, without those that explain pending pods."""
     pending = {uid for row in view.waiting for uid in row["uids"]}
     rows = [row for row in view.warnings if not pending.issuperset(row["uids"])]
     for row in rows:
@@ -194,7 +194,7 @@ def _of_events(row: RowDict) -> Item:
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
-    """Of a cluster that is heard of otherwise."""
+    """Report nodes without statistics in a cluster that is observed otherwise."""
     silent = [node for node in view.nodes if node.known and node.stale]
     if silent and not view.evidence.stale:
         ages = {node.sample_age for node in silent if node.sample_age}

@@ -12,7 +12,7 @@ from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, T
 from leadsman.web.reading.words import BROKEN_GC, KINDS
 
 APART: Final = timedelta(minutes=10)
-"""What happens again within this time, or within this part of a longer range, is the same episode."""
+"""A repetition within this time, or within this part of a longer range, belongs to the same episode."""
 APART_OF_RANGE: Final = 50
 MOST_OFFERED: Final = 300
 LOUD: Final = (1, 5, 25)
@@ -24,7 +24,7 @@ _SEVERITIES: Final = {
     "unknown": Severity.UNKNOWN,
     "kubelet": Severity.NOTE,
 }
-"""Of the kinds that have one whatever happened; of the others it is a warning."""
+"""Severity of the kinds that always have the same one; all others are warnings."""
 _HEAD: Final = re.compile(r"[:,.(] |\.?$")
 _LONGEST_HEAD: Final = 90
 _OF_ALERTS: Final = {
@@ -39,7 +39,7 @@ _OF_PODS: Final = {
     "numa": "were not admitted: {}",
     "pending": "are Pending and {}",
 }
-"""What happened to several pods, by kind, of what it was about."""
+"""Text about several pods, by kind, with a place for the resource."""
 _LASTING_KINDS: Final = frozenset({"pending", "unknown"})
 """Lines of the story about what is still so at the end."""
 
@@ -70,11 +70,11 @@ class Episode(NamedTuple):
 
     @property
     def state(self) -> str:
-        """As a mark shows it: over is hollow and without colour."""
+        """Return the state that a mark shows: an episode that is over is hollow and without colour."""
         return _state(self.severity, over=self.until is not None)
 
     def state_of(self, piece: Happening) -> str:
-        """Of one piece, which can be over while the episode lasts."""
+        """Return the state of one piece, which can be over while the episode lasts."""
         over = piece.until is not None and self.kind not in _LASTING_KINDS
         return _state(severity_of(piece), over=over)
 
@@ -107,7 +107,7 @@ class Timeline(NamedTuple):
     lanes: tuple[Lane, ...]
     ticks: tuple[Tick, ...]
     episodes: tuple[Episode, ...]
-    """What lasts first, then the last first."""
+    """Episodes, lasting ones first, then the latest first."""
     total: int
     """Episodes, those that are not shown too."""
     whole: bool
@@ -116,7 +116,7 @@ class Timeline(NamedTuple):
     """The end of the range."""
     nodes: tuple[str, ...] = ()
     namespaces: tuple[str, ...] = ()
-    """What it may be narrowed to; the first MOST_OFFERED of each."""
+    """Values by which it may be narrowed, the first MOST_OFFERED of each."""
 
     @property
     def dated(self) -> bool:
@@ -207,7 +207,7 @@ def _state(severity: Severity, *, over: bool) -> str:
 
 
 def severity_of(each: Happening) -> Severity:
-    """Of one happening, while it lasts."""
+    """Return the severity of one happening while it lasts."""
     if each.kind == "alert":
         return _OF_ALERTS.get(each.severity, Severity.NOTE)
     if each.kind == "image_gc":
@@ -253,7 +253,7 @@ def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], 
 
 
 def _bars(episode: Episode, scope: Scope) -> Iterable[Bar]:
-    """Its pieces, those that would lie on one another once."""
+    """Yield bars for its pieces; pieces that would overlap become one."""
     drawn = set()
     for piece in episode.pieces:
         left, right = place(scope, piece.since), place(scope, piece.until or scope.until)

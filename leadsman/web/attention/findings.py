@@ -1,4 +1,4 @@
-"""What needs attention by what Leadsman concluded: pure, from an overview."""
+"""Items that follow from Leadsman's findings. Pure, from an overview."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

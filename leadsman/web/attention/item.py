@@ -12,7 +12,7 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import Since
 
 OWNERS: Final = 3
-"""Whose pods they are: so many are named."""
+"""Number of owners that are named."""
 NAME: Final = 120
 
 
@@ -45,10 +45,12 @@ class Item(NamedTuple):
     alerts: tuple[str, ...] = ()
     """The alerts of the same problem that fire."""
     who: str = ""
-    """Whose pods, how often."""
+    """Owners of the pods, and how often."""
     step: Step = Step()
     about: tuple[tuple[str, str], ...] = ()
-    """Names of alerts about the same problem, each with the label's value that tells it from others of its name."""
+    """Names of alerts about the same problem, each with the label's value that distinguishes it from others of its
+    name.
+    """
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
     signals: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What needs attention of nodes as such: not Ready, silent, cordoned. Pure, from an overview."""
+"""Items about nodes: not Ready, silent, cordoned. Pure, from an overview."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -51,7 +51,9 @@ def not_ready(view: Overview) -> Iterator[Item]:
 
 
 def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
-    """Who put the taint takes the node away: nobody uncordons it. On a Ready node it may have been left behind."""
+    """Report a node that an autoscaler removes; nobody should uncordon it. On a Ready node the taint may have been
+    left behind.
+    """
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
     down = sum(not row["ready"] for row in rows)
     title = f"Being removed by {by}" if view.node else f"{len(rows)} {of} being removed by {by}"

@@ -1,4 +1,4 @@
-"""What is not known for sure, in sentences with the nodes that each concerns."""
+"""Uncertain facts, in sentences with the nodes that each concerns."""
 
 from collections.abc import Iterator
 

@@ -1,1 +1,1 @@
-"""What the page asks the database, and what it makes of the answers."""
+"""Queries of the page, and the types that they return."""

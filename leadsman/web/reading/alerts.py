@@ -30,11 +30,11 @@ class Alert(NamedTuple):
     unknown: bool = False
     """Nobody knows whether it still holds: there was no data for an hour."""
     resource: str = ""
-    """What its labels name it for: memory, ephemeral-storage, inodes, pids, or a condition."""
+    """Resource in its labels: memory, ephemeral-storage, inodes, pids, or a condition."""
     silenced: str = ""
-    """Of one that fires while a silence covers it: until when, by whom and why."""
+    """End, author and reason of the silence that covers a firing alert."""
     namespace: str = ""
-    """Of its labels; empty where it is about none."""
+    """Namespace in its labels; empty if it has none."""
     labels: Mapping[str, str] = MappingProxyType({})
 
     @property
@@ -44,9 +44,9 @@ class Alert(NamedTuple):
 
 
 def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert] | None:
-    """Those that fired in the range, firing first; None where the database has no such table.
+    """Read the alerts that fired in the range, firing first; None if the database has no such table.
 
-    Of a cluster that is not heard of, whose log does not go on, none fires: it is not known whether they do.
+    In a silent cluster no log advances, so it is unknown whether alerts still fire, and none is listed as firing.
     """
     if not has_table(db, TABLE):
         return None

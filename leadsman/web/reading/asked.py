@@ -32,6 +32,6 @@ def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict
 
 
 def has_table(db: Database, table: str) -> bool:
-    """Whether there is such a table or view."""
+    """Tell whether there is such a table or view."""
     sql = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
     return bool(db.query(sql, {"table": table}).rows[0][0])

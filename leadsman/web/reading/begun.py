@@ -19,15 +19,19 @@ class Since(NamedTuple):
 
 
 Begun: TypeAlias = Mapping[tuple[str, str], Mapping[str, Since]]
-"""By kind and signal or resource, of each node; of the cluster under an empty name. A kind is hard or soft for a
-threshold that is met, near, over for more requested than allocatable, uneven, cordoned, or late for late joiners.
+"""Start times by kind and signal or resource, of each node; those of the cluster are under an empty name.
+
+A kind is hard or soft for a threshold that is met, near, over for more requested than allocatable, uneven, cordoned,
+or late for late joiners.
 """
 
 
 def read_begun(
     db: Database, scope: Scope, nodes: Iterable[NodeLine], not_ready: Iterable[RowDict], *, late: bool
 ) -> Begun:
-    """Of the nodes that are any of it, rows of `not_ready` among it, and of late joiners. Raises DatabaseError."""
+    """Read the start times for nodes with such a condition, including rows of `not_ready`, and for late joiners.
+    Raises DatabaseError.
+    """
     nodes = list(nodes)
     near = [(node.name, margin.signal) for node in nodes for margin in node.margins if margin.met or margin.near]
     over = [(node.name, resource) for node in nodes for resource in node.overcommitted]
@@ -55,6 +59,6 @@ def first(begun: Begun, kind: str, whats: Iterable[str], nodes: Iterable[str]) -
 
 
 def earliest(found: Iterable[Since | None]) -> Since | None:
-    """Of those that are known."""
+    """Return the earliest known time."""
     known = (since for since in found if since is not None)
     return min(known, key=lambda since: (since.at, not since.or_earlier), default=None)

@@ -1,4 +1,4 @@
-"""What is left of each resource of a node over a range, with thresholds as they were and a forecast, as data."""
+"""The room of each resource of a node over a range, with the thresholds of each time and a forecast, as data."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from sql.database.open import Database
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES, SIGNALS
 
 POINTS: Final = 288
-"""Of one line, at most about so many: a day in pieces of five minutes."""
+"""Maximum number of points of one line: a day in pieces of five minutes."""
 ROLLUP_SECONDS: Final = 300
 AHEAD: Final = 0.25
 """A forecast is drawn for no longer than this part of the range."""
@@ -53,7 +53,7 @@ class Threshold(NamedTuple):
     """From when it was so; None where there was none."""
 
     def at(self, moment: int) -> int | None:
-        """As it was set then."""
+        """Return the threshold at a time."""
         known = [value for since, value in self.steps if since <= moment]
         return known[-1] if known else None
 
@@ -65,7 +65,7 @@ class Forecast(NamedTuple):
     hits: tuple[tuple[int, int], ...]
     early: tuple[int, int] | None = None
     late: tuple[int, int] | None = None
-    """Where the earliest and the latest course end that are drawn; they begin where the likely one does."""
+    """Ends of the earliest and the latest course that are drawn; they begin at the same point as the likely one."""
 
 
 class Chart(NamedTuple):
@@ -74,10 +74,10 @@ class Chart(NamedTuple):
     key: str
     title: str
     resource: str
-    """As events and alerts name it."""
+    """Name of the resource in events and alerts."""
     condition: str
     margin: Margin
-    """Of the signal nearest to its threshold."""
+    """Margin of the signal nearest to its threshold."""
     lines: tuple[Line, ...]
     thresholds: tuple[Threshold, ...]
     forecast: Forecast | None
@@ -113,7 +113,7 @@ def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]
 def charts(
     margins: Iterable[Margin], lines: Mapping[str, RowDict], settings: Sequence[RowDict], scope: Scope
 ) -> list[Chart]:
-    """Of one node, in the order of SIGNALS: from rows of `charts` by signal, and of `gc_settings`."""
+    """Build the charts of one node in the order of SIGNALS, from rows of `charts` by signal and of `gc_settings`."""
     groups: list[list[Margin]] = []
     for margin in sorted(margins, key=lambda each: SIGNALS.index(each.signal)):
         if margin.signal not in lines:
@@ -135,7 +135,7 @@ def step_seconds(scope: Scope) -> int:
 
 
 def _is_one(one: Margin, other: Margin) -> bool:
-    """Whether both are signals of one resource: of disks, those of one file system."""
+    """Tell whether both are signals of one resource: for disks, of one file system."""
     if RESOURCES[one.signal] != RESOURCES[other.signal]:
         return False
     alike = one.capacity == other.capacity and abs(one.available - other.available) * ALIKE <= one.capacity
@@ -180,7 +180,7 @@ def _chart(
 
 
 def read_lines(db: Database, scope: Scope, nodes: list[str]) -> list[RowDict]:
-    """What was left of each signal of each node, with its thresholds, step by step. Raises DatabaseError."""
+    """Read the room of each signal of each node, with its thresholds, step by step. Raises DatabaseError."""
     step = step_seconds(scope)
     if step < ROLLUP_SECONDS:
         found = ask(db, "charts", scope, nodes=nodes, step=step)
@@ -208,14 +208,14 @@ def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[T
 
 
 def _steps(at: Sequence[int], values: Sequence[int]) -> tuple[tuple[int, int | None], ...]:
-    """Only where it changed; -1 is none. Empty where there never was one."""
+    """Keep only the changes of a threshold; -1 means no threshold. Empty if there never was one."""
     known = [None if value < 0 else value for value in values]
     changes = [0, *(place for place in range(1, len(known)) if known[place] != known[place - 1])]
     return tuple((at[place], known[place]) for place in changes) if any(value is not None for value in known) else ()
 
 
 def _gc(settings: Sequence[RowDict], capacity: int, scope: Scope) -> list[Threshold]:
-    """What must be left for image GC to start, and what it frees up to."""
+    """Return the room at which image GC starts, and the room that it frees up to."""
     found = []
     for name, column in (("GC target", "image_gc_low_percent"), ("GC starts", "image_gc_high_percent")):
         steps: list[tuple[int, int | None]] = []
@@ -256,6 +256,6 @@ def _forecast(group: Sequence[Margin], at: int, scope: Scope) -> Forecast | None
 
 
 def _end(at: int, available: int, threshold: int, seconds: float, shown: float) -> tuple[int, int]:
-    """Where a straight course to a threshold ends: there, or where what is drawn does."""
+    """Return the end of a straight course: at the threshold, or at the end of the drawing."""
     part = min(1.0, shown / seconds)
     return round(at + seconds * part), round(available + (threshold - available) * part)

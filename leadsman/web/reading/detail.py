@@ -1,4 +1,4 @@
-"""What is known of single nodes in a range."""
+"""Details of single nodes in a range."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from sql.database.open import Database
 _Grouped: TypeAlias = Mapping[str, Mapping[str, Sequence[RowDict]]]
 """Rows of each question by node."""
 FIRST_ORDERS: Final = 6
-"""Of so many nodes the order before their first eviction is read, each by itself."""
+"""Number of nodes whose order before their first eviction is read, each by itself."""
 _LOOK_BACK: Final = timedelta(hours=1)
 
 
@@ -36,17 +36,17 @@ class Detail(NamedTuple):
     orders: tuple[Order, ...]
     """At the end of the range; the signal nearest to its threshold first."""
     first_order: FirstOrder | None
-    """As it stood before the first eviction of the range."""
+    """Order before the first eviction of the range."""
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
     """None where no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
-    """What fills its disk at the end of the range: the fastest first."""
+    """The fastest growing uses of its disk at the end of the range."""
 
 
 def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[Detail]:
-    """Of each node, in one round of questions. Raises DatabaseError."""
+    """Read the details of each node, in one round of queries. Raises DatabaseError."""
     if not nodes:
         return []
     names = [node.name for node in nodes]

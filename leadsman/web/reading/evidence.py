@@ -1,4 +1,4 @@
-"""What a page or story rests on, and how old it is: nothing is called well without it."""
+"""The evidence of a page or story, and its age. Nothing counts as well without it."""
 
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -27,37 +27,37 @@ class Evidence(NamedTuple):
     events: int
     last_sample_at: datetime | None
     last_at: datetime | None
-    """Of anything."""
+    """Time of the last observation of any kind."""
     pods_seen: bool = True
-    """Any pod was, up to the end: whoever may not read pods knows of no eviction."""
+    """True if any pod was seen until the end. An account that may not read pods sees no eviction."""
     unread: tuple[str, ...] = ()
     """Streams of the whole cluster that were silent or unreadable for a time."""
 
     @property
     def stale(self) -> bool:
-        """Whether nothing is known of how it is now; the pace of samples that ended long before says nothing."""
+        """Tell whether the current state is unknown. The pace of samples that ended long before proves nothing."""
         at, sampled_at = self.last_at, self.last_sample_at
         paced = at is not None and sampled_at is not None and at - sampled_at <= STALE
         return is_stale(at, self.scope if paced else self.scope._replace(stale_after=STALE))
 
     @property
     def lost(self) -> bool:
-        """Whether nobody knows any more what still holds, alerts among it."""
+        """Tell whether it is unknown what still holds, including alerts."""
         return self.last_at is None or self.scope.judged_at - self.last_at >= SILENT
 
     @property
     def seen(self) -> bool:
-        """Whether anything was seen in the range."""
+        """Tell whether anything was seen in the range."""
         return bool(self.sampled_nodes or self.pods or self.events)
 
     @property
     def counts(self) -> bool:
-        """Whether a number of 0 may be given for what was not seen to happen."""
+        """Tell whether 0 may be shown for events that were not seen."""
         return self.seen and not self.stale and self.pods_seen and self.nodes > 0
 
     @property
     def complete(self) -> bool:
-        """Whether every node's statistics were seen until the end, and every stream was read all the time."""
+        """Tell whether every node's statistics were seen until the end, and every stream was read all the time."""
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
         return self.counts and sampled and not self.unread
 
@@ -85,7 +85,7 @@ def is_stale(seen_at: datetime | None, scope: Scope) -> bool:
 
 
 def age(seen_at: datetime, scope: Scope) -> str:
-    """As 31 h ago, or 31 h before the end."""
+    """Format an age, for example "31 h ago" or "31 h before the end"."""
     seconds = max(0.0, (scope.judged_at - seen_at).total_seconds())
     return f"{duration(seconds)} {'before the end' if scope.now is None else 'ago'}"
 
@@ -117,7 +117,7 @@ def absent(evidence: Evidence, nothing: str) -> str:
 
 
 def nothing_found(evidence: Evidence) -> str:
-    """What may be concluded where no finding was made in a range."""
+    """Return the permitted conclusion from a range without findings."""
     scope = evidence.scope
     if not evidence.seen:
         before = "" if evidence.last_at is None else f" Before it, the last was at {moment(evidence.last_at)} UTC."
@@ -137,7 +137,7 @@ _WITHOUT_PODS: Final = "node pressure, nodes that are not Ready, Warning Events 
 
 
 def _gaps(evidence: Evidence) -> str:
-    """What is missing from the evidence of a range, in sentences; empty where nothing is."""
+    """Describe the missing evidence of a range in sentences; empty if none is missing."""
     gaps = {
         "No Node object was seen.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,

@@ -20,7 +20,7 @@ ROOMS: Final = {
     "pids": "PIDs",
     "cpu": "CPU requests",
 }
-"""What a cell's room may be of: the least of all eviction signals, those of one resource, or unrequested CPUs."""
+"""Choices of a cell's room: the least of all eviction signals, those of one resource, or unrequested CPUs."""
 GROUPS: Final = {"zone": "Zone", "pool": "Pool", "both": "Zone and pool", "none": "All"}
 ORDERS: Final = {"": "Worst first", "name": "By name"}
 MOST_GROUPS: Final = 48
@@ -53,7 +53,7 @@ STEPS: Final[Steps] = (0.05, 0.15, 0.30)
 
 
 class Choice(NamedTuple):
-    """What an address asks of the map; empty is the default."""
+    """The map's choices in an address; empty is the default."""
 
     room: str = ""
     by: str = ""
@@ -74,7 +74,7 @@ class Choice(NamedTuple):
 
 
 CHOSEN: Final = ("room", "by", "order", "level")
-"""What an address has of a choice."""
+"""Parameters of an address that make a choice."""
 
 
 class Cell(NamedTuple):
@@ -85,7 +85,7 @@ class Cell(NamedTuple):
     ready: bool
     """False where the Node is known to be not Ready, or its kubelet does not report."""
     words: str
-    """As node-1: memory 12 % left."""
+    """Text of a cell, for example "node-1: memory 12 % left"."""
     dim: bool
 
 

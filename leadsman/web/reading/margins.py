@@ -42,7 +42,9 @@ class Margin(NamedTuple):
 
     @property
     def room(self) -> float:
-        """What is left above the threshold, of what can be: 1 is all, 0 is none, below 0 it is met."""
+        """Return the room above the threshold as a share of the maximum: 1 is all of it, 0 is at the threshold, and
+        below 0 it is met.
+        """
         return _room(self.available, self.threshold, self.capacity)
 
     @property
@@ -62,7 +64,7 @@ class Margin(NamedTuple):
 
     @property
     def words(self) -> str:
-        """As 14.4 GiB available, threshold 15.0 GiB."""
+        """Format the margin, for example "14.4 GiB available, threshold 15.0 GiB"."""
         available = f"{amount(self.available, self.signal)} available"
         if self.threshold is None:
             return available

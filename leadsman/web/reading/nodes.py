@@ -20,7 +20,7 @@ UNEVEN: Final = 0.5
 
 
 class _State(NamedTuple):
-    """Of `nodes`."""
+    """Columns of `nodes`."""
 
     ready: bool | None = None
     unschedulable: int = 0
@@ -51,7 +51,7 @@ class Evicted(NamedTuple):
     resources: tuple[str, ...] = ()
     without_rank: int = 0
     first_at: datetime | None = None
-    """Of the evictions, rejections left out."""
+    """Time of the first eviction, without rejections."""
     last_at: datetime | None = None
 
 
@@ -71,7 +71,7 @@ class NodeLine(NamedTuple):
     stale: bool
     """Its statistics say nothing about the end: too old, or none."""
     sample_age: str
-    """Of its last sample, of whatever range, as 31 h ago; empty where there was none."""
+    """Age of its last sample in any range, for example "31 h ago"; empty without a sample."""
     margins: tuple[Margin, ...]
     """The nearest to its threshold first."""
     lowest_room: float | None
@@ -86,11 +86,11 @@ class NodeLine(NamedTuple):
     numa: RowDict | None
     """Its row of numa_skew."""
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
-    """By condition at the end."""
+    """Start times by condition at the end."""
     pool: str = ""
     """Empty where no label names one."""
     last_sample_at: datetime | None = None
-    """In whatever range."""
+    """Time of its last sample in any range."""
     under_pressure: tuple[datetime, datetime] | None = None
     """In the range, from when it first came under pressure until the last change."""
     deleted_at: datetime | None = None
@@ -98,12 +98,12 @@ class NodeLine(NamedTuple):
 
     @property
     def pins(self) -> bool:
-        """Whether its CPU manager gives exclusive CPUs, as far as is known; else its free CPUs are no NUMA room."""
+        """Tell whether its CPU manager pins CPUs, if known; otherwise its free CPUs are not NUMA room."""
         return (self.numa or {}).get("cpu_manager_policy") != "none"
 
     @property
     def uneven(self) -> bool:
-        """Whether exclusive CPUs lie unevenly on its NUMA nodes, and strand some."""
+        """Tell whether exclusive CPUs are uneven over its NUMA nodes, and strand some."""
         numa = self.numa
         return (
             numa is not None
@@ -127,7 +127,9 @@ def read_nodes(
     *,
     named: bool = False,
 ) -> tuple[NodeLine, ...]:
-    """Those that exist at the end, and those that samples or findings name; with `named`, also the one asked for."""
+    """Read the nodes that exist at the end, and those that samples or findings name; with `named`, also the
+    requested one.
+    """
     objects = ask(db, "nodes", scope, node=node)
     states = {row["node"]: _values(row["state"]) for row in objects}
     deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}
@@ -209,12 +211,12 @@ def _line(name: str, state: _State | None) -> NodeLine:
 
 
 def _values(state: Sequence[Any] | RowDict) -> _State:
-    """Of a tuple of the engine: the driver gives one with names as a dict."""
+    """Convert a row: the driver returns a tuple of the engine with names as a dict."""
     return _State(*(state.values() if isinstance(state, dict) else state))
 
 
 def _zone(key: str) -> str:
-    """Of a zone key (rules: zone-key)."""
+    """Return the zone of a zone key (rules: zone-key)."""
     region, _, zone = key.partition(":\0:")
     return zone or region
 

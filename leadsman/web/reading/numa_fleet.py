@@ -29,7 +29,7 @@ class Band(NamedTuple):
 
     @property
     def parts(self) -> tuple[tuple[str, float], ...]:
-        """What its CPUs are, as parts of 1 of them; none where they are not known."""
+        """Return the uses of its CPUs as shares of 1; empty if they are unknown."""
         if not self.cpus:
             return ()
         held = (("reserved", self.reserved or 0), ("exclusive", self.exclusive or 0))
@@ -43,14 +43,14 @@ class NumaLine(NamedTuple):
     bands: tuple[Band, ...]
     created_at: datetime | None
     late: bool
-    """Of the nodes that joined last, where these stay emptier."""
+    """True for the nodes that joined last, if these stay emptier."""
 
     @property
     def free(self) -> int:
         return sum(band.free or 0 for band in self.bands)
 
     def number(self, name: str) -> float:
-        """Of its row of numa_skew; 0 where it is not known."""
+        """Return a number of its row of numa_skew; 0 if it is unknown."""
         return float((self.node.numa or {}).get(name) or 0)
 
 
@@ -71,13 +71,13 @@ class NumaFleet(NamedTuple):
     fits: tuple[tuple[int, int], ...]
     """How many more pods of so many CPUs would fit at most, each in one NUMA node."""
     pinless: tuple[str, ...]
-    """Nodes whose CPU manager policy is none: they have no NUMA room."""
+    """Nodes whose CPU manager policy is `none`: they have no NUMA room."""
     unreported: int
     """Nodes of which no source reports NUMA nodes."""
 
 
 def read_numa_fleet(db: Database, view: Overview, order: str = "") -> NumaFleet:
-    """Of the nodes of an overview. Raises DatabaseError."""
+    """Read the NUMA nodes of an overview. Raises DatabaseError."""
     return numa_fleet(view.nodes, ask(db, "numa_fleet", view.scope), view.late_joiners, order)
 
 
@@ -122,7 +122,7 @@ def _policy(node: NodeLine) -> str:
 
 
 def _fits(bands: Iterable[Band]) -> tuple[tuple[int, int], ...]:
-    """Of sizes until none fits, that one included."""
+    """Count the fits of increasing sizes, up to and including the first that does not fit."""
     free = [band.free or 0 for band in bands if band.number >= 0]
     counted = [(size, sum(each // size for each in free)) for size in SIZES]
     fitting = sum(1 for _, pods in counted if pods)

@@ -14,7 +14,7 @@ from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 SHOWN: Final = 20
 GROWN_SECONDS: Final = 240
 NO_GROWTH_BYTES: Final = 1 << 20
-"""Less an hour is no growth."""
+"""Growth below this in an hour counts as none."""
 _SAMPLE: Final = (
     "nodefs_capacity_bytes",
     "nodefs_inodes",
@@ -38,9 +38,9 @@ class Place(NamedTuple):
     request_bytes: int | None
     """None where the signal has no request, or nothing is measured."""
     course: tuple[int, ...]
-    """What it used minute by minute at last, of the signals that are bytes."""
+    """Its use minute by minute at the end, for signals in bytes."""
     growth: str
-    """As +2.8 GiB/h; empty where it is not known."""
+    """Growth, for example "+2.8 GiB/h"; empty if unknown."""
     cpu: str
     disk: str
     reason: str
@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
 
 class Order(NamedTuple):
-    """Who goes first for a signal; `pods` counts those that are not shown, too."""
+    """The eviction order for a signal; `pods` also counts those that are not shown."""
 
     signal: str
     places: tuple[Place, ...]

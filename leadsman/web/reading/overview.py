@@ -1,4 +1,4 @@
-"""What is known of a whole cluster in a range, or of one of its nodes."""
+"""The known facts about a cluster in a range, or about one of its nodes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from streams.rules.pod_ends.drains import DRAINERS
 
 
 class Unknown(NamedTuple):
-    """Of how many it is not known for sure."""
+    """Number of objects with an uncertain fact."""
 
     lower_bounds: int
     assumed_thresholds: tuple[str, ...]
@@ -35,7 +35,7 @@ class Overview(NamedTuple):
     scope: Scope
     spans: tuple[Span, ...]
     nodes: tuple[NodeLine, ...]
-    """By name."""
+    """Nodes by name."""
     alerts: tuple[Alert, ...] | None
     """None where the database has no alerts."""
     image_gc: tuple[RowDict, ...]
@@ -59,13 +59,13 @@ class Overview(NamedTuple):
     killed: tuple[RowDict, ...] = ()
     """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
     refused: tuple[RowDict, ...] = ()
-    """What kubelets wrote about pods that they rejected, by reason, node and namespace, the last first."""
+    """Messages of kubelets about pods that they rejected, by reason, node and namespace, the latest first."""
     begun: Begun = MappingProxyType({})
     """Since when nodes are as they are at the end."""
     node: str = ""
     """Only what concerns this one; empty is the whole cluster."""
     contradicted: Mapping[str, str] = MappingProxyType({})
-    """By the uid of a pod for which the scheduler has just found no node, one that has room by the API; only of
+    """A node with room by the API, by the uid of a pod for which the scheduler has just found no node; only with
     `with_contradictions`.
     """
 
@@ -78,9 +78,10 @@ def read_spans(db: Database) -> list[Span]:
 
 
 def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str = "") -> Overview:
-    """Everything about the cluster but the lines of its story; of a node, what needs attention there rests on, and no
-    nodes where nothing names it in the range: one that is gone at the end is still one of the range. Raises
-    DatabaseError.
+    """Read everything about the cluster except the lines of its story. Raises DatabaseError.
+
+    With `node`, read the base of its items. A node that nothing names in the range gives no nodes; a node that is
+    gone at the end still belongs to the range.
     """
     scope = paced(db, scope)
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
@@ -131,7 +132,7 @@ def with_contradictions(db: Database, view: Overview) -> Overview:
 
 
 def _names_any(view: Overview) -> bool:
-    """Whether what was read of one node has anything of it."""
+    """Tell whether the rows of one node contain anything about it."""
     of_it = (
         view.alerts,
         view.numa_failures,
@@ -145,7 +146,7 @@ def _names_any(view: Overview) -> bool:
 
 
 def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Overview:
-    """What concerns one node of it, with its own warnings: those of a cluster are summed up over its nodes."""
+    """Return the part of an overview about one node, with its own warnings: a cluster's are summed over its nodes."""
 
     def on_it(rows: Iterable[RowDict]) -> tuple[RowDict, ...]:
         return tuple(row for row in rows if row["node"] == node.name)

@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What an address or the options ask for; empty where they do not name it."""
+    """The parameters of an address or command; empty if not given."""
 
     cluster: str = ""
     since: str = ""
@@ -42,18 +42,18 @@ class Asked(NamedTuple):
     last: str = ""
 
     def address(self) -> dict[str, str]:
-        """As an address carries it."""
+        """Return them as parameters of an address."""
         return {name: value for name, value in self._asdict().items() if value}
 
 
 class Scope(NamedTuple):
-    """What a page is about; `until` is not part of it."""
+    """The subject of a page; `until` is exclusive."""
 
     cluster: str
     since: datetime
     until: datetime
     asked: Asked = Asked()
-    """What leads here again: what was left open there stays open, and moves with what is observed."""
+    """The parameters that lead here again. Open ends stay open, and move with new observations."""
     now: datetime | None = None
     """When the reader asks, where the range has no end of its own; else None."""
     namespace: str = ""
@@ -63,7 +63,7 @@ class Scope(NamedTuple):
 
     @property
     def judged_at(self) -> datetime:
-        """What the age of evidence is counted to: now, or the end that was asked for."""
+        """Return the time to which ages are counted: now, or the requested end."""
         return self.until if self.now is None else max(self.now, self.until)
 
     @property
@@ -71,12 +71,12 @@ class Scope(NamedTuple):
         return (self.until - self.since).total_seconds()
 
     def parameters(self) -> dict[str, object]:
-        """As queries bind them."""
+        """Return the parameters that queries bind."""
         times = {"since": sql_time(self.since), "until": sql_time(self.until)}
         return {"cluster": self.cluster, "namespace": self.namespace, **times}
 
     def address(self) -> dict[str, str]:
-        """As an address carries it."""
+        """Return the parameters of an address."""
         return self.asked._replace(cluster=self.cluster).address()
 
 

@@ -1,4 +1,4 @@
-"""When a node was seen, in whatever range."""
+"""The times at which a node was seen, in any range."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from sql.database.open import Database
 
 
 class Seen(NamedTuple):
-    """By its object, samples, Events and pods."""
+    """Last times by object, samples, Events and pods."""
 
     before: datetime | None
     """Last, up to the end of the range."""
@@ -19,7 +19,7 @@ class Seen(NamedTuple):
     """When its object was last seen to be gone, up to the end."""
 
     def within(self, scope: Scope) -> bool:
-        """Whether it was in the range, if only until it was seen to be gone."""
+        """Tell whether it was in the range, even if only until it was seen to be gone."""
         return any(at is not None and at >= scope.since for at in (self.before, self.deleted_at))
 
 

@@ -11,7 +11,7 @@ Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
 
 
 class PageSettings(Section):
-    """What pages and reports show."""
+    """Settings of pages and reports."""
 
     room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
     """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
@@ -25,6 +25,6 @@ class PageSettings(Section):
 
     @property
     def steps(self) -> Steps:
-        """As parts of 1."""
+        """Return the steps as shares of 1."""
         scarce, low, some = self.room_steps_percent
         return scarce / 100, low / 100, some / 100

@@ -17,7 +17,7 @@ class Strip(NamedTuple):
     scope: Scope
     """At least a day around the range, as far as there is any data."""
     line: Line | None
-    """What was left above the nearest threshold, below 0 where one was met; None without samples."""
+    """Room above the nearest threshold, below 0 if one was met; None without samples."""
 
 
 def read_strip(db: Database, scope: Scope, span: Span, node: NodeLine) -> Strip:

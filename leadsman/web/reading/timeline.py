@@ -1,4 +1,4 @@
-"""What happened on a cluster or a node in a range: single moments, and what lasted."""
+"""Happenings on a cluster or a node in a range: single moments, and lasting ones."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -49,7 +49,7 @@ SEVERITIES: Final = ("critical", "warning", "unknown", "note")
 
 
 class Filter(NamedTuple):
-    """What an address asks of the timeline; empty is everything."""
+    """The timeline's filter in an address; empty means everything."""
 
     kind: str = ""
     on: str = ""
@@ -66,12 +66,12 @@ class Filter(NamedTuple):
         return cls(*(values[name] for name in cls._fields))
 
     def fits(self, each: Happening) -> bool:
-        """By its node and namespace."""
+        """Tell whether the filter's node and namespace match."""
         return self.on in {"", each.node} and (not self.namespace or self.namespace in each.namespaces)
 
 
 class Happened(NamedTuple):
-    """Of one range; where it is not `whole`, the last of it and the shape of all."""
+    """Happenings of one range. Unless `whole`, these are the last ones, with the shape of all."""
 
     happenings: tuple[Happening, ...]
     shape: Shape
@@ -97,8 +97,9 @@ def read_timeline(
     wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
     kinds: Sequence[str] = (),
 ) -> Happened:
-    """Of a cluster, or of one node. A story that is too long to be read whole is read as far as it is `wanted`, and
-    of `kinds`, where any are given.
+    """Read the happenings of a cluster, or of one node.
+
+    A story that is too long is read as far as it is `wanted`, and of `kinds` if any are given.
     """
     rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=WHOLE)
     whole = len(rows) < WHOLE

@@ -1,4 +1,4 @@
-"""What a node used over a range: CPU, memory, and the time for which tasks were stalled (PSI)."""
+"""Use of a node over a range: CPU, memory, and the time for which tasks were stalled (PSI)."""
 
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
@@ -29,7 +29,7 @@ class Usage(NamedTuple):
 
 
 def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[str, list[Usage]]:
-    """Of each node, only what its kubelet measured. Raises DatabaseError."""
+    """Read the use of each node, as far as its kubelet measured it. Raises DatabaseError."""
     lines = {node.name: node for node in nodes}
     step, names = step_seconds(scope), list(lines)
     found = ask(db, "usage", scope, nodes=names, step=step) if step < ROLLUP_SECONDS else []

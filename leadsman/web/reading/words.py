@@ -60,11 +60,11 @@ _EXCEPTIONS: Final = {
     "TimeoutError": "no answer in time",
     "ConnectorError": "it cannot be reached",
 }
-"""Of Python and its libraries, the most exact first: older captures have them as they were raised."""
+"""Words for exceptions of Python and its libraries, the most exact first. Older captures contain the raw ones."""
 
 
 def unit(signal: str) -> str:
-    """What a signal counts: bytes, inodes or processes."""
+    """Return the unit of a signal: bytes, inodes or processes."""
     if signal == PID_AVAILABLE:
         return "processes"
     return "inodes" if signal.endswith("inodesFree") else "bytes"
@@ -127,7 +127,7 @@ def short(at: datetime) -> str:
 
 
 def plainly(error: str) -> str:
-    """What a source said; an exception as it was raised in words."""
+    """Return a source's error in words, without Python's exceptions."""
     if not match(r"[\w.]+(Error|Exception)\(", error):
         return error
     words = (text for name, text in _EXCEPTIONS.items() if f"{name}(" in error)

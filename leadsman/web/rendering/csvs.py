@@ -13,11 +13,11 @@ from sql.questions.answers import as_csv
 
 EPISODES: Final = 10_000
 NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
-"""Of a band."""
+"""Columns of a band."""
 
 
 def nodes(lines: Iterable[Line]) -> str:
-    """Those that the address asks for, in the order of the table."""
+    """Format the requested nodes, in the order of the table."""
     names = ("node", "zone", "pool", "kubelet_version", "ready", "unschedulable", "state", "sampled_at", "signal",
              "available", "threshold", "room_ratio", "seconds_to_threshold", "cpu_requested_ratio",
              "memory_requested_ratio", "numa_free_cpus", "numa_largest_fit_cpus")  # fmt: skip

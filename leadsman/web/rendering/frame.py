@@ -1,4 +1,4 @@
-"""Where a time and an amount lie in a plot: x in thousandths or percent of its width, y in pixels. Pure."""
+"""Coordinates of times and amounts in a plot: x in thousandths or percent of its width, y in pixels. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ class Span(NamedTuple):
 
 
 class Axis(NamedTuple):
-    """Of time: of all charts of a node."""
+    """The time axis of all charts of a node."""
 
     scope: Scope
     end: int

@@ -1,4 +1,4 @@
-"""What a reader gets at hand: runbooks, and the questions that the page answers."""
+"""Runbooks and saved questions, as pages for a reader."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,7 @@ from streams.alerting.runbook import Runbook, runbooks
 
 
 class Answer(NamedTuple):
-    """Of a question that was asked."""
+    """The answer to a question."""
 
     result: Result | None
     """None where it failed."""
@@ -28,7 +28,7 @@ class Answer(NamedTuple):
 
 
 class Value(NamedTuple):
-    """Of a table, for people."""
+    """A cell of a table, for people."""
 
     text: str
     number: bool

@@ -24,7 +24,7 @@ class PlotMark(NamedTuple):
     """bar, eviction, start or gc."""
     state: str
     key: str
-    """Of the episode in the timeline."""
+    """Key of the episode in the timeline."""
     text: str
     number: int = 1
     """How many it stands for."""
@@ -37,7 +37,7 @@ class PlotLane(NamedTuple):
 
 
 def lanes_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[PlotLane]:
-    """Those with something in them."""
+    """Return the lanes that are not empty."""
     found = list(episodes)
     lanes = [
         PlotLane("Evictions", "Evict.", _together(_marks(_evictions(chart, found), "eviction", scope), scope)),
@@ -63,7 +63,7 @@ def _of_kind(kind: str, episodes: Sequence[Episode]) -> _Pieces:
 
 
 def _evictions(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    """By what the kubelet was low on."""
+    """Group evictions by the resource on which the kubelet was low."""
     for each in episodes:
         if each.kind == "eviction" and each.pieces[0].about.startswith(chart.resource):
             yield each, each.pieces
@@ -98,7 +98,7 @@ def _each(pieces: _Pieces, shape: str, scope: Scope) -> Iterator[PlotMark]:
 
 
 def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:
-    """Those of one episode that would lie on one another as one."""
+    """Merge overlapping marks of one episode."""
     found: list[PlotMark] = []
     for mark in marks:
         last = found[-1] if found else None
@@ -110,5 +110,5 @@ def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:
 
 
 def _spaced(condition: str) -> str:
-    """As Memory pressure."""
+    """Format a condition, for example "Memory pressure"."""
     return f"{condition.removesuffix('Pressure')} pressure"

@@ -1,4 +1,4 @@
-"""Where a page's links go: to addresses of the site, or to places within the report."""
+"""Targets of a page's links: addresses of the site, or places within the report."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,14 +19,14 @@ GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
 NOWHERE: Final = "/none"
-"""Of a page that says why there is no other."""
+"""Address for a page that explains why there is no other."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
 OF_NODE: Final = {"nodes": "margins"}
 """Sections of a cluster's page that a node's page has not, or has by another name."""
 
 
 class Links:
-    """Of a page of the site; every address carries the range, and that the reader wants it live."""
+    """Links of a page of the site. Every address carries the range, and whether the page is live."""
 
     site = True
 
@@ -50,7 +50,7 @@ class Links:
 
     @property
     def live_cluster(self) -> str:
-        """Of which cluster this page can be live; empty where its range has an end of its own."""
+        """Return the cluster of which this page can be live; empty if its range has a fixed end."""
         moves = self.path in {HOME, NODE, NUMA} and "until" not in self._scope
         return self._scope.get("cluster", "") if moves else ""
 
@@ -69,16 +69,16 @@ class Links:
         return _address(NUMA, self._scope)
 
     def here(self, changed: Mapping[str, object]) -> str:
-        """This page with some of what it shows chosen otherwise; an empty value leaves it out. Pages begin anew."""
+        """Link to this page with some choices changed; an empty value removes one. Paging restarts."""
         kept = {**self._scope, **self._here(), **self._shown, "page": "", **changed}
         return _address(self.path, {name: str(value) for name, value in kept.items() if value})
 
     def shown(self, name: str) -> str:
-        """What this page shows by that name of the address; empty where it is not chosen."""
+        """Return the choice of that name in the address; empty if not chosen."""
         return self._shown.get(name, "")
 
     def hidden(self, *fields: str) -> list[tuple[str, str]]:
-        """What a form with these fields carries along."""
+        """Return the parameters that a form with these fields carries along."""
         kept = {**self._scope, **self._here(), **self._shown}
         return [(name, value) for name, value in kept.items() if name not in fields]
 
@@ -108,7 +108,7 @@ class Links:
         return self._moved(-1)
 
     def later(self) -> str:
-        """Of the one after it."""
+        """Link to the range after this one."""
         return self._moved(1)
 
     def _moved(self, by: int) -> str:
@@ -147,9 +147,10 @@ class Links:
         sql: str = "",
         csv: bool = False,
     ) -> str:
-        """A saved question or SQL and its answer, or the empty box; about the cluster of this page, and the node.
+        """Link to a saved question or SQL with its answer, or to the empty box, about the cluster and node of this
+        page.
 
-        Of a node's page, about that node. Empty where the page asks nothing of any server.
+        Empty if the page has no server to ask.
         """
         if not self.site:
             return ""
@@ -161,13 +162,13 @@ class Links:
         return _address(ASK, {**self._scope, **what, **bound, **({"format": "csv"} if csv else {})})
 
     def section(self, anchor: str) -> str:
-        """Where more is about what needs attention; what a node's page has not is on that of its cluster."""
+        """Link to the section with more about an item. If a node's page lacks it, the link leads to its cluster's."""
         if self.path != NODE:
             return f"#{anchor}"
         return f"{self.home()}#{anchor}" if anchor in OF_CLUSTER else f"#{OF_NODE.get(anchor, anchor)}"
 
     def fields(self) -> Mapping[str, str]:
-        """What a form of this page carries along."""
+        """Return the parameters that a form of this page carries along."""
         return self._scope
 
     def _here(self) -> dict[str, str]:

@@ -26,7 +26,7 @@ MOST_STEP: Final = 400
 
 
 class _Rendered(RendererHTML):
-    """What differs from plain HTML; `env` has the links and how many levels the headings go down."""
+    """Differences from plain HTML; `env` has the links and how many levels the headings go down."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
         """Commands, one a line, with what each answers or its comment."""
@@ -69,8 +69,8 @@ def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """What to do next: a link that asks its question, about the node where it concerns a single one. The words of an
-    alert may have commands within.
+    """Format the next step: a link that asks its question, about the node if it concerns a single one. An alert's
+    text may contain commands.
     """
     node = nodes[0] if len(nodes) == 1 else ""
 
@@ -120,7 +120,7 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
 
 
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:
-    """Which saved question a command asks, and with which parameters."""
+    """Return the saved question of a command, with its parameters."""
     found = _QUESTION.fullmatch(command)
     query = {each.name: each for each in saved_queries()}.get(found["name"]) if found else None
     return None if found is None or query is None else (query, dict(_GIVEN.findall(found["given"])))

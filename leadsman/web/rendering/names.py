@@ -21,7 +21,7 @@ class Label(NamedTuple):
 
 
 class Note(NamedTuple):
-    """What a threshold was from a time on; the `last` of each has a label beside the plot where there is room."""
+    """A threshold from a time on; the `last` of each has a label beside the plot if there is space."""
 
     left: float
     y: float
@@ -49,7 +49,7 @@ def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[L
 
 
 def notes(frame: Frame, lines: Sequence[Line], thresholds: Sequence[Threshold], signal: str) -> Iterable[Note]:
-    """Where no line and no other note crosses them, if there is such a place."""
+    """Place names where no line and no other name crosses them, if there is such a place."""
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
     taken: list[Course] = []

@@ -48,7 +48,7 @@ class Table(NamedTuple):
 
 
 class Narrowing(NamedTuple):
-    """What an address asks of the table."""
+    """The table's filters in an address."""
 
     q: str = ""
     show: str = ""
@@ -84,7 +84,7 @@ def node_table(
 
 
 def narrowed(lines: Iterable[Line], asked: Narrowing, choice: Choice) -> list[Line]:
-    """Those that an address asks for, of the table and of the map, in the order in which they are."""
+    """Filter the lines of the table and of the map by an address, and keep their order."""
     words = asked.q.lower().split()
     return [
         line
@@ -145,4 +145,4 @@ SORTS: Final[Mapping[str, Callable[[Line], float | str | tuple[str, str, str]]]]
     "memory": _requested("memory"),
     "sample": _sampled,
 }
-"""By what an address may sort; empty is the most urgent first."""
+"""Sort keys of an address; empty is the most urgent first."""

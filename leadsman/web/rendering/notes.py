@@ -1,4 +1,4 @@
-"""Where a name stands beside a level line without another line through it: x in percent, y in pixels. Pure."""
+"""Places for names beside a level line without another line through them: x in percent, y in pixels. Pure."""
 
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 Course: TypeAlias = Sequence[tuple[float, float]]
 """The points of a line, from left to right."""
 WIDE: Final = 2.2
-"""Of a letter on a phone; elsewhere it is narrower."""
+"""Width of a letter on a phone; elsewhere it is narrower."""
 STEP: Final = 4.0
 ABOVE: Final = 5.0
 BENEATH: Final = 14.0
@@ -15,7 +15,7 @@ BESIDE: Final = 4.0
 """From the level to the foot of the name."""
 HIGH: Final = 11.0
 DEEP: Final = 3.0
-"""Of its letters, from their foot."""
+"""Height of a letter below its baseline."""
 
 
 class Placed(NamedTuple):
@@ -32,7 +32,7 @@ class Placed(NamedTuple):
 
     @property
     def corners(self) -> Course:
-        """As a line that no other name may cross."""
+        """Return its outline as a line that no other name may cross."""
         return (self.left, self.foot - HIGH), (self.left + self.wide, self.foot + DEEP)
 
 

@@ -29,7 +29,7 @@ _LABELS: Final = 6
 
 
 class Hit(NamedTuple):
-    """Where a forecast meets a threshold."""
+    """The point at which a forecast meets a threshold."""
 
     left: float
     y: float
@@ -37,7 +37,7 @@ class Hit(NamedTuple):
 
 
 class ChartData(TypedDict):
-    """What the readout needs in the browser: times in seconds since 1970, amounts in `unit`."""
+    """Data for the readout in the browser: times in seconds since 1970, amounts in `unit`."""
 
     unit: str
     since: int
@@ -48,7 +48,7 @@ class ChartData(TypedDict):
     at: tuple[int, ...]
     lowest: tuple[int, ...]
     moment: int
-    """Which is read out at first: the nearest to a threshold."""
+    """The moment of the first readout: the nearest to a threshold."""
     thresholds: list[tuple[str, str, tuple[tuple[int, int | None], ...]]]
     pressure: list[tuple[int, int]]
 
@@ -86,19 +86,19 @@ class Plot(NamedTuple):
 
     @property
     def stems(self) -> list[float]:
-        """Where an eviction is drawn up into the plot."""
+        """Return the places at which an eviction is drawn up into the plot."""
         marks = (mark for lane in self.lanes for mark in lane.marks if mark.shape == "eviction")
         return [self.axis.percent(mark.since.timestamp()) for mark in marks]
 
     @property
     def step_seconds(self) -> int:
-        """Of the readout by keys: from one sample to the next, where none is missing."""
+        """Return the step of the readout by keys: from one sample to the next, if none is missing."""
         at = self.chart.lines[0].at
         return max(1, round((at[-1] - at[0]) / max(1, len(at) - 1)))
 
     @property
     def is_far(self) -> bool:
-        """Of a resource that few look at, and that had much room in the whole range."""
+        """Tell whether few readers look at the resource and it had much room in the whole range."""
         if self.chart.resource in _WATCHED or self.chart.forecast is not None:
             return False
         _, lowest, acting = self.readout
@@ -177,7 +177,7 @@ def plot_of(
 
 
 def _bounds(chart: Chart) -> tuple[float, float]:
-    """Of the axis: around the line and the thresholds nearest to it, so that a crossing can be seen."""
+    """Return the bounds of the axis: around the line and the nearest thresholds, so that a crossing is visible."""
     values = [value for line in chart.lines[:1] for value in line.lowest]
     low, high = float(min(values)), float(max(values))
     limits = sorted(

@@ -1,4 +1,4 @@
-"""HTML of what was read. Everything is escaped; data for the browser is JSON in a block that is no script."""
+"""Renders HTML. Everything is escaped; data for the browser is JSON in a block that is not a script."""
 
 import base64
 import hashlib
@@ -56,7 +56,7 @@ QUICK_TEXTS: Final = (*((name, f"Last {name}") for name in QUICK), (ALL, "All"))
 
 
 class Inline(NamedTuple):
-    """What a page that asks no server has within it; `policy` allows exactly these."""
+    """Inline parts of a page without a server; `policy` allows exactly these."""
 
     policy: str
     icon: str
@@ -169,7 +169,7 @@ def json_block(value: object) -> Markup:
 
 
 def is_web(address: str) -> bool:
-    """Whether an address that an alert carries may be a link."""
+    """Tell whether an address in an alert may be a link."""
     try:
         return urlsplit(address).scheme in {"http", "https"}
     except ValueError:
@@ -187,7 +187,7 @@ def timed(at: datetime, form: str = "clock") -> Markup:
 
 
 def _finished(value: object) -> object:
-    """A text as it is put into a page, whatever template forgot `plain`; what is markup is left."""
+    """Make a text safe for a page, even if a template forgot `plain`; markup stays unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
@@ -290,7 +290,7 @@ def _cluster(
 
 
 def _cards(view: Overview) -> dict[str, Any]:
-    """What needs attention, of a cluster or a node, and what that rests on."""
+    """Return the cards of a cluster or a node, with their evidence."""
     items = attention(view)
     return {
         "evidence": view.evidence,

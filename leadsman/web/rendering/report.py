@@ -49,7 +49,7 @@ def write_report(
 
 
 def empty_texts(db: Database) -> list[str]:
-    """What an empty database holds after all."""
+    """Return the texts for an empty database, with anything that it contains."""
     texts = [f"The database {db} holds no observation of any cluster."]
     letters = sum(row["times"] for row in read_dead_letters(db)) if has_table(db, "dead_letters") else 0
     if letters:

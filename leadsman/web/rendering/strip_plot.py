@@ -25,7 +25,7 @@ class StripPlot(NamedTuple):
 
 
 def strip_of(strip: Strip, scope: Scope) -> StripPlot:
-    """Of a line, from what is least of it, or the threshold, to all; nothing but a gap without one."""
+    """Scale a line from its minimum, or the threshold, to its maximum. Without a line, return only a gap."""
     axis = Axis(strip.scope, int(strip.scope.until.timestamp()))
     chosen = int(scope.since.timestamp()), int(scope.until.timestamp())
     left, right = (axis.percent(at) for at in chosen)

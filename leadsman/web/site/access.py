@@ -1,4 +1,4 @@
-"""Who may read the page: anyone on this machine, or whoever has the token."""
+"""Access to the page: everyone on this machine, or everyone with the token."""
 
 import base64
 import binascii
@@ -19,7 +19,7 @@ LEAST_TOKEN: Final = 16
 FREE_GUESSES: Final = 5
 LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_ADDRESSES: Final = 4096
-"""Of those that guessed, so many are remembered."""
+"""Number of guessing addresses that are remembered."""
 LOCAL_NAMES: Final = frozenset({"localhost"})
 
 
@@ -28,7 +28,7 @@ class BadAccess(WrongUsage):
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address, or a name of this machine, is reached from this machine only."""
+    """Tell whether an address, or a name of this machine, can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -61,7 +61,7 @@ def read_token(file: Path | None, host: str) -> str:
 
 
 class Refusal(NamedTuple):
-    """What is answered to who may not read."""
+    """The answer to a reader without access."""
 
     status: int
     text: str
@@ -81,7 +81,7 @@ class Guesses:
         self.total = 0
 
     def refusal(self, token: str, given: str, remote: str, challenge: str) -> Refusal | None:
-        """None for whoever gave the token in the header Authorization, and where none is needed."""
+        """Return the refusal of a request; None if no token is needed, or if the header Authorization has it."""
         if not token:
             return None
         if given and (pause := self.pause(remote)):
@@ -122,7 +122,7 @@ def _network(remote: str) -> str:
 
 
 def may_read(token: str, authorization: str) -> bool:
-    """Whether an Authorization header carries the token: as Bearer, or as the password of Basic."""
+    """Tell whether an Authorization header carries the token: as Bearer, or as the password of Basic."""
     if not token:
         return True
     kind, _, value = authorization.partition(" ")
@@ -131,15 +131,19 @@ def may_read(token: str, authorization: str) -> bool:
 
 
 def is_own_name(host_header: str) -> bool:
-    """Whether a page on loopback was asked by a name of loopback, and not by one that someone pointed here."""
+    """Tell whether a request to a page on loopback used a name of loopback, and not a name that someone pointed
+    here.
+    """
     host = host_header.rsplit(":", 1)[0] if not host_header.endswith("]") else host_header
     return is_loopback(host)
 
 
 def is_own_request(headers: Mapping[str, str]) -> bool:
-    """Whether no other site made a reader's browser send this: the browser says so, or the token is a Bearer.
+    """Tell whether no other site made a reader's browser send this: the browser confirms it, or the token is a
+    Bearer.
 
-    Browsers keep no Bearer token. Over plain HTTP they send no Sec-Fetch-Site; then the Referer must be of this site.
+    Browsers keep no Bearer token. Over plain HTTP they send no Sec-Fetch-Site; then the Referer must be of this
+    site.
     """
     site = headers.get("Sec-Fetch-Site", "")
     if site:

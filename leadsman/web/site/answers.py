@@ -1,4 +1,4 @@
-"""What the site sends: headers that every answer has, and bodies in pieces, as fast as a reader takes them."""
+"""Answers of the site: common headers, and bodies in pieces, as fast as a reader accepts them."""
 
 import asyncio
 from collections.abc import Sequence

@@ -23,7 +23,7 @@ CSV: Final = "csv"
 
 
 class Question(NamedTuple):
-    """What an address asks for."""
+    """The question in an address."""
 
     asked: Asked
     query: SavedQuery | None
@@ -63,7 +63,9 @@ class Question(NamedTuple):
 
 
 def page_of(db: Database, question: Question, apart: Apart) -> str:
-    """The box, with the answer or why there is none. Whatever the database refuses is a sentence there."""
+    """Render the box with the answer, or with the reason why there is none. A refusal of the database is a sentence
+    there.
+    """
     answer: Answer | None
     try:
         answer = question.rows(db, apart)

@@ -49,21 +49,21 @@ class NoSuchRunbook(LookupError):
 
 
 class Request(NamedTuple):
-    """What an address asks for."""
+    """The parameters of an address."""
 
     asked: Asked
     node: str
     shown: Mapping[str, str]
-    """What its map, its timeline and its table of nodes show."""
+    """Choices of its map, its timeline and its table of nodes."""
     wanted: Filter
-    """Of the timeline."""
+    """Filter of the timeline."""
     choice: Choice
     narrowing: Narrowing
     numa: str = ""
-    """By what the NUMA nodes are ordered."""
+    """Order of the NUMA nodes."""
     live: bool = False
     csv: str = ""
-    """Which of its tables it asks for as a file; empty for the page."""
+    """The table to return as a file; empty for the page."""
 
     @classmethod
     def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
@@ -185,7 +185,7 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
 
 
 def empty_page(db: Database) -> str:
-    """What an empty database shows, and what to do."""
+    """Render the page of an empty database, with the commands that fill it."""
     return note_page(Links(), EMPTY, empty_texts(db), empty_commands(db))
 
 

@@ -51,5 +51,5 @@ async def listening(db: Database, host: str, port: int, token: str, settings: Pa
 
 
 def address(host: str, port: int) -> str:
-    """As a browser takes it."""
+    """Format an address for a browser."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

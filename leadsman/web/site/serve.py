@@ -114,7 +114,7 @@ class Site:
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """As under way."""
+        """Count the request as in progress."""
         self.busy.add(request.protocol)
         try:
             return await handler(request)
@@ -137,7 +137,7 @@ class Site:
         return refused
 
     def _refused(self, request: web.Request) -> web.Response | None:
-        """What is answered to who may not read."""
+        """Return the answer to a reader without access; None if access is allowed."""
         given = request.headers.get("Authorization", "")
         refused = self._guesses.refusal(self._token, given, request.remote or "", CHALLENGE)
         return refused and web.Response(status=refused.status, text=refused.text, headers=refused.headers)
@@ -229,7 +229,7 @@ class Site:
 
 
 def _links(request: web.Request) -> Links:
-    """Those of the cluster and the range that an address asks for."""
+    """Return the links of the requested cluster and range."""
     given = {name: request.query.get(name, "")[:LONGEST] for name in (*Asked._fields, "live")}
     return Links(Asked(*(given[name] for name in Asked._fields)), path=NOWHERE, live=given["live"] == "1")
 

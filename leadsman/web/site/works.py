@@ -1,4 +1,4 @@
-"""What the site asks its database: one thing at a time, few that wait, and nothing that nobody waits for."""
+"""Runs the site's queries: one at a time, with a short queue, and none that no reader waits for."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
@@ -18,10 +18,10 @@ from sql.database.stop import Stop
 MOST_WAITING: Final = 32
 """Requests that wait for the database; another is refused."""
 KEPT_SECONDS: Final = 1.0
-"""How long an answer is given again to whoever asks the same; readers of a live page all ask at once."""
+"""Time for which an answer is reused for the same question; readers of a live page all ask at once."""
 MOST_KEPT: Final = 64
 ENDS_BY_ITSELF_SECONDS: Final = 0.2
-"""Of work that nobody waits for, until its query is killed."""
+"""Grace period for abandoned queries, until they are killed."""
 LOOK_SECONDS: Final = 5.0
 """How often an idle database is asked whether it answers."""
 STUCK_SECONDS: Final = 90.0
@@ -55,14 +55,14 @@ class Works:
         self._running: tuple[Stop, asyncio.Future[Any], float] | None = None
         self._problem = ""
         self.waiting = 0
-        """Those that run too."""
+        """Number of queries, including running ones."""
         self.refused = 0
         self.abandoned = 0
 
     async def run(self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """What `act` gives, in its turn. Where this is cancelled, `act` does not begin or its queries end.
+        """Run `act` in its turn. If this is cancelled, `act` does not begin or its queries end.
 
-        Raises Busy where too many wait.
+        Raises Busy if too many wait.
         """
         if self.waiting >= MOST_WAITING:
             raise self._refused()
@@ -71,7 +71,7 @@ class Works:
     async def run_anyway(
         self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs
     ) -> _T:
-        """As `run`, however many wait."""
+        """Run `act` like `run`, independent of the number of waiting ones."""
         self.waiting += 1
         try:
             await self._turn.acquire()
@@ -80,8 +80,9 @@ class Works:
             self.waiting -= 1
 
     async def shared(self, key: Hashable, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """What `make` gives, once for all who ask for `key` meanwhile and a second later; it is cancelled when the
-        last of them leaves. Raises Busy, and what `make` raises.
+        """Return the result of `make`, shared by everyone who asks for `key` meanwhile and a second later.
+
+        It is cancelled when the last of them leaves. Raises Busy, and the errors of `make`.
         """
         kept = self._kept.get(key)
         if kept is None:
@@ -114,7 +115,7 @@ class Works:
         return [self._problem] if self._problem else []
 
     async def close(self) -> None:
-        """What runs ends, and nothing begins any more."""
+        """End running queries, and accept no new ones."""
         for kept in self._kept.values():
             kept.made.cancel()
         if self._running is not None:

@@ -1,12 +1,12 @@
 -- Which alerts can fire at all. `make generate` writes what each needs from streams/alerting/alerts.
 -- column alertname: Name of the alert
--- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty where it needs nothing
--- column required: 1 where it cannot fire without it
+-- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty if it needs nothing
+-- column required: 1 if it cannot fire without it
 -- column nodes: Nodes that are known
 -- column nodes_without: Nodes of which this input was not seen
--- column can_fire: 0 where no node has what it needs
+-- column can_fire: 0 if no node has what it needs
 -- column first_nodes_without: The first ten nodes without it
--- column without_it: What is so where it lacks; empty where no node lacks it
+-- column without_it: What is so where it lacks; empty if no node lacks it
 CREATE OR REPLACE VIEW alert_coverage AS
 WITH
     inputs AS
@@ -105,4 +105,4 @@ LEFT JOIN
     SELECT cluster, input, groupUniqArray(node) AS nodes FROM inputs GROUP BY cluster, input
 ) AS i ON i.cluster = k.cluster AND i.input = r.input
 GROUP BY k.cluster, r.alertname, r.input, r.required, r.without_it
-COMMENT 'Which alerts can fire in each cluster: each input that an alert needs, how many nodes lack it, whether it can fire at all, and what is so without it'
+COMMENT 'Alerts that can fire in each cluster: the inputs of each alert, the number of nodes without them, whether it can fire at all, and the consequence'

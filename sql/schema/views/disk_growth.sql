@@ -8,10 +8,10 @@
 -- column volume: Name of the volume; empty for other kinds
 -- column used_bytes: At the last sample, in bytes
 -- column bytes_per_second: Least-squares slope of what is used; null with fewer than four samples or less than a minute
--- column limit_bytes: sizeLimit of the volume, what rotation leaves of the logs, or the limit of the pod's containers together; null where none is known
--- column over_limit: 1 where more is used than the limit; null where none is known
--- column seconds_to_limit: At this slope; null where it does not grow, no limit is known, or it is further ahead than 72 times what was seen supports
--- column seconds_to_threshold: Until the hard threshold of the file system that it is on, were it alone to grow at this slope; null where it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
+-- column limit_bytes: sizeLimit of the volume, what rotation leaves of the logs, or the limit of the pod's containers together; null if none is known
+-- column over_limit: 1 if more is used than the limit; null if none is known
+-- column seconds_to_limit: At this slope; null if it does not grow, no limit is known, or it is further ahead than 72 times what was seen supports
+-- column seconds_to_threshold: Until the hard threshold of the file system that it is on, were it alone to grow at this slope; null if it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
 CREATE OR REPLACE VIEW disk_growth AS
 WITH
     lasts AS
@@ -120,4 +120,4 @@ LEFT JOIN
     WHERE s.signal IN ('imagefs.available', 'nodefs.available') AND (s.cluster, s.node, s.ts) IN (SELECT cluster, node, piece FROM recent)
     GROUP BY s.cluster, s.node, s.signal
 ) AS h ON h.cluster = f.cluster AND h.node = f.node AND h.signal = f.signal
-COMMENT 'What fills the disks of each node now, by pod and kind, with its slope, its limit and the time to both limits'
+COMMENT 'Current use of the disks of each node by pod and kind, with its slope, its limit and the time to both limits'

@@ -2,9 +2,9 @@
 -- streams/rules/eviction/order.py.
 -- column uid: UID of the pod
 -- column ts: The last sample of the node
--- column signal: Eviction signal, as memory.available
+-- column signal: Eviction signal, for example memory.available
 -- column rank: Place in the order; 1 is evicted first
--- column exceeds_request: 1 where usage exceeds the request, which goes before all that do not
+-- column exceeds_request: 1 if usage exceeds the request, which goes before all that do not
 -- column usage: What the ranking compares, in bytes, inodes or processes; null for a pod without stats, which goes before all others
 -- column request: The request that usage is compared with, in the unit of usage; 0 for inodes and processes
 -- column layout: How the file systems are shared: single, separate_imagefs or split
@@ -141,4 +141,4 @@ SELECT
     request,
     layout
 FROM measured
-COMMENT 'Which pod the kubelet evicts first for each signal (rank 1), from the latest sample of each node; usage is null for a pod without stats, which goes before all others'
+COMMENT 'Eviction order of the pods of each node for each signal, from its latest sample; rank 1 is evicted first. usage is null for a pod without stats, which is evicted before all others'

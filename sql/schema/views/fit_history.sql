@@ -2,7 +2,7 @@
 -- column capacity: At the last row in them, in base units; cpu in millicores
 -- column allocatable: At the last row in them, in base units; cpu in millicores
 -- column requested: At the last row in them, in base units; cpu in millicores
--- column used: At the last row in them, in base units; cpu in millicores; null where it is not measured
+-- column used: At the last row in them, in base units; cpu in millicores; null if it is not measured
 -- column pods: Pods counted at the last row in them
 CREATE OR REPLACE VIEW fit_history AS
 SELECT

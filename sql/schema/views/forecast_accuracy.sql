@@ -1,10 +1,10 @@
 -- column ts: The sample that the forecast was made at
--- column signal: Eviction signal, as memory.available
+-- column signal: Eviction signal, for example memory.available
 -- column threshold: hard or soft
 -- column predicted_seconds: Seconds until the threshold, as was forecast
--- column actual_seconds: Seconds until it was met; null where it was not
--- column error_seconds: Predicted less actual seconds: above 0 it came sooner than forecast; null where it was not met
--- column in_band: 1 where it was met between the earliest and the latest time, 0 where not; null without a band, and while open
+-- column actual_seconds: Seconds until it was met; null if it was not
+-- column error_seconds: Predicted minus actual seconds: above 0 it came sooner than forecast; null if it was not met
+-- column in_band: 1 if it was met between the earliest and the latest time, 0 if not; null without a band, and while open
 -- column outcome: met, not_met or open (the samples end before)
 CREATE OR REPLACE VIEW forecast_accuracy AS
 WITH
@@ -81,4 +81,4 @@ ASOF LEFT JOIN
     SELECT cluster, ts, node, signal, threshold, 1 AS is_met FROM evicted
 ) AS m ON m.cluster = p.cluster AND m.node = p.node AND m.signal = p.signal AND m.threshold = p.threshold AND p.ts < m.ts
 INNER JOIN lasts AS l ON l.cluster = p.cluster AND l.node = p.node AND l.signal = p.signal
-COMMENT 'Each forecast of a threshold beside what happened: met (the next time that a sample or an eviction showed it), not_met (its time passed), or open (its time is after the last sample); a positive error_seconds came too late'
+COMMENT 'Each forecast of a threshold with its outcome. met: the next time that a sample or an eviction showed it. not_met: its time passed. open: its time is after the last sample. A positive error_seconds came too late'

@@ -1,13 +1,13 @@
 -- rules: image-gc-loop; agrees with streams/rules/image_gc/thresholds.py.
 -- column decision: disabled, invalid_capacity, below_high or free
--- column usage_percent: Disk usage of the image filesystem in percent; null where its capacity is 0
+-- column usage_percent: Disk usage of the image file system in percent; null if its capacity is 0
 -- column high_percent: Usage in percent at which image GC begins
 -- column low_percent: Usage in percent down to which it frees
--- column over_high: 1 where it would free now
+-- column over_high: 1 if it would free now
 -- column wanted_bytes: Bytes that it would free
--- column capacity_bytes: Capacity in bytes of the image filesystem
--- column available_bytes: Available in bytes on the image filesystem
--- column settings_assumed: 1 where no /configz was seen and the defaults 85 and 80 are used
+-- column capacity_bytes: Capacity in bytes of the image file system
+-- column available_bytes: Available in bytes on the image file system
+-- column settings_assumed: 1 if no /configz was seen and the defaults 85 and 80 are used
 CREATE OR REPLACE VIEW image_gc_state AS
 WITH
     judged AS
@@ -53,4 +53,4 @@ SELECT
     available_bytes,
     settings_assumed
 FROM judged
-COMMENT 'What the image GC of each kubelet would do at each sample: disabled, invalid_capacity, below_high or free; wanted_bytes is what it would free; settings_assumed is 1 where no /configz was seen and 85 and 80 are used'
+COMMENT 'Decision of each kubelet''s image GC at each sample: disabled, invalid_capacity, below_high or free. wanted_bytes are the bytes that it would free. settings_assumed is 1 if no /configz was seen and 85 and 80 are used'

@@ -1,8 +1,8 @@
 -- column ready: Ready, NotReady or Unknown, by the last version of the Node object; Unknown also where it lacks the condition
 -- column seen_at: When the Node object was last seen to change
--- column last_sample_at: Its last statistics (/stats/summary); null where none was ever seen
+-- column last_sample_at: Its last statistics (/stats/summary); null if none was ever seen
 -- column last_at: The last observation of anything in its cluster
--- column silent_seconds: From its last statistics to that observation; null where none was ever seen
+-- column silent_seconds: From its last statistics to that observation; null if none was ever seen
 CREATE OR REPLACE VIEW node_evidence AS
 WITH
     lasts AS

@@ -13,4 +13,4 @@ SELECT
 FROM node_fit AS f FINAL
 WHERE (f.cluster, f.node, f.ts) IN (SELECT cluster, node, max(ts) FROM node_fit GROUP BY cluster, node)
     AND (f.cluster, f.node) NOT IN (SELECT cluster, node FROM nodes FINAL GROUP BY cluster, node HAVING argMax(deleted, ts) = 1)
-COMMENT 'What each node has, promises and uses of each resource now; deleted nodes left out'
+COMMENT 'Capacity, requests and use of each resource of each node now, without deleted nodes'

@@ -1,14 +1,14 @@
--- What each node should reserve and where its hard threshold should be, from what was measured in the last day
+-- What each node should reserve, and where its hard threshold should be, from the measurements of the last day
 -- (rules: node-sizing).
 -- column ts: The last sample
 -- column resource: memory, cpu or ephemeral-storage
--- column capacity: Of the node, in base units, cpu in millicores
--- column reserved: Kept from pods now, less the hard threshold; null where the Node object or a threshold is not known
--- column outside_pods: The most that was used outside of pods; null where it cannot be known
--- column advised_reserved: A quarter more than that, rounded up to 64 MiB or 50 millicores; null where it cannot be known
--- column hard_threshold: In force; null where there is none or none is known
--- column fastest_fall: The most by which what is available fell, for 10 s; null where it cannot be known
--- column advised_threshold: Twice that, at least 100 MiB, rounded up to 16 MiB; null where it cannot be known
+-- column capacity: Allocatable of the node, in base units, cpu in millicores
+-- column reserved: Kept from pods now, less the hard threshold; null if the Node object or a threshold is unknown
+-- column outside_pods: The most that was used outside of pods; null if it cannot be known
+-- column advised_reserved: A quarter more than that, rounded up to 64 MiB or 50 millicores; null if it cannot be known
+-- column hard_threshold: In force; null if there is none or none is known
+-- column fastest_fall: The most by which what is available fell, for 10 s; null if it cannot be known
+-- column advised_threshold: Twice that, at least 100 MiB, rounded up to 16 MiB; null if it cannot be known
 -- column measured_seconds: From the first sample of that day to the last
 -- column verdict: too_little, enough, generous or unknown: of reserved against what is used outside of pods
 -- column arithmetic: How the advice was reckoned
@@ -125,4 +125,4 @@ SELECT
             if(fastest_fall IS NULL, '', concat('threshold: fell by ', toString(toInt64(fastest_fall)),
                 ' in 10 s at most, times 2, up to a multiple of 16777216, at least 104857600 = ', toString(advised_threshold), '. ')))) AS arithmetic
 FROM known
-COMMENT 'What each node should reserve for the system and where its hard thresholds should be, by what was measured, with the arithmetic'
+COMMENT 'Advice for each node''s system reservation and hard thresholds, with the arithmetic behind it'

@@ -2,13 +2,13 @@
 -- column since: Since when, by its condition Ready
 -- column until: When it was Ready again or its Node was deleted; null while it lasts
 -- column message: What was reported first: by the kubelet, or by the node controller where that does not report
--- column last_sample_at: Its last statistics before; null where none was seen
--- column silent_seconds: From then until it was not Ready; null where none was seen
--- column lease_age_seconds: How long its kubelet had not renewed its Lease when that was last looked at meanwhile; null where it was not
+-- column last_sample_at: Its last statistics before; null if none was seen
+-- column silent_seconds: From then until it was not Ready; null if none was seen
+-- column lease_age_seconds: How long its kubelet had not renewed its Lease when that was last looked at meanwhile; null if it was not
 -- column pressures: Conditions that held then or had ended within ten minutes before
 -- column evictions: Pods evicted for pressure in the 15 minutes before
--- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null where nothing was reported
--- column io_full_percent: The most of a minute in which all work stood still for I/O, in the ten minutes before; null where nothing was reported
+-- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null if nothing was reported
+-- column io_full_percent: The most of a minute in which all work stood still for I/O, in the ten minutes before; null if nothing was reported
 -- column before: The same in words; unknown where there were no statistics in the ten minutes before, and no pressure was seen
 CREATE OR REPLACE VIEW not_ready AS
 WITH

@@ -1,8 +1,8 @@
 -- rules: numa-usage.
 -- column cpu_numa_nodes: NUMA nodes of its exclusive CPUs
 -- column near_bytes: Its memory in bytes on these
--- column far_bytes: Its memory in bytes on others; null where it is not known where its CPUs lie
--- column far_ratio: Share of its memory that lies on others, 0..1
+-- column far_bytes: Its memory in bytes on others; null if it is unknown where its CPUs lie
+-- column far_ratio: Share of its memory that is on others, 0..1
 CREATE OR REPLACE VIEW numa_remote_memory AS
 WITH
     held AS
@@ -45,4 +45,4 @@ SELECT
     far_bytes / nullIf(arraySum(m.numa_bytes), 0) AS far_ratio
 FROM memory AS m
 INNER JOIN held AS h ON h.cluster = m.cluster AND h.node = m.node AND h.uid = m.uid
-COMMENT 'How much memory of each pod with exclusive CPUs lies on other NUMA nodes than these, at its last sample'
+COMMENT 'How much memory of each pod with exclusive CPUs is on other NUMA nodes than these, at its last sample'

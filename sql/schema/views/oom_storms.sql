@@ -3,7 +3,7 @@
 -- column started_at: When its first container was killed
 -- column ended_at: When its last container was killed
 -- column kills: How many kills
--- column pods: Of how many pods
+-- column pods: Number of ranked pods
 -- column nodes: On how many nodes
 -- column first_nodes: The first five of them
 -- column system_ooms: Kills within a minute of a SystemOOM Event of the node, which is for a node that ran out of memory
@@ -56,4 +56,4 @@ FROM
 )
 GROUP BY cluster, namespace, owner, storm
 HAVING kills >= 3
-COMMENT 'Workloads whose containers were OOM killed three times or more, each less than 15 min after the one before, on whatever nodes'
+COMMENT 'Workloads whose containers were OOM killed three times or more, each less than 15 min after the one before, on any nodes'

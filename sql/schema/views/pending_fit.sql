@@ -2,15 +2,15 @@
 -- column pod: Name of the pod
 -- column uid: UID of the pod
 -- column node: The node that is judged
--- column unknowns: What would have to be known: where its volumes can be attached, how many a node has, whether their driver has room, which nodes have the devices that it claims, what namespaces a selector means, whether the scheduler heeds a resource that no node has
+-- column unknowns: Missing facts that would decide: where its volumes can be attached; how many a node has; whether their driver has room; which nodes have the devices that it claims; which namespaces a selector means; whether the scheduler uses a resource that no node has
 -- column scheduler_reasons: What the scheduler itself gave as reasons, and for how many nodes
--- column scheduled_at: When it gave them; null where it was not heard
+-- column scheduled_at: When it gave them; null if it was not heard
 -- column reasons: Why the scheduler refuses the node, in its words
 -- column taints: Taints of the node that the pod does not tolerate, as key=value:effect
 -- column exclusive_cpus: CPUs that the static CPU manager would pin for it
 -- column free_cpus: Free exclusive CPUs
 -- column largest_fit_cpus: Largest exclusive request that still fits one NUMA node
--- column topology_manager_policy: Topology manager policy; empty where no source reports it
+-- column topology_manager_policy: Topology manager policy; empty if no source reports it
 -- column as_of: The newest observation of the cluster's nodes by which it was judged
 -- column numa_source: Source of the NUMA numbers
 -- column numa_fidelity: exact, count or none
@@ -70,4 +70,4 @@ INNER JOIN
     ARRAY JOIN namespaces AS namespace, pods AS pod, uids AS uid, scheduler_reasons AS words, scheduled_at AS heard_at
     WHERE (cluster, calculated_at) IN (SELECT cluster, max(calculated_at) FROM pending_kinds GROUP BY cluster)
 ) AS p ON p.cluster = v.cluster AND p.kind = v.kind
-COMMENT 'Whether each pending pod fits each node, judged by the rules of leadsman fit as of the newest observation: reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs; taints are those that it does not tolerate; fits is null where the node is not known to be Ready, unknown NUMA numbers decide, or unknowns has what would have to be known'
+COMMENT 'Fit of each pending pod on each node, by the rules of leadsman fit as of the newest observation. reasons are the scheduler''s, numa_verdict the kubelet''s for exclusive CPUs. taints are those that the pod does not tolerate. fits is null if Ready is unknown, if unknown NUMA numbers decide, or if unknowns is not empty'

@@ -4,7 +4,7 @@
 -- column cpu_shares: cpu.shares of cgroup v1 for its CPU request, 2 to 262144
 -- column cpu_weight: cpu.weight of cgroup v2 that the kubelet sets for the pod, 1 to 10000
 -- column runtime_cpu_weight: cpu.weight that newer runtimes (runc 1.3.2, crun 1.23) give for the same shares, 1 to 10000
--- column cpu_quota_microseconds: CPU time in microseconds of each 100000 that it may use; null where nothing limits it
+-- column cpu_quota_microseconds: CPU time in microseconds of each 100000 that it may use; null if nothing limits it
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
     living AS
@@ -56,4 +56,4 @@ SELECT
     if(cpu_limit_millicores > 0, toInt64(greatest(1000, intDiv(toInt128(cpu_limit_millicores) * 100000, 1000))), NULL) AS cpu_quota_microseconds,
     memory_limit_bytes
 FROM shared
-COMMENT 'The cgroup values of each living pod: shares, the weight that the kubelet sets for the pod, the weight that newer runtimes (runc 1.3.2, crun 1.23) give for the same shares, quota in each 100000 microseconds, memory limit; null where none is set'
+COMMENT 'The cgroup values of each living pod: shares, the kubelet''s weight for the pod, quota in each 100000 microseconds, memory limit. Newer runtimes (runc 1.3.2, crun 1.23) give another weight for the same shares. Null if none is set'

@@ -1,13 +1,13 @@
 -- Which pods get less CPU than they would take, over the five minutes or so before the last sample of their node.
 -- rules: cpu-contention
 -- column ts: The last sample of the pod
--- column used_millicores: CPU that it used, on average; null where it is not known
+-- column used_millicores: CPU that it used, on average; null if it is unknown
 -- column request_millicores: Its request
--- column limit_millicores: Its limit; null where a container has none
--- column some_percent: Time in percent for which some task of the pod waited for CPU; null where it is not known
--- column throttled_percent: Periods in percent in which the CPU quota of the pod or of a container was used up: of the cgroup of the pod for which it is most; null where no agent tells
+-- column limit_millicores: Its limit; null if a container has none
+-- column some_percent: Time in percent for which some task of the pod waited for CPU; null if it is unknown
+-- column throttled_percent: Periods in percent in which the CPU quota of the pod or of a container was used up, for the cgroup of the pod with the most; null if no agent reports it
 -- column neighbours_over_millicores: CPU that other pods of the node used above their requests
--- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is not known, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is not known, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; empty where it neither waits nor is throttled
+-- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is unknown, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is unknown, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; empty if it neither waits nor is throttled
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_cpu AS
 WITH
@@ -82,4 +82,4 @@ SELECT
         'inconclusive') AS verdict,
     seconds AS window_seconds
 FROM used
-COMMENT 'Which pods wait for CPU now, and whether their own limit, their own use or their neighbours hold them back'
+COMMENT 'Pods that wait for CPU now, and whether their own limit, their own use or their neighbours hold them back'

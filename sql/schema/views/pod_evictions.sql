@@ -1,4 +1,4 @@
 CREATE OR REPLACE VIEW pod_evictions AS
 SELECT *
 FROM evictions FINAL
-COMMENT 'Each eviction once: with the time of a witness that has it, else as it was last seen, whatever came first'
+COMMENT 'Each eviction once: with the time of a witness that has it, else the last row'

@@ -1,11 +1,11 @@
 -- Which pods stand still for memory or I/O, over the five minutes or so before the last sample of their node.
 -- column ts: The last sample of the pod
--- column memory_some_percent: Time in percent for which some task of the pod waited for memory; null where it is not known
--- column memory_full_percent: Time in percent for which all tasks of the pod waited for memory; null where it is not known
--- column io_some_percent: Time in percent for which some task of the pod waited for I/O; null where it is not known
--- column io_full_percent: Time in percent for which all tasks of the pod waited for I/O; null where it is not known
--- column swap_usage_bytes: Swap in use, in bytes; null where it is not known
--- column major_faults_per_second: Pages a second that were read from disk, from swap too; null where it is not known
+-- column memory_some_percent: Time in percent for which some task of the pod waited for memory; null if it is unknown
+-- column memory_full_percent: Time in percent for which all tasks of the pod waited for memory; null if it is unknown
+-- column io_some_percent: Time in percent for which some task of the pod waited for I/O; null if it is unknown
+-- column io_full_percent: Time in percent for which all tasks of the pod waited for I/O; null if it is unknown
+-- column swap_usage_bytes: Swap in use, in bytes; null if it is unknown
+-- column major_faults_per_second: Pages a second that were read from disk, from swap too; null if it is unknown
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_stalls AS
 WITH
@@ -42,4 +42,4 @@ SELECT
     rates[5] AS major_faults_per_second,
     seconds AS window_seconds
 FROM read
-COMMENT 'Which pods stand still for memory or I/O now, and how much they swap'
+COMMENT 'Pods that stall on memory or I/O now, and how much they swap'

@@ -1,11 +1,11 @@
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
--- column node: The node that it is bound to, or empty where it is not scheduled
--- column since: When it was created, or first seen Pending where that is not known
--- column until: When it was first seen to be Pending no more; null where it still is
+-- column node: The node that it is bound to, or empty if it is not scheduled
+-- column since: When it was created, or first seen Pending where that is unknown
+-- column until: When it was first seen to be Pending no more; null if it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler or of a Warning Event
--- column event: Reason of the Warning Event that `why` quotes; empty where it quotes no Event
--- column autoscaler: The last words about it of what adds nodes, with its name; empty where it said nothing
+-- column event: Reason of the Warning Event that `why` quotes; empty if it quotes no Event
+-- column autoscaler: The last words about it of what adds nodes, with its name; empty if it said nothing
 CREATE OR REPLACE VIEW pod_waits AS
 SELECT
     b.cluster AS cluster,

@@ -1,9 +1,9 @@
 -- rules: scheduling-queue.
--- Pods of another scheduler are left out: whether and when it tries again is not known, and a gang waits for its last pod.
--- column nodes: Those that would take it now
+-- Pods of another scheduler are left out: whether and when it tries again is unknown, and a gang waits for its last pod.
+-- column nodes: Nodes that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
--- column verdict: not_retried (silent for longer than any version waits, and its Events show it), contradicted (an Event says that it was tried within six minutes, and nothing was seen to make room since: the scheduler sees something else than the API), waiting, or unknown (no Event about it was seen)
+-- column verdict: not_retried: silent for longer than any version waits, and its Events show it. contradicted: an Event says that it was tried within six minutes, and nothing made room since, so the scheduler and the API disagree. waiting. unknown: no Event about it was seen
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
     freed AS

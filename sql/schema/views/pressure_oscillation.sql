@@ -1,10 +1,10 @@
 -- column ts: Beginning of the hour
 -- column changes: How often the condition changed in the hour
 -- column pressure_seconds: How long it was under pressure in the hour, in seconds
--- column longest_relief_seconds: The longest pause in seconds after which pressure came back in the hour; null where it did not
+-- column longest_relief_seconds: The longest pause in seconds after which pressure came back in the hour; null if it did not
 -- column transition_seconds: eviction-pressure-transition-period in seconds
 -- column joining_transition_seconds: The transition period in seconds that would have joined what came back into one
--- column settings_assumed: 1 where no /configz was seen and 300 s are used
+-- column settings_assumed: 1 if no /configz was seen and 300 s are used
 CREATE OR REPLACE VIEW pressure_oscillation AS
 WITH
     changes AS
@@ -66,4 +66,4 @@ ASOF LEFT JOIN
 ) AS k ON k.cluster = h.cluster AND k.node = h.node AND h.ended >= k.ts
 GROUP BY h.cluster, h.hour_began, h.node, h.condition
 HAVING changes > 0 OR pressure_seconds > 0
-COMMENT 'Pressure conditions by the hour: how often each changed, how long it was under pressure, and which eviction-pressure-transition-period would have joined what came back in that hour into one; a start of the kubelet ends pressure and is no change'
+COMMENT 'Pressure conditions by the hour: how often each changed, how long it was under pressure, and the eviction-pressure-transition-period that would have joined the changes of that hour into one. A start of the kubelet ends pressure and is not a change'

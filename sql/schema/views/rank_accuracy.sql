@@ -1,7 +1,7 @@
 -- column seconds_before: How long before the eviction the sample was taken, in seconds
--- column rank_when_evicted: Its predicted rank less the pods of the same ranking that went before it; 1 is right
--- column was_next: 1 where the rank was right
--- column could_be_next: 1 where the rank was right but for pods that tie
+-- column rank_when_evicted: Its predicted rank minus the pods of the same ranking that went before it; 1 is right
+-- column was_next: 1 if the rank was right
+-- column could_be_next: 1 if the rank was right except for pods that tie
 CREATE OR REPLACE VIEW rank_accuracy AS
 SELECT
     cluster,
@@ -25,4 +25,4 @@ SELECT
     toUInt8(rank_when_evicted <= coalesce(tied_pods, 1)) AS could_be_next
 FROM pod_evictions
 WHERE cause = 'pressure' AND predicted_rank IS NOT NULL
-COMMENT 'Each pressure eviction with the rank that it had at the last sample before; rank_when_evicted leaves out pods of the same ranking that had gone before it, so 1 is right (was_next); the kubelet takes pods that tie in no fixed order, so a rank within tied_pods can be right too (could_be_next)'
+COMMENT 'Each pressure eviction with its rank at the last sample before. rank_when_evicted leaves out pods of the same ranking that were evicted before it, so 1 is right (was_next). The kubelet takes pods that tie in no fixed order, so a rank within tied_pods can be right too (could_be_next)'

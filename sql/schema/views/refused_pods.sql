@@ -4,9 +4,9 @@
 -- column refused_by: What in the kubelet refused it, as in pod_ends
 -- column requested: How much of the resource the kubelet's text says was requested, in base units, cpu in millicores
 -- column available: How much of it the kubelet counted as free then
--- column api_allocatable: How much of the resource the Node object offers; null where that is not known
+-- column api_allocatable: How much of the resource the Node object offers; null if that is unknown
 -- column api_free: What is left of it beside the requests of all pods that have not ended, at the first row of node_fit from the refusal on
--- column is_contradicted: 1 where the API shows as free what was requested, and the kubelet denies it: its count is stale
+-- column is_contradicted: 1 if the API shows as free what was requested, and the kubelet denies it: its count is stale
 -- column message: What the kubelet wrote, without the words that it puts before in the status of a pod
 CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS

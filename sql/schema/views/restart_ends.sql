@@ -1,7 +1,7 @@
 -- rules: exclusive-cpus. free_cpus is an upper bound of what the kubelet compares with: free CPUs on cores of which another
 -- thread is reserved do not count for it.
 -- column cpus: Exclusive CPUs of the container
--- column free_cpus: Those that are free on the node
+-- column free_cpus: Free on the node
 -- column verdict: ends (a restart of the kubelet ends the pod: SMTAlignmentError), or unknown (no source reports the options of its CPU Manager)
 CREATE OR REPLACE VIEW restart_ends AS
 WITH

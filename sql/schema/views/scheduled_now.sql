@@ -1,5 +1,5 @@
 -- rules: scheduler-volumes.
--- column facts: What the scheduler heeds of it, as JSON
+-- column facts: What the scheduler uses of it, as JSON
 CREATE OR REPLACE VIEW scheduled_now AS
 WITH
     parts AS
@@ -36,4 +36,4 @@ WHERE NOT o.deleted
     AND (p.found OR NOT arrayExists(
         span -> o.ts <= span.3 AND o.uid > span.1 AND (span.2 = '' OR o.uid <= span.2),
         s.spans))
-COMMENT 'What the scheduler heeds beside nodes and pods, as far as it is there now'
+COMMENT 'Objects besides nodes and pods that the scheduler uses, if they exist now'

@@ -1,17 +1,17 @@
 -- column available: At the last sample in them: bytes, inodes or process ids
 -- column capacity: At the last sample in them, in the unit of available
--- column hard_threshold: At the last sample in them, in the unit of available; null where there is none
--- column soft_threshold: At the last sample in them, in the unit of available; null where there is none
--- column slope_per_second: Change of available a second at the last sample in them; null where the samples do not support one
+-- column hard_threshold: At the last sample in them, in the unit of available; null if there is none
+-- column soft_threshold: At the last sample in them, in the unit of available; null if there is none
+-- column slope_per_second: Change of available a second at the last sample in them; null if the samples do not support one
 -- column seconds_to_soft: Seconds until the soft threshold is met, at the last sample in them; null when it does not approach
 -- column seconds_to_hard: Seconds until the hard threshold is met, at the last sample in them; null when it does not approach
--- column gc_first: 1 where image GC acts before this threshold, at the last sample in them
--- column thresholds_assumed: 1 where no /configz was seen until the last sample in them and the defaults of that kubelet are used
+-- column gc_first: 1 if image GC acts before this threshold, at the last sample in them
+-- column thresholds_assumed: 1 if no /configz was seen until the last sample in them and the defaults of that kubelet are used
 -- column seconds_to_soft_earliest: Earliest seconds until the soft threshold is met: before in one of ten cases, at the last sample in them
 -- column seconds_to_soft_latest: Latest seconds until the soft threshold is met: later in one of ten cases, at the last sample in them
 -- column seconds_to_hard_earliest: Earliest seconds until the hard threshold is met: before in one of ten cases, at the last sample in them
 -- column seconds_to_hard_latest: Latest seconds until the hard threshold is met: later in one of ten cases, at the last sample in them
--- column acts_first: What acts first if all goes on as it is, at the last sample in them
+-- column acts_first: What acts first if the trend continues, at the last sample in them
 CREATE OR REPLACE VIEW signal_history AS
 SELECT
     cluster,

@@ -1,11 +1,11 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
--- column node: The node that it concerns; empty where it concerns the cluster
+-- column node: The node that it concerns; empty if it concerns the cluster
 -- column kind: kubelet, node, settings, stall, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 -- column about: What it has in common with others of its kind: a condition, a resource, a reason, a verdict
--- column pod: The one pod that it is about, as namespace/name; empty where it is about none or several
--- column namespaces: Of the pods and objects that it is about; empty where it is about none
+-- column pod: The one pod that it is about, as namespace/name; empty if it is about none or several
+-- column namespaces: Namespaces of the pods and objects that it is about; empty if there are none
 CREATE OR REPLACE VIEW story AS
 WITH
     (
@@ -387,4 +387,4 @@ FROM
     )
     GROUP BY cluster, resource, toStartOfHour(at)
 )
-COMMENT 'What was concluded, in words, for each node in the order of time'
+COMMENT 'Conclusions in words for each node, in order of time'

@@ -3,7 +3,7 @@
 -- column ts: The last sample
 -- column signal: A signal whose threshold can be set
 -- column available: What is left: bytes, inodes or process ids
--- column capacity: Of how much, in the unit of available
+-- column capacity: Capacity, in the unit of available
 -- column reason: Why it has no threshold
 -- column consequence: What happens once it runs out
 CREATE OR REPLACE VIEW unguarded_signals AS

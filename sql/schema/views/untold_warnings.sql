@@ -1,4 +1,4 @@
--- What a finding says already is left out, but only where there is one: an Event about what nothing else shows stays.
+-- What a finding says already is left out, but only if there is one: an Event about what nothing else shows stays.
 -- column ts: When it last occurred
 -- column observed_at: When this version of it was observed
 -- column occurrences: How many occurrences this version adds
@@ -29,4 +29,4 @@ WHERE (e.type = 'Warning' OR e.reason = 'NodeNotReady')
         e.reason = 'EvictionThresholdMet', (e.cluster, e.node) IN (SELECT cluster, node FROM pressure_changes),
         e.reason IN ('FreeDiskSpaceFailed', 'ImageGCFailed', 'InvalidDiskCapacity'), (e.cluster, e.node) IN (SELECT cluster, node FROM image_gc),
         (e.cluster, e.object_uid, e.reason) IN (SELECT cluster, uid, reason FROM pod_ends WHERE cause = 'admission'))
-COMMENT 'Warning Events that no finding tells of: of those that one can tell of, only where there is none'
+COMMENT 'Warning Events without a finding. Kinds that can have a finding appear only without one'

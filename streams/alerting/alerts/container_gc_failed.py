@@ -30,8 +30,8 @@ def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now
 def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
     often = "once" if group.count == 1 else f"{group.count} times"
     return f"Node {name(row.node)}: garbage collection of containers failed {often}", (
-        "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes: they "
-        "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Look at the "
+        "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes. They "
+        "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Check the "
         f"container runtime and its log. The kubelet reported: {name(row.message)}"
     )
 

@@ -47,7 +47,7 @@ def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. Either the container reached its memory limit, or the node ran out of memory "
         "before the kubelet could evict. Raise the limit or find the leak; if the node was low, see "
-        "EvictionThresholdNear. Each kill: leadsman query pod_ends --param cause=oom_kill."
+        "EvictionThresholdNear. List the kills: leadsman query pod_ends --param cause=oom_kill."
     )
 
 

@@ -34,8 +34,8 @@ def _words(cluster: str, group: Group) -> tuple[str, str]:
     letters = "1 dead letter" if group.count == 1 else f"{group.count} dead letters"
     summary = f"Cluster {name(cluster) or 'unknown'}: {letters} within a minute ({kinds})"
     return summary, (
-        "Observations that could not be decoded or made no sense; all others were used. What was received, where it "
-        "came from and why it could not be used: leadsman query dead_letters."
+        "These observations could not be decoded or made no sense. All others were used. See the content, source "
+        "and reason of each: leadsman query dead_letters."
     )
 
 

@@ -19,7 +19,7 @@ _UNGUARDED: Final = {
     "inodes": "once no inode is free, no file can be created on the node.",
     "pids": "once no process id is free, nothing can be started on the node, its kubelet included.",
 }
-"""What follows, by resource, where no threshold evicts pods before."""
+"""Consequence of each resource that runs out without a threshold."""
 
 
 class Settings(RuleSettings):
@@ -61,7 +61,9 @@ def _holds(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 
 
 def _is_bare(row: EvictionSignal, rows: Sequence[EvictionSignal]) -> bool:
-    """Whether no threshold guards the signal, nor another signal of its file system (rules: unguarded-signals)."""
+    """Tell whether neither the signal nor another signal of its file system has a threshold (rules:
+    unguarded-signals).
+    """
     return row.signal in SETTABLE and not any(
         other.hard_threshold is not None or other.soft_threshold is not None
         for other in rows
@@ -105,7 +107,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
         {"resource": resource},
         f"{_available(row, resource)}, {ahead}",
         f"Below the threshold{grace} the kubelet evicts pods, one after the other. "
-        f"{EVICTION_ADVICE[resource]}. Who goes first: leadsman query next_eviction.{assumed}",
+        f"{EVICTION_ADVICE[resource]}. See which pod is next: leadsman query next_eviction.{assumed}",
         at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,
     )
 
@@ -113,12 +115,14 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 def _bare(row: EvictionSignal, resource: str) -> Holds:
     percent = 100 * row.available / row.capacity
     assumed = (
-        " No /configz was seen: the default of that kubelet, none, is assumed." if row.thresholds_assumed else ""
+        " No /configz was seen; the kubelet's default is assumed, which is no threshold."
+        if row.thresholds_assumed
+        else ""
     )
     return Holds(
         {"resource": resource},
         f"{_available(row, resource)}, {percent:.1f} %, and no eviction threshold",
-        f"Nothing is evicted for it: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
+        f"The kubelet evicts nothing: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
         f"evictionHard; a key that is set drops the defaults of all others.{assumed}",
         at_once=row.available * 100 < row.capacity,
     )
@@ -131,7 +135,7 @@ def _available(row: EvictionSignal, resource: str) -> str:
 
 
 def _first(row: EvictionSignal) -> tuple[bool, str]:
-    """Whether the hard threshold is the one to name, and when it is met; empty where it is already."""
+    """Choose the threshold to name: whether it is the hard one, and when it will be met, or empty if it is."""
     if row.hard_met:
         return True, ""
     if row.soft_met:

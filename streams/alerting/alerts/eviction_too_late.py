@@ -26,7 +26,7 @@ class Settings(RuleSettings):
 
 
 class Left(NamedTuple):
-    """What a node had left of memory and of swap, in bytes."""
+    """Remaining memory and swap of a node, in bytes."""
 
     seconds: float
     memory: int
@@ -70,7 +70,7 @@ def _judged(row: EvictionSignal, settings: Settings) -> Holds | None:
     return Holds(
         {},
         f"Node {name(row.node)}: memory is used up {_late(left, settings)}",
-        f"{size(row.available)} of memory ({row.signal}) are left and fall by {size(-slope)} a second; the hard "
+        f"{size(row.available)} of memory ({row.signal}) left, falling by {size(-slope)} a second. The hard "
         f"eviction threshold is {size(threshold)}. {_advice(-slope, settings)}",
     )
 
@@ -91,9 +91,9 @@ def _while_swap_fills(row: EvictionSignal, left: Sequence[Left], settings: Setti
     return Holds(
         {},
         f"Node {name(row.node)}: swap is full in {in_words(swap / pace)}, then memory is used up {late}",
-        f"{size(row.available)} of memory ({row.signal}) are left, and the hard eviction threshold is "
-        f"{size(threshold)}. They do not fall while swap takes what is needed more, {size(pace)} a second, and "
-        f"eviction does not look at swap: {size(swap)} of it are left. {_advice(pace, settings)}",
+        f"{size(row.available)} of memory ({row.signal}) left, and the hard eviction threshold is "
+        f"{size(threshold)}. Memory does not fall while swap absorbs the growth of {size(pace)} a second. Eviction "
+        f"ignores swap: {size(swap)} of it left. {_advice(pace, settings)}",
     )
 
 
@@ -104,9 +104,9 @@ def _late(seconds: float, settings: Settings) -> str:
 
 def _advice(pace: float, settings: Settings) -> str:
     return (
-        "The kubelet compares every 10 s, so the kernel's OOM killer may act first, and it need not choose the pod "
-        "that grows. Find that pod: leadsman query next_eviction. For the next time, a hard threshold of "
-        f"{size(2 * settings.reaction_seconds * pace)} would leave room at this pace: leadsman query node_sizing."
+        "The kubelet compares every 10 s, so the kernel's OOM killer may act first, and may not choose the growing "
+        "pod. Find that pod: leadsman query next_eviction. To prevent it, raise the hard threshold; "
+        f"{size(2 * settings.reaction_seconds * pace)} would be enough at this pace: leadsman query node_sizing."
     )
 
 

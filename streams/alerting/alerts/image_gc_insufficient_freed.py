@@ -50,7 +50,9 @@ def step(
 
 
 def is_full(state: State) -> bool:
-    """Usage is still at or above the threshold, whatever became of the kubelet's events (rules: dropped-events)."""
+    """Tell whether usage is still at or above the threshold, even if the kubelet's Events were dropped (rules:
+    dropped-events).
+    """
     return (
         state.used_percent is not None and state.high_percent is not None and state.used_percent >= state.high_percent
     )

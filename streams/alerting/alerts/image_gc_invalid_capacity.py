@@ -11,8 +11,8 @@ from streams.fold.findings import ImageGc, NodeEvent
 from streams.rules.image_gc.messages import because
 
 _OF_EVENTS: Final = (
-    "The kubelet read capacity 0 of its image file system and left image GC undone. Once at its start this heals "
-    "itself; again five minutes later it does not. The verdict: leadsman query image_gc_now."
+    "The kubelet read capacity 0 of its image file system and skipped image GC. A single failure at its start "
+    "resolves itself; a second one five minutes later does not. See the verdict: leadsman query image_gc_now."
 )
 
 

@@ -11,8 +11,8 @@ from streams.fold.findings import NodeRow
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
-    "Whether its pods still run is not known. After five minutes, unless they tolerate it for longer, they are "
-    "deleted and replaced elsewhere. Look at the machine and at the kubelet's log; delete the Node object if the "
+    "It is unknown whether its pods still run. After five minutes, unless they tolerate it for longer, they are "
+    "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
     "machine is gone."
 )
 _REFUSES: Final = (

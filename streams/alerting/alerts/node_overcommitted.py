@@ -21,7 +21,7 @@ class Settings(RuleSettings):
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What resizes that are deferred want beyond what runs, by the pod's uid: requested, and not given."""
+    """Requests of deferred resizes beyond what runs, by the pod's uid."""
 
     waiting: dict[str, dict[str, int]] = {}
 
@@ -66,10 +66,9 @@ def _over(row: NodeFit) -> Holds:
         {"resource": row.resource},
         f"Node {name(row.node)}: {name(row.resource)}, {_in_units(row.requested, row.resource)} requested{used} of "
         f"{_in_units(row.allocatable, row.resource)} allocatable",
-        "What pods ask for or use is more than what the node can give them: by static pods, by an allocatable that "
-        "became smaller, or by pods that use more than they ask for. New pods fail with Insufficient, and the "
-        "kubelet's reserve is used up. Raise requests to what is used, or move pods: leadsman query over_request, "
-        "leadsman query fit.",
+        "Requests or use exceed allocatable. The cause is static pods, an allocatable that became smaller, or pods "
+        "that use more than they request. New pods fail with Insufficient, and the kubelet's reserve is used up. "
+        "Raise requests to actual use, or move pods: leadsman query over_request, leadsman query fit.",
     )
 
 

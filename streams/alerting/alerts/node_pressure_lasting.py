@@ -1,4 +1,4 @@
-"""NodePressureLasting: a pressure condition stays true, whatever its threshold is."""
+"""NodePressureLasting: a pressure condition stays true, independent of its threshold."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -14,7 +14,7 @@ _RESOURCES: Final = {
     "DiskPressure": ("disk space or inodes", "ephemeral-storage"),
     "PIDPressure": ("process ids", "pids"),
 }
-"""What is short, and the resource whose advice applies."""
+"""The scarce resource in words, and the resource whose advice applies."""
 
 
 def step(
@@ -31,8 +31,8 @@ def _lasting(row: PressureChange, settings: RuleSettings, now: Now) -> Change:
     return Holds(
         labels,
         f"Node {name(row.node)}: {row.condition} since {moment(row.ts)}",
-        f"The node is short of {short} and does not recover by itself: no new pods are placed on it, and pods can be "
-        f"evicted. {EVICTION_ADVICE[resource]}. What is left: leadsman query thresholds.",
+        f"The node is short of {short} and does not recover by itself. No new pods are placed on it, and pods can be "
+        f"evicted. {EVICTION_ADVICE[resource]}. See the room: leadsman query thresholds.",
         at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
     )
 

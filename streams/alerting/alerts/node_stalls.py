@@ -22,15 +22,15 @@ class _Words(NamedTuple):
 _WORDS: Final[dict[Literal["memory", "io"], _Words]] = {
     "memory": _Words(
         "memory",
-        "The kernel reclaims pages that are soon needed again. No eviction follows from it: the kubelet looks at "
-        "available memory (memory.available) alone, and is slow itself by now. Find the pods that stall (leadsman "
+        "The kernel reclaims pages that are soon needed again. That causes no eviction: the kubelet only checks "
+        "available memory (memory.available), and is itself slowed down. Find the pods that stall (leadsman "
         "query pod_stalls), and give them more memory or move one.",
     ),
     "io": _Words(
         "I/O",
-        "The disk does not keep up: with what pods write or pull, or because memory is reclaimed into it. Probes and "
-        "the container runtime can time out. Find the pods that stall (leadsman query pod_stalls) and what writes "
-        "(leadsman query disk_growth).",
+        "The disk does not keep up with writes, image pulls or reclaimed memory. Probes and the container runtime "
+        "can time out. Find the pods that stall (leadsman query pod_stalls) and the pods that write (leadsman query "
+        "disk_growth).",
     ),
 }
 

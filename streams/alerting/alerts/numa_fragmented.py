@@ -27,9 +27,9 @@ def _fragmented(row: NumaSkew, settings: Settings) -> Change:
     return Holds(
         labels,
         f"{place(row.cluster, row.node)}: {free} CPUs are free, but no NUMA node has more than {fit} together",
-        f"A pod that asks for {request} exclusive CPUs on one NUMA node fits nowhere, although there are "
-        "enough. Move pods so that one NUMA node gets free; which placement would have kept room: leadsman query "
-        f"numa_whatif. What fits now: leadsman fit --cpu {request} --exclusive. "
+        f"A pod that asks for {request} exclusive CPUs on one NUMA node fits nowhere, although enough are "
+        "free. Move pods to free up one NUMA node. See which placement would have kept room: leadsman query "
+        f"numa_whatif. See what fits now: leadsman fit --cpu {request} --exclusive. "
         f"{numa_evidence(row.source, row.fidelity)}",
     )
 

@@ -46,8 +46,8 @@ def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
         f"{place(row.cluster, row.node)}: exclusive CPUs differ by {100 * row.skew_ratio:.0f} % between {between} "
         f"({_count(row.free_cpus)} CPUs free, at most {_count(row.largest_fit_cpus)} of them on one NUMA node)",
         f"Pods with exclusive CPUs pile up. {sentence(row.explanation)}{sentence(state.late_joiners)}"
-        "Move some to where CPUs are free, or let the scheduler place by NUMA node. The map: leadsman query "
-        "numa_map; other strategies: leadsman query numa_whatif. "
+        "Move some to nodes with free CPUs, or let the scheduler place by NUMA node. See the map: leadsman query "
+        "numa_map. Compare strategies: leadsman query numa_whatif. "
         f"{numa_evidence(row.source, row.fidelity)}",
     )
 

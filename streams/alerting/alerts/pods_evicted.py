@@ -22,7 +22,7 @@ class Settings(RuleSettings):
 
 
 def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now) -> tuple[Nothing, Sequence[Change]]:
-    """Each pod counts once, whichever witnesses report it. A rejection at admission ends no running pod."""
+    """Count each pod once, even with several witnesses. A rejection at admission does not end a running pod."""
     groups = {key: alert.group for key, alert in now.active.items()}
     changes: list[Change] = []
     for row in rows:
@@ -51,8 +51,8 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
         outside = " Pods use almost none of it: check what lies or runs outside of pods."
     summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
     return summary, (
-        f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'See what uses it')}. Each eviction with the "
-        "rank that was predicted: leadsman query evicted_pods."
+        f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. List the evictions with "
+        "their predicted ranks: leadsman query evicted_pods."
     )
 
 

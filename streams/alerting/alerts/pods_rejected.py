@@ -23,8 +23,10 @@ class Settings(RuleSettings):
 def step(
     settings: Settings, state: Nothing, rows: Sequence[PodEnd | RejectionRecord], now: Now
 ) -> tuple[Nothing, Sequence[Change]]:
-    """Each pod counts once, whichever witnesses report it. What the scheduler does not see is judged on the cluster's
-    log, where a workload that runs away on many nodes is an alert of its own.
+    """Count each pod once, even if several witnesses report it.
+
+    Rejections for NUMA alignment are judged on the cluster's log, where a runaway workload on many nodes is one
+    alert.
     """
     groups = {key: alert.group for key, alert in now.active.items()}
     changes: list[Change] = []
@@ -49,7 +51,7 @@ def step(
 
 
 def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
-    """What is about pods of this workload alone, on whatever node, is part of its runaway."""
+    """End the alert of a workload once its rejections on all nodes are part of its runaway."""
     owner = owned_by(row.namespace, row.owner_kind, row.owner_name)
     return [
         Recovered({label: alert.labels[label] for label in ("reason", "node")})
@@ -61,9 +63,9 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
 def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
     return f"Node {name(node)}: {pods(group.count)} rejected at admission{within} because {because(reason)}", (
-        f"Of {whose(group)}. A pod that is rejected stays Failed and its controller makes another one, which is "
-        "rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. Each rejection "
-        "with the kubelet's message: leadsman query pod_ends --param cause=admission."
+        f"Pods of {whose(group)}. A rejected pod stays Failed, and its controller creates a replacement, which is "
+        "rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. List the "
+        "rejections with the kubelet's messages: leadsman query pod_ends --param cause=admission."
     )
 
 

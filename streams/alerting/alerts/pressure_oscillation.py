@@ -14,7 +14,7 @@ from streams.alerting.words import name
 from streams.fold.findings import PressureChange
 
 MAX_BEGINNINGS: Final = 1000
-"""Of one condition within the window."""
+"""Beginnings of one condition within the window."""
 
 
 class Settings(RuleSettings):
@@ -47,8 +47,8 @@ def step(
                     {"condition": row.condition},
                     f"Node {name(row.node)}: {row.condition} began {len(begun)} times within "
                     f"{in_words((begun[-1] - begun[0]).total_seconds())}",
-                    "Each time pods are evicted and new ones come, until the next time. Find what fills the node "
-                    "again, or make evictionMinimumReclaim larger so that an eviction frees enough; a longer "
+                    "Pods are evicted, replacements refill the node, and the cycle repeats. Find the pods that come "
+                    "back, or raise evictionMinimumReclaim so that an eviction frees enough. A longer "
                     "evictionPressureTransitionPeriod keeps new pods away in between. See leadsman query "
                     "pressure_oscillation.",
                     until=begun[-settings.times] + window,

@@ -35,9 +35,9 @@ def step(
         Holds(
             {},
             f"{place(rows[-1].cluster, rows[-1].node)}: a restart of the kubelet would end {number}",
-            "With full-pcpus-only a kubelet that restarts asks whether the CPUs of a running container are free, "
-            f"though the container holds them: {free}. It would end {some(pods)}. Before you restart or upgrade this "
-            "kubelet, drain the node, or free CPUs. See leadsman query restart_ends.",
+            "With full-pcpus-only, a restarting kubelet checks that the CPUs of a running container are free, "
+            f"although the container holds them: {free}. It would end {some(pods)}. Before you restart or upgrade "
+            "this kubelet, drain the node, or free CPUs. See leadsman query restart_ends.",
         )
     ]
 

@@ -10,7 +10,7 @@ from streams.alerting.words import name
 from streams.fold.findings import SourceError
 
 REPORTED_EVERY: Final = timedelta(minutes=10)
-"""As `streams.kafka.retention` does."""
+"""The interval of `streams.kafka.retention`."""
 
 
 def step(
@@ -24,9 +24,9 @@ def step(
 def _near(row: SourceError) -> Change:
     return Happened(
         {"resource": row.resource},
-        f"{name(row.resource)}: Kafka will soon delete messages that are not read",
-        f"What it deletes is lost for every table. It is {name(row.error)}. See whether workers and landers run, and "
-        "what their /readyz says; keep messages longer until they have caught up: kafka-configs.sh, retention.ms.",
+        f"{name(row.resource)}: Kafka will soon delete unread messages",
+        f"Deleted messages are lost for every table. Reported: {name(row.error)}. Check that workers and landers "
+        "run, and read their /readyz. Keep messages until they have caught up: kafka-configs.sh, retention.ms.",
         until=row.ts + REPORTED_EVERY,
     )
 

@@ -10,7 +10,7 @@ from streams.fold.findings import SchedulerBlindSpot
 
 _VERDICTS: Final = {
     "lost_node": "does not see a node",
-    "stale_view": "counts fewer nodes than there are",
+    "stale_view": "counts fewer nodes than exist",
     "ghost_nodes": "counts nodes that do not exist",
 }
 
@@ -31,7 +31,7 @@ def step(
                 {"verdict": row.verdict} | ({"node": row.node} if row.node else {}),
                 f"Cluster {name(row.cluster)}: the scheduler {_VERDICTS[row.verdict]}{node}{pod}",
                 f"{sentence(row.evidence)}Restart kube-scheduler, or add or delete any node: both rebuild its list. "
-                "Lasting cure: a version without the fault (1.19, or 1.18.8). See leadsman query blind_spots.",
+                "To fix it permanently, upgrade to 1.19, or 1.18.8. See leadsman query blind_spots.",
                 until=seen_at,
             )
         )

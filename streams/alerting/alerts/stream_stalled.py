@@ -24,7 +24,7 @@ class Settings(RuleSettings):
 
 
 class Failures(msgspec.Struct, frozen=True, array_like=True):
-    """Those of one source, in a row."""
+    """Failures of one source, in a row."""
 
     since: datetime
     last_at: datetime
@@ -33,7 +33,7 @@ class Failures(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True):
     failures: dict[str, Failures] = {}
-    """By source."""
+    """Failures by source."""
 
 
 def step(
@@ -84,8 +84,8 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
     return Happened(
         _labels(row.resource, row.node),
         f"{place(row.cluster, row.node)}: {name(row.resource)} {what}",
-        f"Everything shown about it is that old, and the absence of alerts proves nothing. The error: "
-        f"{name(row.error)}. Check that the API server or the kubelet answers and what Leadsman may read: leadsman "
+        f"Everything shown about it is that old, so missing alerts prove nothing. Error: "
+        f"{name(row.error)}. Check that the API server or the kubelet answers, and Leadsman's permissions: leadsman "
         "query source_errors, leadsman validate.",
         until=until,
         at_once=True,

@@ -36,9 +36,9 @@ def _thrashing(row: NodeStall, settings: Settings) -> Change:
     left = "" if row.swap_available_bytes is None else f", {size(row.swap_available_bytes)} of swap is free"
     return Holds(
         {},
-        f"Node {name(row.node)}: {swapped} are swapped, {faults:.0f} pages a second read back{waits}{left}",
-        "Eviction does not look at swap: available memory (memory.available) stays high while pods wait for the "
-        "disk, and once swap is full memory falls at once. Find the pods that swap (leadsman query pod_stalls), and "
+        f"Node {name(row.node)}: {swapped} swapped, {faults:.0f} pages a second read back{waits}{left}",
+        "Eviction ignores swap: available memory (memory.available) stays high while pods wait for the disk, and "
+        "once swap is full, memory falls at once. Find the pods that swap (leadsman query pod_stalls), and "
         "give them a memory limit or move one.",
     )
 

@@ -1,4 +1,4 @@
-"""TopologyAdmissionRunaway: a controller makes one pod after the other that Topology Managers reject, wherever."""
+"""TopologyAdmissionRunaway: a controller creates pod after pod that Topology Managers reject, on any nodes."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -19,7 +19,7 @@ class Settings(RuleSettings):
 def step(
     settings: Settings, state: Nothing, rows: Sequence[RejectionRecord], now: Now
 ) -> tuple[Nothing, Sequence[Change]]:
-    """Each pod counts once. A pod that nothing makes anew cannot run away. The words count the first minute."""
+    """Count each pod once. A pod that nothing recreates cannot run away. The words count the first minute."""
     groups = {key: alert.group for key, alert in now.active.items()}
     changes: list[Change] = []
     for row in rows:
@@ -45,9 +45,9 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     rejected = some((f"{name(node)} ({pods})" for node, pods in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"
     return f"{summary} because {because(row.reason)}", (
-        f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once; the scheduler, which does "
-        f"not know NUMA nodes, picks such a node again. {fewer(row.owner_kind, row.owner_name)} "
-        "now, then see what fits: leadsman query numa_largest_fit. Each rejection: leadsman query "
+        f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once. The scheduler does not "
+        f"consider NUMA nodes, and picks such a node again. {fewer(row.owner_kind, row.owner_name)} "
+        "now, then see what fits: leadsman query numa_largest_fit. List the rejections: leadsman query "
         f"numa_admission_failures. The kubelet reported: {name(row.message)}"
     )
 

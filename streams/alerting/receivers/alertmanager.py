@@ -26,14 +26,14 @@ class Alertmanager:
 
     resend_seconds = RESEND_SECONDS
     parked: Collection[str] = ()
-    """What fires, and what was resolved lately, is sent again in any case."""
+    """Nothing is parked, because firing and recently resolved alerts are sent again in any case."""
 
     def __init__(self, url: str, clock: Clock = SYSTEM) -> None:
         self.poster = Poster("alertmanager", url.rstrip("/"), clock)
         self.name = self.poster.name
         self._clock = clock
         self._refused: set[tuple[str, str]] = set()
-        """What it refused, by fingerprint and text: not sent again until the text changes."""
+        """Refused alerts, by fingerprint and text: not sent again until the text changes."""
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""

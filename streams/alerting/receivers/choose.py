@@ -32,7 +32,7 @@ class BadReceiver(WrongUsage):
 
 
 class Receiver(Protocol):
-    """Who gets alerts."""
+    """A kind of receiver."""
 
     @property
     def name(self) -> str: ...
@@ -86,7 +86,7 @@ def receiver(text: str, *, webhook_secret: str | None = None, pagerduty_url: str
 
 
 def _secret(kind: str, file: str) -> str:
-    """What the file of a receiver holds, without the line break that editors add."""
+    """Read the file of a receiver, without the line break that editors add."""
     path = Path(file)
     try:
         text = path.read_text("utf-8").strip()

@@ -1,8 +1,8 @@
-"""From the topic of alerts to one receiver: read from the beginning, deliver what is new, then commit.
+"""Delivers the topic of alerts to one receiver: read from the beginning, deliver news, then commit.
 
-How alerts stand is in the topic itself, which is compacted: what lies before the committed offsets was delivered, and
-is read again at start only to know what fires. So a process that was killed goes on where it was, and one that never
-ran before sends what fires now, not what was resolved long ago.
+The topic is compacted and has the state of each alert. Messages before the committed offsets were delivered, and are
+read again at start only to learn what fires. So a killed process continues where it was. A process that never ran
+before sends what fires now, not what was resolved long ago.
 """
 
 import asyncio
@@ -149,9 +149,10 @@ class _Following:
         await self._go_on()
 
     async def _delivered(self) -> tuple[_Offsets, _Offsets]:
-        """Up to where all was delivered, and, where nothing ever was, up to where only what fires is to be sent.
+        """Return the offsets up to which everything was delivered and, if nothing ever was, those up to which only
+        firing alerts are sent.
 
-        That end is remembered before anything is sent: a process that is killed then sends the same again.
+        That end is remembered before anything is sent, so that a killed process sends the same again.
         """
         ends = await self._consumer.end_offsets(self._partitions)
         known, first, begun = {}, {}, {}
@@ -205,7 +206,9 @@ class _Following:
             await self._commit(ends)
 
     def _received(self, message: Any) -> Received | None:
-        """None for what is no alert any more, which is forgotten, and for what never was one."""
+        """Decode a message; None for an alert that is withdrawn, which is forgotten, and for anything that never was
+        an alert.
+        """
         if message.value is None:
             self._standing.withdraw((message.key or b"").decode(errors="replace"))
             return None
@@ -222,7 +225,7 @@ class _Following:
         return self._standing.lose(now)
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
-        """What is done up to there, and in one request what the next process has to know."""
+        """Commit the offsets, with the data that the next process needs, in one request."""
         remembered = Remembered.of(self._judged_at, self._receiver.receiver.parked, self._receiver.withheld)
         if not ends and remembered == self._remembered:
             return

@@ -29,7 +29,9 @@ def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> 
 
 
 def event(routing_key: str, received: Received) -> dict[str, Any]:
-    """What PagerDuty is sent; an alert that ends as unknown is resolved there, for it cannot be kept without news."""
+    """Build the event for PagerDuty. An alert that ends as unknown is resolved there, because it cannot be kept
+    without news.
+    """
     alert = received.alert
     labels, words = alert.labels, alert.annotations
     ended: dict[str, Any] = {

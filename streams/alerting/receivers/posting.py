@@ -62,7 +62,7 @@ class Poster:
         refusals: int = REFUSALS,
         deadline_seconds: float = DEADLINE_SECONDS,
     ) -> None:
-        """Return when the receiver has taken it. One that is not there is asked for ever, with growing delays.
+        """Return when the receiver has accepted it. An unreachable receiver is retried forever, with growing delays.
 
         Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx or no answer.
         `headers` are built for each attempt.

@@ -30,10 +30,10 @@ _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
 class Pushed:
-    """Sends each piece of news by itself, those of one alert in their order.
+    """Sends each piece of news by itself, and those of one alert in their order.
 
-    An alert that its receiver fails on is parked: it is tried once in every round that follows, until it is taken or
-    there is news of it, or it left the topic.
+    If its receiver fails on an alert, the alert is parked: it is retried once in every later round, until it is
+    accepted, has news, or has left the topic.
     """
 
     def __init__(self, send: Callable[[Received, float], Awaitable[None]], poster: Poster | None = None) -> None:
@@ -42,7 +42,7 @@ class Pushed:
         self.poster = poster
         self._send = send
         self._parked: dict[str, Sequence[Received]] = {}
-        """By fingerprint."""
+        """Parked alerts by fingerprint."""
 
     @property
     def resend_seconds(self) -> float | None:
@@ -92,7 +92,7 @@ class Pushed:
 
     @property
     def _deadline_seconds(self) -> float:
-        """Of news; for ever while no more can be parked than the next process would know of."""
+        """Return the deadline of news; infinite while no more can be parked than the next process would know of."""
         return DEADLINE_SECONDS if len(self._parked) + AT_ONCE <= MOST else math.inf
 
     def _count_parked(self) -> None:
@@ -147,7 +147,7 @@ def slack_message(received: Received) -> dict[str, object]:
 
 
 def status_of(alert: AlertMessage) -> str:
-    """In a word: what ended because nothing is known of it any more is not well."""
+    """Return the status as one word: an alert that ended without data is not well."""
     return UNKNOWN if alert.reason == UNKNOWN else alert.status
 
 

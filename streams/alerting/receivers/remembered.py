@@ -1,4 +1,4 @@
-"""What a process that delivers alerts leaves to the next one, in the metadata of a commit. Pure."""
+"""State that a delivering process leaves to the next one, in the metadata of a commit. Pure."""
 
 from collections.abc import Collection
 from datetime import UTC, datetime

@@ -12,7 +12,9 @@ from streams.alerting.words import without_news
 from streams.kafka.messages.alerts import AlertMessage
 
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
-"""What fires is emitted again while its log goes on: the log has been silent for SILENT at least."""
+"""A firing alert is emitted again while its log goes on. Without news for this long, the log has been silent for at
+least SILENT.
+"""
 
 
 class Received(NamedTuple):
@@ -39,13 +41,13 @@ class Standing:
         self._last.pop(fingerprint, None)
 
     def without(self, fingerprints: Collection[str]) -> "Standing":
-        """The same, but for some alerts."""
+        """Return a copy without some alerts."""
         other = Standing()
         other._last = {each: received for each, received in self._last.items() if each not in fingerprints}
         return other
 
     def firing(self) -> Sequence[Received]:
-        """What fires, in the order in which it fired."""
+        """Return firing alerts, in the order in which they fired."""
         found = [received for received in self._last.values() if received.alert.status == "firing"]
         return sorted(found, key=lambda received: (received.alert.starts_at, received.alert.fingerprint))
 
@@ -62,7 +64,7 @@ class Standing:
         return lost
 
     def resolved(self, news: Collection[Received], since: datetime) -> Sequence[Received]:
-        """What is resolved now, by news or since a time."""
+        """Return resolved alerts, by news or since a time."""
         identities = {received.identity for received in news}
         return [
             received
@@ -71,8 +73,10 @@ class Standing:
         ]
 
     def read(self, received: Received) -> bool:
-        """Add a message. True where the alert fired or was resolved by it; False where only its words changed, or
-        where it was read before: a worker that died before it had stored its state emits the same again.
+        """Add a message. Return True if the alert fired or was resolved by it.
+
+        Return False if only its words changed, or if it was read before: a worker that died before it had stored its
+        state emits the same again.
         """
         alert = received.alert
         before = self._last.get(alert.fingerprint)

@@ -13,10 +13,11 @@ LOOK_SECONDS: Final = 60.0
 
 
 class Withholding:
-    """Sends on to a receiver what no silence covers.
+    """Forwards alerts that no silence covers to a receiver.
 
-    What begins to fire while it is silenced is withheld until the silence is over; where it is resolved before, the
-    receiver never learns of it. The end of what the receiver was sent is sent in any case: nothing stays open.
+    An alert that begins to fire while it is silenced is withheld until the silence is over. If it is resolved
+    before, the receiver never learns of it. The end of an alert that the receiver was sent is always sent, so that
+    nothing stays open.
     """
 
     def __init__(
@@ -30,7 +31,7 @@ class Withholding:
 
     @property
     def resend_seconds(self) -> float | None:
-        """As of a receiver."""
+        """Return the receiver's interval."""
         seconds = self.receiver.resend_seconds
         return LOOK_SECONDS if seconds is None and self._withheld else seconds
 
@@ -40,11 +41,11 @@ class Withholding:
         return self._withheld
 
     def withhold(self, fingerprints: Iterable[str]) -> None:
-        """What an earlier process had withheld."""
+        """Withhold alerts that an earlier process had withheld."""
         self._withheld = set(fingerprints)
 
     async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
-        """As of a receiver. `standing` has what is silenced, too."""
+        """Deliver like a receiver. `standing` includes silenced alerts."""
         firing = {each.alert.fingerprint: each for each in standing.firing()}
         silenced = {fingerprint for fingerprint, each in firing.items() if self._is_silenced(each)}
         passed = [each for each in news if self._passes(each)]

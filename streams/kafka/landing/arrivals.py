@@ -1,4 +1,4 @@
-"""Which message of a partition is received next: aiokafka passes over what retention has deleted."""
+"""Tracks which message of a partition comes next: aiokafka skips messages that retention has deleted."""
 
 from aiokafka import TopicPartition
 
@@ -14,7 +14,9 @@ class Arrivals:
         self._next: dict[TopicPartition, int] = {}
 
     def begin(self, partition: TopicPartition, committed: int, earliest: int) -> int:
-        """Where to receive from; nothing was committed where that is negative, or Kafka has forgotten it."""
+        """Return the offset to receive from. A negative `committed` means that nothing was committed, or that Kafka
+        has forgotten it.
+        """
         self._next[partition] = max(committed, 0)
         self._reach(partition, earliest, "lost" if committed >= 0 else "unknown")
         return self._next[partition]
@@ -25,7 +27,7 @@ class Arrivals:
         self._next[partition] = last + 1
 
     def next(self, partition: TopicPartition) -> int:
-        """What is to come next."""
+        """Return the offset that is expected next."""
         return self._next[partition]
 
     def clear(self) -> None:

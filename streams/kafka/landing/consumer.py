@@ -1,8 +1,11 @@
-"""From topics to a store, exactly once as far as a query can see: intent, insert, commit (delivery.md#landing).
+"""Writes topics to a store, exactly once for every query: intent, insert, commit (delivery.md#landing).
 
-Before ranges of partitions are stored together, which they are is committed as the metadata of their first offsets.
-Whoever takes up one of the partitions after a crash reads that, and stores exactly these ranges again, under the same
-token, before anything else. What is stored twice under one token is there once.
+1. Before it stores ranges of partitions together, it commits them as metadata of their first offsets.
+
+2. After a crash, the next owner of any of these partitions reads that, and first stores exactly the same ranges
+under the same token.
+
+3. The store keeps only one copy of ranges that are stored twice under one token.
 """
 
 import asyncio
@@ -40,10 +43,10 @@ NEVER_MS: Final = 2**31 - 1
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
-"""How long a rebalance waits for the insert that runs; less than the session."""
+"""How long a rebalance waits for a running insert; shorter than the session."""
 GRACE_SECONDS: Final = 20.0
 CHECK_SECONDS: Final = 60.0
-"""How often it is compared what is stored, what is committed and what the topics have."""
+"""How often progress, commits and topics are compared."""
 log = structlog.get_logger(__name__)
 
 
@@ -85,16 +88,18 @@ class Landing:
         self._unknown: set[TopicPartition] = set()
         """Partitions of which it is not known yet whether a range of them was begun, or their logs are the same."""
         self._known: set[TopicPartition] = set()
-        """Those of which it is known; messages of others are not ours, or will be received again."""
+        """Partitions whose begun portions are known. Messages of others belong to another lander, or will be
+        received again.
+        """
         self._revoking = False
         self._generation = 0
         """Messages received in an older generation are not stored."""
         self._next: dict[TopicPartition, int] = {}
-        """What is stored next, of each partition that something was received of."""
+        """Next offset to store of each partition with received messages."""
         self._received: dict[TopicPartition, Landed] = {}
-        """What was received last, of each that something was received of."""
+        """Last received message of each partition."""
         self._ways: dict[TopicPartition, object] = {}
-        """What each was received through."""
+        """Connection through which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
@@ -266,7 +271,9 @@ class Landing:
     async def _finish(
         self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> bool:
-        """Store what was begun, whoever has its other partitions now, and commit ours; False where it cannot be."""
+        """Store a begun portion, including partitions that others have now, and commit ours; return False if that is
+        not possible.
+        """
         ours = [tp for tp, each in by.items() if each == begun]
         ends = await self._consumer.end_offsets(list(begun.stored))
         if any(at.offset > ends[tp] for tp, at in begun.stored.items()):
@@ -285,7 +292,7 @@ class Landing:
         return True
 
     def _is_ours(self) -> Callable[[], bool]:
-        """Whether what is received now has not gone to another lander."""
+        """Return a function that tells whether the partitions received now still belong to this lander."""
         generation = self._generation
         return lambda: not self._revoking and generation == self._generation
 
@@ -303,7 +310,7 @@ class Landing:
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
     def _is_another_way(self, tp: TopicPartition) -> bool:
-        """Whether the broker may have another log than what was received came from."""
+        """Tell whether the broker may now have another log than the one that was received."""
         way = aiokafka_fixes.way(self._consumer, tp)
         before = self._ways.setdefault(tp, way) if way else None
         if before is None or before is way:

@@ -1,4 +1,4 @@
-"""Which messages of a topic are stored at once, and how its group remembers what it begins to store."""
+"""Chooses the messages of a topic that are stored at once, and encodes them in the metadata of commits."""
 
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
 
 MAX_RANGES: Final = 64
-"""Of one portion: each is in the metadata of all their intents, of which Kafka takes 4 KiB."""
+"""Ranges of one portion. Each is in the metadata of all their intents, of which Kafka accepts 4 KiB."""
 
 
 class Range(NamedTuple):
@@ -40,7 +40,7 @@ class Begun(NamedTuple):
 
     @classmethod
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
-        """By what was committed last; None where all that was begun is stored."""
+        """Decode the last commit of a partition; None if everything that was begun is stored."""
         if not committed.metadata:
             return None
         intent = msgspec.json.decode(committed.metadata, type=_Intent)
@@ -50,11 +50,11 @@ class Begun(NamedTuple):
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """As of the portion."""
+        """Return the commits after storing, as `Portion.stored` does."""
         return _stored(self.topic, self.ranges)
 
     def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
-        """Whether a store has everything before it: to store it alone would hide what is missing."""
+        """Tell whether a store has everything before it. Otherwise, storing it alone would hide missing messages."""
         before = ((each, landed.get(TopicPartition(self.topic, each.partition))) for each in self.ranges)
         return all(at is None or each.start <= at.end for each, at in before)
 
@@ -71,24 +71,28 @@ class Portion(NamedTuple):
     ranges: tuple[Range, ...]
     messages: Sequence[Message]
     token: str
-    """The same whenever it is stored: its intents have it. The same ranges have another one when they are received
-    anew, for the database may have lost their rows and know their token still.
+    """Deduplication token, kept in the intents, so that storing the portion again uses the same one.
+
+    The same ranges get another token when they are received again, because the database may have lost their rows and
+    still know their token.
     """
 
     @property
     def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What a group commits before it stores this: from here on, and up to which offsets at once."""
+        """Return the group's commits before storing: the first offset of each range, with all ranges in the
+        metadata.
+        """
         metadata = msgspec.json.encode(_Intent(None, self.token, self.ranges)).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """What it commits afterwards."""
+        """Return the group's commits after storing."""
         return _stored(self.topic, self.ranges)
 
     @property
     def landed(self) -> Mapping[TopicPartition, Landed]:
-        """What a store has of its partitions afterwards."""
+        """Return the progress of the portion's partitions after storing."""
         times = {message.partition: message.timestamp_ms for message in self.messages}
         return {
             TopicPartition(self.topic, each.partition): Landed(each.end + 1, times.get(each.partition, UNKNOWN_MS))
@@ -101,7 +105,7 @@ def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, Offs
 
 
 def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
-    """As earlier versions made it, and did not keep it."""
+    """Return the token that earlier versions computed, and did not keep."""
     return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
@@ -109,12 +113,14 @@ class Limits(NamedTuple):
     """When what was received is stored: the first that is reached."""
 
     messages: int = 20_000
-    """Of a partition, and of what is put together."""
+    """Messages of a partition, and of a portion."""
     bytes: int = 16 * 1024 * 1024
-    """As well; it bounds the rows, for none takes less than about 100 bytes."""
+    """Bytes of a partition, and of a portion. This also bounds the rows, because each takes at least about 100
+    bytes.
+    """
     seconds: float = 4.0
     buffered_bytes: int = 64 * 1024 * 1024
-    """Of all partitions together: nothing more is fetched until some of it is stored."""
+    """Bytes of all partitions together; above it nothing more is fetched until some of it is stored."""
 
 
 DEFAULT_LIMITS: Final = Limits()
@@ -134,7 +140,7 @@ class _Buffer:
 
 
 class Buffers:
-    """What was received and is not stored yet."""
+    """Received messages that are not stored yet."""
 
     def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
         self._limits = limits
@@ -143,7 +149,7 @@ class Buffers:
 
     @property
     def bytes(self) -> int:
-        """Of values."""
+        """Return the bytes of all values."""
         return sum(each.bytes for each in self._buffers.values())
 
     @property
@@ -165,8 +171,8 @@ class Buffers:
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out what is to be stored now: with a partition that is due all of its topic, for an insert costs the
-        database more than its rows.
+        """Take out the messages to store now. If one partition of a topic is due, all of them are stored, because an
+        insert costs the database more than its rows.
         """
         due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
         for topic in sorted(due):
@@ -183,7 +189,7 @@ class Buffers:
         )
 
     def _portions(self, topic: str, buffers: Iterable[tuple[int, _Buffer]]) -> Iterator[Portion]:
-        """As few as the limits allow."""
+        """Yield as few portions as the limits allow."""
         limits, held, size, count = self._limits, list[tuple[int, _Buffer]](), 0, 0
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)

@@ -1,4 +1,4 @@
-"""Ranges of a topic as they are, whoever has its partitions now."""
+"""Reads ranges of a topic, independent of who has its partitions."""
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
@@ -49,7 +49,9 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 async def read_logs(
     options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
 ) -> Mapping[TopicPartition, Log]:
-    """What the topics have of partitions, with the time of the message before each `last` end. Raises KafkaError."""
+    """Read what the topics have of partitions, with the time of the message before each end in `last`. Raises
+    KafkaError.
+    """
     one_batch = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1}
     async with aiokafka_fixes.started(AIOKafkaConsumer(**options, **one_batch)) as consumer:
         earliest = await consumer.beginning_offsets(list(partitions))

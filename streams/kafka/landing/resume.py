@@ -1,4 +1,6 @@
-"""Where a lander takes a partition up: what the store has, what was committed and what the topic has still. Pure."""
+"""Decides where a lander resumes a partition: by the store's progress, the commit and what the topic still has.
+Pure.
+"""
 
 from typing import Final, NamedTuple
 
@@ -10,7 +12,7 @@ UNKNOWN_MS: Final = -1
 
 
 class Landed(NamedTuple):
-    """What a store has of a partition: every message before `end`, as far as it is not UNKNOWN."""
+    """The store's progress in a partition: it has every message before `end`, unless that is UNKNOWN."""
 
     end: int
     timestamp_ms: int
@@ -22,7 +24,7 @@ UNKNOWN: Final = Landed(-1, UNKNOWN_MS)
 
 
 class Log(NamedTuple):
-    """What the topic has of a partition: offsets from `earliest` up to but not including `end`."""
+    """The topic's messages of a partition: offsets from `earliest` up to but not including `end`."""
 
     earliest: int
     end: int
@@ -30,13 +32,15 @@ class Log(NamedTuple):
     """Kafka's time of the last message that was received, or else landed; None where the topic does not have it."""
 
     def is_other_than(self, last: Landed) -> bool:
-        """Whether it was cut back or made anew since: its end is before that, or another message is there."""
+        """Tell whether the log was cut back or recreated: its end is before that offset, or another message is
+        there.
+        """
         seen = self.timestamp_ms is not None and last.timestamp_ms != UNKNOWN_MS
         return self.end < last.end or (seen and self.timestamp_ms != last.timestamp_ms)
 
 
 class Resume(NamedTuple):
-    """How a partition goes on."""
+    """How a partition resumes."""
 
     stored: int
     """Everything before it is stored; negative where that is not known."""

@@ -23,13 +23,13 @@ _Answer = TypeVar("_Answer")
 
 
 class Store(Protocol):
-    """Raises TransientFailure where the same is to be tried again."""
+    """A database for landed messages. Raises TransientFailure if the caller should retry."""
 
     def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed], /) -> None:
         """Return when the portion is stored, and last of all how far partitions are `landed` with it."""
 
     def landed(self, kafka: str, /) -> dict[TopicPartition, Landed]:
-        """How far a Kafka is stored, by the id of its cluster; all that is stored next is of this Kafka."""
+        """Return the stored progress of a Kafka cluster, by its id. Everything stored afterwards is from it."""
 
     def begin(self, landed: Mapping[TopicPartition, Landed], /) -> None:
         """Note that these go on from there, since nothing was known of them, or something is missing."""
@@ -75,13 +75,13 @@ class Storing:
     async def landed(
         self, kafka: str, stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> dict[TopicPartition, Landed]:
-        """As the store's; raises as `store`."""
+        """Call the store's `landed`; raises like `store`."""
         return await self._try(lambda: self._store.landed(kafka), stop, is_ours, "what is stored")
 
     async def begin(
         self, landed: Mapping[TopicPartition, Landed], stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> None:
-        """As the store's; raises as `store`."""
+        """Call the store's `begin`; raises like `store`."""
         if landed:
             await self._try(lambda: self._store.begin(landed), stop, is_ours, "where partitions begin")
 

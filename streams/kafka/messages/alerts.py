@@ -65,5 +65,5 @@ def alert_headers(alert: Alert) -> Headers:
 
 
 def decode_alert(value: bytes) -> AlertMessage:
-    """Raises msgspec.MsgspecError for what is no alert."""
+    """Decode an alert. Raises msgspec.MsgspecError for other bytes."""
     return _decoder.decode(value)

@@ -15,7 +15,7 @@ KIND: Final = "findings"
 ROW_TYPES: Final[dict[str, type[Row]]] = {
     table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter
 }
-"""What a reducer may conclude, by its table. Dead letters have a topic of their own."""
+"""Types of a reducer's rows, by table. Dead letters have their own topic."""
 
 
 def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
@@ -28,7 +28,7 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
 
 
 def _unknown(hint: object) -> object:
-    """What stands in a column of this type where nothing is known."""
+    """Return the value for "unknown" in a column of this type."""
     return None if NoneType in get_args(hint) else _EMPTY[get_origin(hint) or hint]
 
 
@@ -49,7 +49,7 @@ Tables: Final = msgspec.defstruct(
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True, tag=KIND, tag_field="kind"):
-    """What the analytics concluded from records of the time `ts`. Lists of a table are of one length."""
+    """Findings from records of the time `ts`. Lists of a table have the same length."""
 
     cluster: str
     node: str
@@ -85,7 +85,9 @@ def decode_findings(value: bytes) -> Findings:
 
 
 def columns_of(findings: Findings) -> dict[str, dict[str, list[object]]]:
-    """By table and column; a column that the message lacks is None in every row, or empty or zero if it cannot be."""
+    """Return the columns by table. A column that the message lacks is None in every row, or empty or zero if it
+    cannot be null.
+    """
     found: dict[str, dict[str, list[object]]] = {}
     for table, columns_type in COLUMNS.items():
         columns = getattr(findings.tables, table)

@@ -32,8 +32,8 @@ def _rows(heading: str) -> list[Row]:
     return [Row(*(cell.strip(" `") for cell in line.strip("|").split(" | "))) for line in lines]
 
 
-FIELD: Final = _rows("What tools of this field can do")
-ASKED: Final = _rows("What people ask for now")
+FIELD: Final = _rows("What can tools of this field do?")
+ASKED: Final = _rows("What do people ask for now?")
 ALL: Final = [*FIELD, *ASKED]
 COMMANDS: Final = list(dict.fromkeys(row.command for row in ALL))
 SHOWN: Final = [each for each in COMMANDS if each.startswith("leadsman ")]

@@ -182,7 +182,7 @@ def test_migrating_again_applies_nothing_and_sets_how_long_samples_stay(tmp_path
     assert again.splitlines() == [
         "nothing to apply",
         "raw samples are kept 14 days after they landed",
-        "five-minute roll-ups are kept for ever",
+        "five-minute roll-ups are kept forever",
     ]
     kept = rows(
         "SELECT name FROM system.tables WHERE create_table_query LIKE '%TTL landed_at + toIntervalDay(14)%'",

@@ -13,7 +13,7 @@ from leadsman.run.settings import Settings
 from paths import ROOT
 
 DOCS: Final = ROOT / "docs"
-README_LINES: Final = 150
+README_LINES: Final = 120
 
 
 def text_of(path: str) -> str:

@@ -7,13 +7,13 @@ CREATE TABLE IF NOT EXISTS alerts
     severity LowCardinality(String) COMMENT 'critical, warning or info',
     status LowCardinality(String) COMMENT 'firing or resolved: an alert that fired and was resolved has a row of each',
     starts_at DateTime64(6, 'UTC') COMMENT 'When it fired' CODEC(Delta, ZSTD(1)),
-    ends_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When it was resolved; null where the row says that it fires' CODEC(Delta, ZSTD(1)),
+    ends_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When it was resolved; null if the row says that it fires' CODEC(Delta, ZSTD(1)),
     labels Map(String, String) COMMENT 'What it is about; never a measured value',
     annotations Map(String, String) COMMENT 'summary, description and runbook_url',
-    node LowCardinality(String) COMMENT 'Name of the node; empty where it is about the cluster',
+    node LowCardinality(String) COMMENT 'Name of the node; empty if it is about the cluster',
     updated_at DateTime64(6, 'UTC') COMMENT 'When its words last changed; the version of this row' CODEC(Delta, ZSTD(1)),
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
-    reason LowCardinality(String) COMMENT 'Why it was resolved: unknown (no data for an hour, so nobody knows whether it still holds), deleted (the node is gone), cordoned (the node is, and the alert is quiet meanwhile); else empty: it is over'
+    reason LowCardinality(String) COMMENT 'Why it was resolved: unknown (no data for an hour, so it may still hold); deleted (the node is gone); cordoned (the node is cordoned, and the alert is quiet meanwhile); empty (it is over)'
 )
 ENGINE = ReplacingMergeTree(updated_at)
 PARTITION BY toYYYYMM(starts_at)

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS evictions
     uid String COMMENT 'UID of the pod',
     cause LowCardinality(String) COMMENT 'pressure, admission (rejected at the door) or limit (its own limit)',
     resource LowCardinality(String) COMMENT 'Resource that was low: memory, ephemeral-storage, inodes or pids; at admission the condition',
-    signal LowCardinality(String) COMMENT 'Eviction signal; empty where no witness or sample tells it',
+    signal LowCardinality(String) COMMENT 'Eviction signal; empty if neither a witness nor a sample has it',
     threshold Nullable(Int64) COMMENT 'Threshold in the message, in base units' CODEC(T64, LZ4),
     available Nullable(Int64) COMMENT 'Available in the message, in base units' CODEC(T64, LZ4),
     predicted_rank Nullable(Int64) COMMENT 'Rank that the eviction order gave it at the last sample before; 1 is first' CODEC(T64, LZ4),
@@ -20,11 +20,11 @@ CREATE TABLE IF NOT EXISTS evictions
     evidence LowCardinality(String) COMMENT 'event, status or both',
     message String COMMENT 'Message of the witness',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen' CODEC(Delta, ZSTD(1)),
-    found_late UInt8 COMMENT '1 where the first witness was seen minutes after the eviction: nobody watched then',
-    time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is one of the bounds',
+    found_late UInt8 COMMENT '1 if the first witness was seen minutes after the eviction: nobody watched then',
+    time_known UInt8 DEFAULT 1 COMMENT '1 if a witness has the time; with 0, ts is one of the bounds',
     earliest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not before then, where no witness has the time',
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
-    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + time_known * 4611686018427387904 COMMENT 'Of rows of one eviction that with a known time counts, then the last',
+    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + time_known * 4611686018427387904 COMMENT 'Priority among rows of one eviction: the row with a known time counts, then the last',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(version)

@@ -20,8 +20,8 @@ CREATE TABLE IF NOT EXISTS kubelet_settings
     reserved_cpus LowCardinality(String) COMMENT 'Reserved system CPUs as a CPU list',
     system_reserved Map(String, String) COMMENT 'Reserved for the system by resource, quantity',
     kube_reserved Map(String, String) COMMENT 'Reserved for Kubernetes by resource, quantity',
-    cpu_manager_policy_options Map(String, String) COMMENT 'Options of the CPU manager policy, as full-pcpus-only',
-    topology_manager_policy_options Map(String, String) COMMENT 'Options of the topology manager policy, as prefer-closest-numa-nodes'
+    cpu_manager_policy_options Map(String, String) COMMENT 'Options of the CPU manager policy, for example full-pcpus-only',
+    topology_manager_policy_options Map(String, String) COMMENT 'Options of the topology manager policy, for example prefer-closest-numa-nodes'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

@@ -4,7 +4,7 @@ CREATE TABLE IF NOT EXISTS late_joiners
     ts DateTime64(6, 'UTC') COMMENT 'Begin of the minute that it sums up' CODEC(Delta, ZSTD(1)),
     verdict LowCardinality(String) COMMENT 'late_joiners_emptier, even or inconclusive',
     rank_correlation Nullable(Float64) COMMENT 'Rank correlation of age and allocation, -1 to 1',
-    gap_ratio Nullable(Float64) COMMENT 'Ratio of the oldest group less that of the youngest, -1 to 1',
+    gap_ratio Nullable(Float64) COMMENT 'Ratio of the oldest group minus that of the youngest, -1 to 1',
     nodes Int64 COMMENT 'Nodes whose numbers are known' CODEC(T64, LZ4),
     oldest_nodes Array(String) COMMENT 'The oldest group of nodes',
     oldest_created_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When the oldest group joined' CODEC(Delta, ZSTD(1)),
@@ -21,4 +21,4 @@ ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, ts)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Whether nodes that joined later are emptier'
+COMMENT 'Comparison of nodes that joined at different times: later ones may be emptier'

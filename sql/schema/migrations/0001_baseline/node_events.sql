@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS node_events
     message String COMMENT 'Message of the Event',
     count Int64 COMMENT 'The count that the Event itself has' CODEC(T64, LZ4),
     occurrences Int64 COMMENT 'How many occurrences this observation adds' CODEC(T64, LZ4),
-    occurrences_lower_bound UInt8 COMMENT '1 where the true number can be higher',
+    occurrences_lower_bound UInt8 COMMENT '1 if the true number can be higher',
     component LowCardinality(String) COMMENT 'Component that reported it',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
@@ -22,4 +22,4 @@ ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, ts, namespace, name, count)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Every state of every Event that was seen, of whatever object'
+COMMENT 'Every state of every Event that was seen, of any object'

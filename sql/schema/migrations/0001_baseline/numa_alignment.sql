@@ -6,19 +6,19 @@ CREATE TABLE IF NOT EXISTS numa_alignment
     namespace LowCardinality(String) COMMENT 'Namespace',
     pod String COMMENT 'Name of the pod',
     container LowCardinality(String) COMMENT 'Name of the container',
-    cpu_numa_nodes Array(UInt16) COMMENT 'NUMA nodes of its exclusive CPUs; empty where it has none, where their NUMA nodes are not known, and when it is gone',
-    memory_numa_nodes Array(UInt16) COMMENT 'NUMA nodes that the memory manager pins its memory to; empty where it pins nothing',
+    cpu_numa_nodes Array(UInt16) COMMENT 'NUMA nodes of its exclusive CPUs; empty if it has none, where their NUMA nodes are unknown, and when it is gone',
+    memory_numa_nodes Array(UInt16) COMMENT 'NUMA nodes that the memory manager pins its memory to; empty if it pins nothing',
     hugepages_numa_nodes Array(UInt16) COMMENT 'The same of huge pages',
     device_numa_nodes Array(UInt16) COMMENT 'NUMA nodes of its devices',
-    devices Array(String) COMMENT 'Resources whose devices lie on other NUMA nodes than its CPUs, or on no known one',
-    l3_caches Nullable(Int64) COMMENT 'How many level 3 caches its CPUs share; null where the caches are not known',
-    aligned Nullable(UInt8) COMMENT '1 where all of it lies on one NUMA node, 0 where it does not, null where that is not known',
-    distance Nullable(Int64) COMMENT 'The farthest from its CPUs to what it holds, by the firmware (SLIT: 10 is local); null where that is not known',
-    explanation String COMMENT 'Why it is not known whether it is aligned; empty where it is',
+    devices Array(String) COMMENT 'Resources whose devices are on other NUMA nodes than its CPUs, or on no known one',
+    l3_caches Nullable(Int64) COMMENT 'How many level 3 caches its CPUs share; null if the caches are unknown',
+    aligned Nullable(UInt8) COMMENT '1 if all of it is on one NUMA node, 0 if it does not, null if that is unknown',
+    distance Nullable(Int64) COMMENT 'The farthest from its CPUs to what it holds, by the firmware (SLIT: 10 is local); null if that is unknown',
+    explanation String COMMENT 'Why it is unknown whether it is aligned; empty if it is',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, namespace, pod, container, ts)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Whether memory, huge pages, devices and level 3 caches of a container lie beside its CPUs, by the kubelet\'s podresources service'
+COMMENT 'Alignment of the memory, huge pages, devices and level 3 caches of a container with its CPUs, by the kubelet\'s podresources service'

@@ -7,9 +7,9 @@ CREATE TABLE IF NOT EXISTS numa_resources
     resource LowCardinality(String) COMMENT 'Resource: memory, hugepages or a device',
     capacity Int64 COMMENT 'Capacity in base units' CODEC(T64, LZ4),
     allocatable Int64 COMMENT 'Allocatable in base units' CODEC(T64, LZ4),
-    available Nullable(Int64) COMMENT 'Available in base units; null where the source does not tell' CODEC(T64, LZ4),
-    cells Array(UInt16) COMMENT 'Group of NUMA nodes that a container spans in memory; empty where the source has none',
-    source LowCardinality(String) COMMENT 'Source that tells it',
+    available Nullable(Int64) COMMENT 'Available in base units; null if the source does not report it' CODEC(T64, LZ4),
+    cells Array(UInt16) COMMENT 'Group of NUMA nodes that a container spans in memory; empty if the source has none',
+    source LowCardinality(String) COMMENT 'Source that reports it',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree

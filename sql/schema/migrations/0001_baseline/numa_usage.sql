@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS numa_usage
     memory_total_bytes Int64 COMMENT 'Memory in bytes' CODEC(T64, LZ4),
     memory_free_bytes Int64 COMMENT 'Memory in bytes that nothing uses, page cache neither' CODEC(T64, LZ4),
     hugepages_total_bytes Int64 COMMENT 'Huge pages of all sizes, in bytes' CODEC(T64, LZ4),
-    hugepages_free_bytes Int64 COMMENT 'Those that are free, in bytes' CODEC(T64, LZ4),
+    hugepages_free_bytes Int64 COMMENT 'Free huge pages, in bytes' CODEC(T64, LZ4),
     cpu_busy_ratio Nullable(Float64) COMMENT 'Share of the time since the sample before in which its CPUs worked, 0..1; null at the first',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS pending_kinds
     scheduled_at Array(Nullable(DateTime64(6, 'UTC'))) COMMENT 'When it gave them',
     exclusive_cpus Int64 COMMENT 'CPUs that the static CPU manager would pin for such a pod',
     nodes Array(LowCardinality(String)) COMMENT 'The nodes that are judged so',
-    fits Nullable(UInt8) COMMENT '1 it fits, 0 it does not, null where that is not known',
+    fits Nullable(UInt8) COMMENT '1 it fits, 0 it does not, null if that is unknown',
     reasons Array(String) COMMENT 'Why the scheduler refuses the nodes, in its words',
     unknowns Array(String) COMMENT 'What would have to be known',
     taints Array(String) COMMENT 'Taints of the nodes that such a pod does not tolerate, as key=value:effect',
@@ -26,4 +26,4 @@ CREATE TABLE IF NOT EXISTS pending_kinds
 ENGINE = ReplacingMergeTree(calculated_at)
 ORDER BY (cluster, kind, outcome)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'What the rules say of pods that wait, by kinds of pods and of nodes: calculated from the other tables, and not in a digest; pending_fit has each pod and node'
+COMMENT 'Verdicts about pending pods, by kinds of pods and of nodes. They are calculated from the other tables, and not in a digest; pending_fit has each pod and node'

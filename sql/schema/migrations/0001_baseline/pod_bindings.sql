@@ -11,9 +11,9 @@ CREATE TABLE IF NOT EXISTS pod_bindings
     priority Int64 COMMENT 'Priority of the pod' CODEC(T64, LZ4),
     critical UInt8 COMMENT '1 for a static or mirror pod, or a priority of at least 2000000000: never evicted under pressure',
     cpu_request_millicores Int64 COMMENT 'Effective CPU request in millicores' CODEC(T64, LZ4),
-    cpu_limit_millicores Nullable(Int64) COMMENT 'Effective CPU limit in millicores; null where a container has none' CODEC(T64, LZ4),
+    cpu_limit_millicores Nullable(Int64) COMMENT 'Effective CPU limit in millicores; null if a container has none' CODEC(T64, LZ4),
     memory_request_bytes Int64 COMMENT 'Effective memory request in bytes' CODEC(T64, LZ4),
-    memory_limit_bytes Nullable(Int64) COMMENT 'Effective memory limit in bytes; null where a container has none' CODEC(T64, LZ4),
+    memory_limit_bytes Nullable(Int64) COMMENT 'Effective memory limit in bytes; null if a container has none' CODEC(T64, LZ4),
     ephemeral_request_bytes Int64 COMMENT 'Effective ephemeral-storage request in bytes' CODEC(T64, LZ4),
     eviction_memory_request_bytes Int64 COMMENT 'Memory request in bytes that the eviction ranking compares with' CODEC(T64, LZ4),
     eviction_ephemeral_request_bytes Int64 COMMENT 'Ephemeral-storage request in bytes that the eviction ranking compares with' CODEC(T64, LZ4),
@@ -28,11 +28,11 @@ CREATE TABLE IF NOT EXISTS pod_bindings
     local_volumes Array(String) COMMENT 'Names of its volumes that the eviction ranking counts: hostPath, configMap, gitRepo, emptyDir on disk',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
     labels Map(LowCardinality(String), String) COMMENT 'Its labels',
-    constraints String COMMENT 'What the scheduler heeds of it beside requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed (its volumes, their claims, and whether these are made for it), devices (its claims of devices, their objects, and whether these are made for it) and claims (of devices, of which no object is known); empty where there is nothing',
-    terminating UInt8 COMMENT '1 where its deletion was asked for and it has not finished yet'
+    constraints String COMMENT 'Inputs of the scheduler besides requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed, devices, claims. claimed has its volumes, their claims, and whether these are made for it. devices has its device claims, their objects, and whether these are made for it. claims has device claims without a known object. Empty if there are no inputs',
+    terminating UInt8 COMMENT '1 if its deletion was asked for and it has not finished yet'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, ts, namespace, pod, uid, change)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'What happened to a pod: pending, bound, updated, finished, deleted'
+COMMENT 'Changes of pods: pending, bound, updated, finished, deleted'

@@ -8,30 +8,30 @@ CREATE TABLE IF NOT EXISTS pod_ends
     uid String COMMENT 'UID of the pod',
     container LowCardinality(String) COMMENT 'Container that ended; empty for the pod itself',
     attempt Int64 COMMENT 'How often the container had been restarted before; 0 for the pod itself',
-    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, deadline, oom_kill, liveness, exited by itself, or deleted where no witness tells why',
-    actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty where no witness tells',
+    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, deadline, oom_kill, liveness, exited by itself, or deleted if no witness shows why',
+    actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty if no witness shows it',
     reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
     message String COMMENT 'Message of the first witness',
     witness LowCardinality(String) COMMENT 'event, status or both',
-    exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null where none is known',
-    restarted UInt8 COMMENT '1 where the container was, or is being, started again',
-    deleted UInt8 COMMENT '1 where the pod is gone since',
-    owner_kind LowCardinality(String) COMMENT 'Kind of the controller that recreates the pod; empty where it has none or only an Event was seen',
+    exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null if none is known',
+    restarted UInt8 COMMENT '1 if the container was, or is being, started again',
+    deleted UInt8 COMMENT '1 if the pod is gone since',
+    owner_kind LowCardinality(String) COMMENT 'Kind of the controller that recreates the pod; empty if it has none or only an Event was seen',
     owner_name String COMMENT 'Name of that controller',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
-    time_known UInt8 DEFAULT 1 COMMENT '1 where a witness has the time; with 0, ts is one of the bounds',
+    time_known UInt8 DEFAULT 1 COMMENT '1 if a witness has the time; with 0, ts is one of the bounds',
     earliest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not before then, where no witness has the time',
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
-    restart_policy LowCardinality(String) COMMENT 'Restart policy of the pod; empty where only an Event was seen',
-    refused_by LowCardinality(String) COMMENT 'What in the kubelet refused the pod at admission, by its text: resources, device_manager, cpu_manager, memory_manager, topology_manager, node_labels, node_name, taint, host_port, node_pressure, node_shutdown, system, security, feature, node_info; empty where the text does not tell, and for other causes',
-    resource LowCardinality(String) COMMENT 'Resource that it was refused over; empty where the text names none',
-    requested Nullable(Int64) COMMENT 'How much of it was requested, by the text of the kubelet, in base units, cpu in millicores; null where it has no number',
-    available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null where its text has no number',
-    explanation String COMMENT 'The text in words; empty where nothing is known beyond it',
+    restart_policy LowCardinality(String) COMMENT 'Restart policy of the pod; empty if only an Event was seen',
+    refused_by LowCardinality(String) COMMENT 'What in the kubelet refused the pod at admission, by its text: resources, device_manager, cpu_manager, memory_manager, topology_manager, node_labels, node_name, taint, host_port, node_pressure, node_shutdown, system, security, feature, node_info; empty if the text does not say, and for other causes',
+    resource LowCardinality(String) COMMENT 'Resource that it was refused over; empty if the text names none',
+    requested Nullable(Int64) COMMENT 'How much of it was requested, by the text of the kubelet, in base units, cpu in millicores; null if it has no number',
+    available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null if its text has no number',
+    explanation String COMMENT 'The text in words; empty if nothing is known beyond it',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, uid, container, attempt)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Who ended each pod, or a container in it, by the first witness'
+COMMENT 'The cause of the end of each pod, or a container in it, by the first witness'

@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS pod_samples
     cpu_usage_nanocores Nullable(Int64) COMMENT 'CPU use in nanocores' CODEC(T64, LZ4),
     cpu_usage_core_nanoseconds Nullable(Int64) COMMENT 'CPU time used since start, in core-nanoseconds' CODEC(T64, LZ4),
     memory_usage_bytes Nullable(Int64) COMMENT 'Memory use with caches, in bytes' CODEC(T64, LZ4),
-    memory_working_set_bytes Nullable(Int64) COMMENT 'Working set in bytes: usage less inactive file pages' CODEC(T64, LZ4),
+    memory_working_set_bytes Nullable(Int64) COMMENT 'Working set in bytes: usage minus inactive file pages' CODEC(T64, LZ4),
     memory_rss_bytes Nullable(Int64) COMMENT 'Anonymous memory in bytes' CODEC(T64, LZ4),
     memory_page_faults Nullable(Int64) COMMENT 'Page faults since start' CODEC(T64, LZ4),
     memory_major_page_faults Nullable(Int64) COMMENT 'Major page faults since start' CODEC(T64, LZ4),
@@ -42,4 +42,4 @@ ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMMDD(ts)
 ORDER BY (cluster, node, ts, namespace, pod, uid)
 SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1
-COMMENT 'What /stats/summary said of a pod; null where it said nothing'
+COMMENT 'Statistics of a pod from /stats/summary; null if missing'

@@ -5,9 +5,9 @@ CREATE TABLE IF NOT EXISTS pressure_changes
     node LowCardinality(String) COMMENT 'Name of the node',
     condition LowCardinality(String) COMMENT 'MemoryPressure, DiskPressure or PIDPressure',
     status UInt8 COMMENT '1 under pressure, 0 no more',
-    lasted_seconds Nullable(Float64) COMMENT 'How long the state that ended had lasted in seconds; null where its beginning was not seen',
-    kubelet_restart UInt8 COMMENT '1 where it is only the trio of events that every start of a kubelet emits',
-    evidence LowCardinality(String) COMMENT 'What told it',
+    lasted_seconds Nullable(Float64) COMMENT 'How long the state that ended had lasted in seconds; null if its beginning was not seen',
+    kubelet_restart UInt8 COMMENT '1 if it is only the trio of events that every start of a kubelet emits',
+    evidence LowCardinality(String) COMMENT 'Its source',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

@@ -9,4 +9,4 @@ CREATE TABLE IF NOT EXISTS replay_checkpoints
 ENGINE = ReplacingMergeTree(written)
 ORDER BY (cluster, kind, key)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Where the embedded replay goes on: no finding, and not in a digest'
+COMMENT 'Position at which the embedded replay continues; not a finding, and not in a digest'

@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS resizes
     pod String COMMENT 'Name of the pod',
     uid String COMMENT 'UID of the pod',
     state LowCardinality(String) COMMENT 'deferred: the node has no room now; infeasible: this node never does it; pending for another reason; in_progress; done, withdrawn, or gone with its pod',
-    message String COMMENT 'What the kubelet reports; empty where it ended',
+    message String COMMENT 'What the kubelet reports; empty if it ended',
     wanted Map(String, Int64) COMMENT 'What the pod would request, in base units, cpu in millicores',
     running Map(String, Int64) COMMENT 'What it runs with, the larger of allocated and actual, in base units, cpu in millicores',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'

@@ -14,4 +14,4 @@ CREATE TABLE IF NOT EXISTS silences
 ENGINE = ReplacingMergeTree(updated_at)
 ORDER BY id
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'Alerts that receivers are not sent for a while: leadsman silence'
+COMMENT 'Silences: each mutes matching alerts until a time (leadsman silence)'

@@ -34,7 +34,7 @@ def test_a_fall_that_outruns_the_kubelet_raises_it_at_once() -> None:
     (summary,) = [each for each in log.summaries if "used up" in each]
     assert summary == "Node n: memory is used up 5 s after eviction is due, and the kubelet needs up to 12 s"
     # twice what falls in 12 s
-    assert any("a hard threshold of 480 MiB would" in each for each in log.descriptions)
+    assert any("raise the hard threshold; 480 MiB would" in each for each in log.descriptions)
     log(10, signal(slope_per_second=None, seconds_to_hard=None))
     assert too_late(log(130)) == ["resolved EvictionTooLate"]
 

@@ -27,7 +27,7 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
         "Node n: 70 pods rejected at admission within 8 s because the node is under disk pressure"
     ]
     assert log.descriptions[0].startswith(
-        "Of ReplicaSet web-98cbc7457 in shop, 69 times; StatefulSet db in shop, once. "
+        "Pods of ReplicaSet web-98cbc7457 in shop, 69 times; StatefulSet db in shop, once. "
     )
     assert log.labels[0]["reason"] == "DiskPressure"
 
@@ -63,7 +63,7 @@ def test_a_pod_counts_once_and_gets_its_owner_from_a_later_witness() -> None:
     log(2, rejection(0, "a", deleted=True))
     log(10)
     assert "1 pod rejected" in log.summaries[0]
-    assert "Of ReplicaSet web-98cbc7457 in shop, once." in log.descriptions[0]
+    assert "Pods of ReplicaSet web-98cbc7457 in shop, once." in log.descriptions[0]
 
 
 def test_each_reason_is_an_alert_of_its_own() -> None:

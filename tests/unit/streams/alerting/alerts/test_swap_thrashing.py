@@ -19,7 +19,7 @@ def test_swapping_for_a_minute_raises_it() -> None:
     log = AlertLog()
     assert log(0, stall(swap_available_bytes=2 * GIB)) == []
     assert log(60, stall(swap_available_bytes=2 * GIB)) == ["firing SwapThrashing"]
-    assert log.summaries == ["Node n: 1.00 GiB are swapped, 500 pages a second read back, 2.00 GiB of swap is free"]
+    assert log.summaries == ["Node n: 1.00 GiB swapped, 500 pages a second read back, 2.00 GiB of swap is free"]
     log(70, stall(major_faults_per_second=10.0))
     assert log(190) == ["resolved SwapThrashing"]
 
@@ -31,7 +31,7 @@ def test_on_a_slow_disk_work_that_waits_for_memory_raises_it() -> None:
     assert log(0, slow) == []
     assert log(60, slow) == ["firing SwapThrashing"]
     assert log.summaries == [
-        "Node n: 1.00 GiB are swapped, 187 pages a second read back, some work waits for memory 33 % of the time"
+        "Node n: 1.00 GiB swapped, 187 pages a second read back, some work waits for memory 33 % of the time"
     ]
 
 
