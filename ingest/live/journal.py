@@ -53,7 +53,7 @@ class Journal:
         self._file.flush()
         self._lines += 1
         self._bytes += len(line)
-        return decode_line(line[:-1], Position(str(self._path), str(self._lines)))
+        return decode_line(line[:-1], Position(str(self._path), str(self._lines)), summaries=True)
 
     def checkpoint(self) -> str:
         """Return the first segment that is needed after a checkpoint of everything written before the last call. A

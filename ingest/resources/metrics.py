@@ -19,7 +19,7 @@ KEPT: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
     r"|preemptions|image_garbage_collected|admission_rejections)"
 )
-"""Metrics that an analytic reads."""
+"""Metrics about eviction, image GC and NUMA. Recordings keep them all; analytics read three of them today."""
 LONGEST: Final = 4096
 """Characters of a line; no kept one has a tenth of it, and the parser's time grows with the square of a label's."""
 _KEPT_LINE: Final = re.compile(rb"\n(%b[^\n]*)" % KEPT.pattern.encode())
