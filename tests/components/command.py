@@ -29,7 +29,7 @@ IN_THIS_PROCESS: Final = frozenset(
     {"backtest", "config", "digest", "fit", "inspect", "migrate", "query", "replay", "report"}
 )
 """Commands that read, answer and end: they start no loop, take no signal and set up no log."""
-PROGRESS: Final = re.compile(r"^read [0-9.]+ (?:of [0-9.]+ )?MiB.*\n", re.MULTILINE)
+PROGRESS: Final = re.compile(r"^read(?:ing| [0-9.]+ (?:of [0-9.]+ )?MiB.*)\n", re.MULTILINE)
 """What reading tells after ten seconds, on a loaded machine also of a small file."""
 TIMEOUT_SECONDS: Final = 300
 
