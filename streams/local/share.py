@@ -31,7 +31,7 @@ class Refused(msgspec.Struct, frozen=True, tag_field="kind", tag="refused"):
     reason: str
 
     def rejected(self) -> Rejected:
-        """What it was."""
+        """Return the rejection that it stands for."""
         return Rejected(self.reducer, BadRecord(self.error_type, self.reason))
 
 
@@ -46,7 +46,7 @@ class Resumed(NamedTuple):
 
 
 class Chunk(msgspec.Struct, array_like=True, frozen=True):
-    """What a share takes at once, in this order."""
+    """The input of a share at once, in this order."""
 
     resumed: list[Resumed]
     items: list[Decoded]
@@ -55,19 +55,19 @@ class Chunk(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Outcome(msgspec.Struct, array_like=True):
-    """What came of a chunk."""
+    """The result of a chunk."""
 
     steps: int = 0
     """Records of nodes' logs that were folded."""
     answers: dict[int, Answer] = {}
-    """What is not a row of what they concluded, by their number from 1."""
+    """Outputs that are not rows, by their number from 1."""
     states: list[Entry] = []
     rows: dict[str, int] = {}
     """That were landed, by type."""
 
 
 def share_of(cluster: str, node: str, shares: int) -> int:
-    """Which of them has the log of a node: the key is that of its messages in Kafka."""
+    """Return the share that has the log of a node: the key is that of its messages in Kafka."""
     return crc32(key_of(cluster, node)) % shares
 
 
@@ -85,7 +85,7 @@ class Share:
         self._owned: dict[tuple[str, str], bool] = {}
 
     def fold(self, chunk: Chunk) -> Outcome:
-        """What the next chunk leads to."""
+        """Fold the next chunk."""
         self._outcome = Outcome()
         for cluster, states in chunk.resumed:
             self._logs.resume(cluster, states)

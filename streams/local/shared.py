@@ -33,7 +33,7 @@ class Shares(Protocol):
     def send(self, share: int, chunk: Chunk) -> None: ...
 
     def receive(self, share: int) -> Outcome:
-        """What came of the oldest chunk that was not received yet; its rows are with the sink."""
+        """Wait for the outcome of the oldest open chunk; its rows are with the sink."""
         ...
 
 
@@ -47,7 +47,7 @@ class _Sent(NamedTuple):
 
 
 class SharedReplay(Replay):
-    """As a `Replay`, with the same rows."""
+    """A `Replay` over several processes, with the same rows."""
 
     def __init__(self, reducers: Sequence[AnyReducer], sink: Sink, checkpoints: Checkpoints, shares: Shares) -> None:
         super().__init__([each for each in reducers if each.log == "cluster"], sink, checkpoints)
@@ -60,7 +60,7 @@ class SharedReplay(Replay):
         self._stored: list[Entry] = []
 
     def take(self, item: Decoded) -> None:
-        """As of a `Replay`; it is folded with the following ones."""
+        """Take an item like a `Replay`; it is folded with the following ones."""
         if self._is_new(item):
             self._next.items.append(item)
             if len(self._next.items) >= CHUNK * self._shares.count:
