@@ -1,4 +1,4 @@
-"""Whether what a container holds lies beside its CPUs (rules: numa-alignment)."""
+"""Decides whether a container's resources are near its CPUs (rules: numa-alignment)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +11,7 @@ class Layout(NamedTuple):
     """A machine; each is empty where it is not known."""
 
     numa_of: Mapping[int, int]
-    """Of each CPU."""
+    """NUMA node of each CPU."""
     distances: Mapping[int, Mapping[int, int]]
     caches: Sequence[frozenset[int]]
     """The CPUs of each level 3 cache."""

@@ -1,4 +1,4 @@
-"""What API objects and annotations write of NUMA nodes, as values. Every function raises BadRecord."""
+"""Parses NUMA data in API objects and annotations. Every function raises BadRecord."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
