@@ -29,13 +29,15 @@ class Comparing:
     def __init__(self, clock: Clock) -> None:
         self.anew = False
         """All objects are emitted then: what was published before this process began is not known."""
+        self._resumes = False
+        """The stream goes on at a version before what was published last; a watch leads on from there first."""
         self._clock = clock
         self._due_at_seconds = math.inf
         self._not_before_seconds = -math.inf
 
     @property
     def is_due(self) -> bool:
-        return self._clock.monotonic() >= self._due_at_seconds
+        return not self._resumes and self._clock.monotonic() >= self._due_at_seconds
 
     @property
     def due_in_seconds(self) -> float:
@@ -44,8 +46,12 @@ class Comparing:
 
     def resumed(self) -> None:
         """The stream goes on at a version that was kept; all that was published since is soon seen again."""
-        self.anew = True
+        self.anew = self._resumes = True
         self.soon()
+
+    def watched(self) -> None:
+        """A watch has begun."""
+        self._resumes = False
 
     def soon(self) -> None:
         """The server was away: compare once it has answered for a while, and not after each of its absences."""

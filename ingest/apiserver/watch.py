@@ -274,6 +274,7 @@ class Watch:
             keep_alive(response)
             self.failure.recovered()
             self._progress.opened(self._clock.now())
+            self._comparing.watched()
             if not self.resource.bookmarks:
                 self._heard()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)

@@ -16,7 +16,14 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, Topi
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection, CloseReason
-from aiokafka.errors import KafkaError, NodeNotReadyError, NoError, RebalanceInProgressError
+from aiokafka.errors import (
+    BrokerResponseError,
+    KafkaError,
+    NodeNotReadyError,
+    NoError,
+    RebalanceInProgressError,
+    kafka_errors,
+)
 from aiokafka.partitioner import murmur2
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
 from aiokafka.protocol.metadata import MetadataRequest
@@ -54,6 +61,21 @@ defaults are, with one partition. aiokafka's always ask for that and have no opt
 
 https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
 """
+
+
+def _retried(code: int, name: str) -> type[BrokerResponseError]:
+    """The error of an answer that aiokafka would take for one that nothing helps against."""
+    return type(
+        name, (BrokerResponseError,), {"errno": code, "message": name, "retriable": True, "invalid_metadata": True}
+    )
+
+
+_PASSING: Final = {74: "FENCED_LEADER_EPOCH", 75: "UNKNOWN_LEADER_EPOCH", 78: "OFFSET_NOT_AVAILABLE"}
+"""What brokers answer while another one becomes the leader. A client asks again, after it has learned who leads.
+
+https://kafka.apache.org/41/design/protocol/#error-codes
+"""
+kafka_errors.update({code: _retried(code, name) for code, name in _PASSING.items() if code not in kafka_errors})
 
 
 def partition(key: bytes, partitions: Sequence[int], _: Sequence[int]) -> int:

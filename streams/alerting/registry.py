@@ -3,7 +3,7 @@
 import re
 from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import yaml
 
@@ -11,6 +11,7 @@ from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert
 
 DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
+PACKAGED: Final[dict[str, Any]] = yaml.load(DEFAULTS.read_text("utf-8"), yaml.CSafeLoader)
 _WORD_BEGINS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -21,7 +22,7 @@ def module_name(alertname: str) -> str:
 
 def discover() -> tuple[AnyAlert, ...]:
     """The `ALERT` of each alert's module. Raises ImportError where an alert that has defaults has no module."""
-    names = yaml.safe_load(DEFAULTS.read_text("utf-8"))["alerts"]
+    names = PACKAGED["alerts"]
     found: list[AnyAlert] = [import_module(f"{alerts.__name__}.{module_name(name)}").ALERT for name in names]
     for name, alert in zip(names, found, strict=True):
         if alert.name != name:

@@ -10,7 +10,7 @@ import yaml
 
 from common.errors import WrongUsage
 from common.text import plain
-from streams.alerting.registry import DEFAULTS
+from streams.alerting.registry import PACKAGED
 from streams.alerting.rules import MODEL, AlertRules
 
 _FIRST_LINE: Final = 1
@@ -34,23 +34,17 @@ class _Settings(NamedTuple):
 @cache
 def default_rules() -> AlertRules:
     """Return the rules of the packaged file."""
-    return read_rules(DEFAULTS)
+    return MODEL.model_validate(PACKAGED)
 
 
 def read_rules(file: Path) -> AlertRules:
     """The rules of a file; what it does not set is as in the packaged one. Raises BadRules."""
     values, lines = _moved(_read(file), file)
-    base = {} if file == DEFAULTS else _packaged()
     try:
-        return MODEL.model_validate(_merged(base, values))
+        return MODEL.model_validate(_merged(PACKAGED, values))
     except pydantic.ValidationError as error:
         problems = [_problem(each, lines) for each in error.errors(include_url=False)]
         raise BadRules(f"{plain(file)}: {'; '.join(problems)}") from None
-
-
-@cache
-def _packaged() -> dict[str, Any]:
-    return _read(DEFAULTS).values
 
 
 def _read(file: Path) -> _Settings:

@@ -305,8 +305,9 @@ class ClickHouseHttp:
         return f"http://{user}127.0.0.1:{self.port}/{database}"
 
     def inject(self, fault: str, table: str = "") -> None:
-        """The next statement that changes something, or inserts into a table, meets this fault; all until `heal`, where
-        it is of REFUSALS.
+        """The next statement that changes something, or inserts into `table`, meets this fault.
+
+        One of REFUSALS is met by all statements until `heal`.
         """
         assert fault in FAULTS or fault in REFUSALS
         self._put(fault, table)

@@ -61,7 +61,7 @@ def extend(window: Window, seconds: float, value: int, capacity: int) -> Window:
     """The window with one later point, at most a day long; a jump forgets what was before it.
 
     A jump is a step of over 2 % of the capacity that is out of proportion to the median step: an eviction, a restart,
-    a burst that begins.
+    a burst that begins. Who asks a kubelet more often than it measures gets stairs, whose treads are no steps.
     """
     point = (seconds, float(value))
     if is_jump(window, value, capacity):
@@ -75,14 +75,17 @@ def extend(window: Window, seconds: float, value: int, capacity: int) -> Window:
 
 
 def is_jump(window: Window, value: int, capacity: int) -> bool:
-    if len(window) < 2:  # noqa: PLR2004  # no step to compare with
+    if not window:
         return False
     last = window[-1][1]
     step = value - last
     if abs(step) <= JUMP_OF_CAPACITY * capacity:
         return False
     recent = window[-FINE_POINTS:]
-    typical = median(abs(b - a) for (_, a), (_, b) in pairwise(recent))
+    steps = [abs(b - a) for (_, a), (_, b) in pairwise(recent) if a != b]
+    if not steps and recent[-1][0] - recent[0][0] < MIN_SPAN_SECONDS:
+        return False  # no step to compare with
+    typical = median(steps) if steps else 0.0
     ahead = (step > 0) == (last > recent[0][1])
     return abs(step) > (JUMP_AHEAD if ahead else JUMP_BACK) * typical
 

@@ -4,6 +4,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +26,11 @@ class Tenant(NamedTuple):
     kubeconfig: Path
 
 
+def _is_refused(cluster: Cluster, namespace: str) -> bool:
+    pod = cluster.request("GET", f"/api/v1/namespaces/{namespace}/pods/{namespace}-0")
+    return any(each["reason"] == "Unschedulable" for each in pod["status"].get("conditions", ()))
+
+
 @pytest.fixture
 def tenant(cluster: Cluster, tmp_path: Path) -> Iterator[Tenant]:
     """A service account that may read pods and Events of its namespace; there and in another one a pod waits."""
@@ -33,6 +39,7 @@ def tenant(cluster: Cluster, tmp_path: Path) -> Iterator[Tenant]:
         cluster.make_namespace(namespace)
         pod = {"metadata": {"name": f"{namespace}-0"}, "spec": PICKY}
         cluster.request("POST", f"/api/v1/namespaces/{namespace}/pods", pod)
+        eventually("the scheduler has found no node", partial(_is_refused, cluster, namespace))
     accounts = f"/api/v1/namespaces/{ours}/serviceaccounts"
     cluster.request("POST", accounts, {"metadata": {"name": "reader"}})
     rule = {"apiGroups": [""], "resources": ["pods", "events"], "verbs": ["list", "watch"]}

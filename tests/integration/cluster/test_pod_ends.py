@@ -239,7 +239,10 @@ def test_a_failed_liveness_probe_ends_a_pod_that_is_never_restarted(database: Pa
     assert found == [("", "liveness", "kubelet", "Unhealthy", 143, 0)]
 
 
-@pytest.mark.parametrize("pod", [FINISHED, PREEMPTOR])
-def test_a_pod_that_nothing_ended_has_no_row(database: Path, pod: str) -> None:
-    assert rows(f"SELECT count() > 0 FROM pod_bindings WHERE pod = '{pod}'", database) == [(1,)]
-    assert ends(database, pod, "cause") == []
+def test_a_pod_whose_process_ended_by_itself_exited(database: Path) -> None:
+    assert ends(database, FINISHED, "cause, actor, exit_code, deleted") == [("exited", "", 0, 0)]
+
+
+def test_a_pod_that_runs_has_no_row(database: Path) -> None:
+    assert rows(f"SELECT count() > 0 FROM pod_bindings WHERE pod = '{PREEMPTOR}'", database) == [(1,)]
+    assert ends(database, PREEMPTOR, "cause") == []

@@ -59,6 +59,24 @@ async def test_a_watcher_that_resumes_soon_publishes_all_that_there_is() -> None
 
 
 @pytest.mark.asyncio
+async def test_what_was_deleted_since_a_kept_version_does_not_come_back_however_slow_a_start_is() -> None:
+    """At the kept version it was there still: compared then, it would be published as if it were."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE, LOST]),
+            *[refusal(503, "ServiceUnavailable", "etcd")] * 6,  # more than 10 s
+            watching(event("DELETED", pod("lost", "10")), bookmark("12")),
+            listing("12", [BASE]),
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        steps = await stage.until(
+            lambda taken: ("ADDED", "new") in _told(taken), version="9", contact=_passing(stage, SOON_SECONDS)
+        )
+        assert _lists(stage.server) == [_exact("9"), _exact("12")]
+    assert _told(steps) == [("DELETED", "lost"), ("ADDED", "base"), ("ADDED", "new")]
+
+
+@pytest.mark.asyncio
 @pytest.mark.parametrize("away", [refusal(503, "ServiceUnavailable", "etcd"), refusal(502, "BadGateway", "proxy")])
 async def test_a_server_that_was_away_is_compared_with_what_was_seen(away: Any) -> None:
     """It is back with versions that passed the old one already, so that the watch goes on as if nothing were."""

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.client import ConnectionGroup
-from aiokafka.errors import KafkaError, NodeNotReadyError
+from aiokafka.errors import KafkaError, NodeNotReadyError, for_code
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.metadata import MetadataRequest, MetadataRequest_v5
 from aiokafka.protocol.produce import ProduceRequest
@@ -291,3 +291,11 @@ async def test_no_request_for_metadata_creates_a_topic() -> None:
     for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
         built: Any = request.build(MetadataRequest_v5)
         assert not built.allow_auto_topic_creation
+
+
+@pytest.mark.parametrize("code", [74, 75, 78], ids=["fenced epoch", "unknown epoch", "offset not available"])
+async def test_what_is_answered_while_a_leader_is_elected_is_asked_again(code: int) -> None:
+    """A worker or lander that asked for offsets at that moment ended."""
+    error = for_code(code)
+    assert error.retriable
+    assert error.invalid_metadata

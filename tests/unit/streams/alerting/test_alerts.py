@@ -3,7 +3,6 @@
 import inspect
 import sys
 from importlib import import_module
-from pathlib import Path
 from typing import get_args
 
 import msgspec
@@ -15,7 +14,7 @@ from generate.alert_coverage import VIEW
 from paths import ROOT, TESTS
 from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert, Input, Now
-from streams.alerting.registry import ALERTS, DEFAULTS, discover, module_name
+from streams.alerting.registry import ALERTS, DEFAULTS, PACKAGED, discover, module_name
 from streams.alerting.rules import ALERT_NAMES
 from streams.alerting.rules_file import default_rules
 from streams.alerting.runbook import runbooks
@@ -102,11 +101,8 @@ def test_an_input_is_one_that_the_view_of_coverage_knows(alert: AnyAlert) -> Non
     assert all(f"'{need.input}' AS input" in view or f", '{need.input}' AS input" in view for need in alert.needs)
 
 
-def test_defaults_without_a_module_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    defaults = DEFAULTS.read_text("utf-8").replace("PodsEvicted:", "PodsGone:")
-    file = tmp_path / "defaults.yaml"
-    file.write_text(defaults)
-    monkeypatch.setattr("streams.alerting.registry.DEFAULTS", file)
+def test_defaults_without_a_module_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PACKAGED["alerts"], "PodsGone", {})
     with pytest.raises(ImportError, match="pods_gone"):
         discover()
 

@@ -114,3 +114,12 @@ def test_a_step_of_no_more_than_two_percent_of_the_capacity_is_no_jump() -> None
 def test_a_fast_straight_fall_is_no_jump() -> None:
     """Every step is 5 % of the capacity, and none is out of proportion."""
     assert len(folded(straight(10, -50, value=10_000), 10_000)) == 10
+
+
+@pytest.mark.parametrize("offset", range(0, 10, 2))
+def test_a_fast_fall_is_seen_where_the_kubelet_is_asked_more_often_than_it_measures(offset: int) -> None:
+    """It measures every 10 s and is asked every 2 s; 4 % of the capacity is taken between two measurements."""
+    stairs = [(2.0 * i, 10_000 - 40 * max(0, (2 * i + offset) // 10 * 10 - 40)) for i in range(60)]
+    one = found(folded(tuple(stairs), 10_000))
+    assert one.is_significant
+    assert one.per_second == pytest.approx(-40, rel=0.3)
