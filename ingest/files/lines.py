@@ -102,7 +102,7 @@ class SourceFile:
         while data:
             compression = compression_of(data)
             if compression == "none":
-                raise DamagedError("damaged", "the compressed data are followed by bytes that are none")
+                raise DamagedError("damaged", "other bytes follow the compressed data")
             member = unpacker(compression)
             yield from self._unpack(member, data)
             data = self._next_member(member.unused_data)

@@ -119,7 +119,7 @@ def _check(ours: list[Migration], applied: dict[int, _Applied], where: str) -> N
     if applied.get(BASELINE, _applied_as(baseline)) != _applied_as(baseline):
         raise SchemaUnreleased(
             f"{where}: a development version of Leadsman made this database, with other tables. "
-            f"Make it anew from its capture: leadsman replay CAPTURE --db {where}-new"
+            f"Recreate it from its capture: leadsman replay CAPTURE --db {where}-new"
         )
     for number, there in applied.items():
         if number not in known:

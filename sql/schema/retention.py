@@ -62,7 +62,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 def set_retention(db: Database, table: str, days: int | None) -> None:
     """Sets or removes the TTL of one table, and does nothing where it is so already."""
     if days is not None and days < 1:
-        raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep for ever")
+        raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep it forever")
     now = retention_of(db, table)
     if days == now:
         return

@@ -158,7 +158,7 @@ def views(state: State) -> Iterator[NumaView]:
             POD_SPEC,
             "none",
             exclusive_cpus=sum(pod.cpus for pod in pods.values()) if pins else 0,
-            quirk="pod specs tell how many exclusive CPUs the node gives, never on which NUMA node",
+            quirk="pod specs show how many exclusive CPUs the node gives, never on which NUMA node",
         )
 
 

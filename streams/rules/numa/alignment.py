@@ -62,7 +62,7 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
 
 def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:
     if not ids:
-        return "it shares its CPUs with others: they can lie on any NUMA node"
+        return "it shares its CPUs with others: they can be on any NUMA node"
     if any(cpu not in layout.numa_of for cpu in ids):
         return "no agent reports the NUMA nodes of its CPUs"
     silent = sorted({each.resource_name for each in container.devices if not each.numa_nodes})

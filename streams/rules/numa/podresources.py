@@ -76,5 +76,5 @@ def _zones(devices: Iterable[DeviceResources], taken: Iterable[DeviceResources])
 def _ids(ids: Iterable[int], most: int, what: str) -> frozenset[int]:
     for each in ids:
         if not 0 <= each < most:
-            raise BadRecord("bad_numa_source", f"podresources: {each} is no id of a {what}")
+            raise BadRecord("bad_numa_source", f"podresources: {each} is not the id of a {what}")
     return frozenset(ids)

@@ -193,7 +193,7 @@ def _of_zones(view: NumaView) -> Account:
         if zone.cpus != 0
     )
     if any(each.exclusive_cpus is None for each in numbers):
-        text = f"{view.producer or 'the exporter'} does not tell how many CPUs of a NUMA node are available"
+        text = f"{view.producer or 'the exporter'} does not report how many CPUs of a NUMA node are available"
         return Account(view, "none", numbers, (), text)
     too_many = next((each for each in numbers if (each.free_cpus or 0) < 0), None)
     if too_many is not None:

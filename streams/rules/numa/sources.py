@@ -93,7 +93,7 @@ def numa_id(text: str, prefixes: tuple[str, ...] = ("",)) -> int:
         digits = text.removeprefix(prefix)
         if text.startswith(prefix) and digits.isascii() and digits.isdecimal() and int(digits[:5]) < _MOST_NUMA_ID:
             return int(digits[:5])
-    raise BadRecord("bad_numa_source", f"{text[:64]!r} is no NUMA node's name")
+    raise BadRecord("bad_numa_source", f"{text[:64]!r} is not a NUMA node's name")
 
 
 def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
@@ -154,12 +154,12 @@ def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] |
             text + "the latter counts CPUs of init containers twice" if gauges else text + "no NUMA node has a gauge"
         )
     if believed is None:
-        return text + "no subset of the gauges tells which are stale"
+        return text + "no subset of the gauges shows which are stale"
     stale = ", ".join(str(numa) for numa in sorted(gauges) if gauges[numa] != believed[numa])
     return text + f"the gauge keeps its value after the last release, so NUMA node {stale} holds 0"
 
 
 def _count(value: float) -> int:
     if not (0 <= value < 2**31 and value % 1 == 0):
-        raise BadRecord("bad_numa_source", f"{value} is no count of CPUs")
+        raise BadRecord("bad_numa_source", f"{value} is not a count of CPUs")
     return int(value)

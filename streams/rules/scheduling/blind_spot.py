@@ -132,7 +132,7 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
         return f"the text is of 1.{failure.oldest_minor} or later; {proves_nothing}"
     release = minor_version(cluster.version)
     if release is None:
-        return "the version of the scheduler is unknown: no node tells a kubelet version"
+        return "the version of the scheduler is unknown: no node reports a kubelet version"
     if release >= PINNED_ALONE_SINCE:
         return f"{_version(cluster)}; {proves_nothing}"
     if len(cluster.zones) <= 1:

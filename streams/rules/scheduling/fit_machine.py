@@ -115,7 +115,7 @@ def options_not_followed(known: Policies) -> Iterator[str]:
     options = {**(known.cpu_options or {}), **(known.topology_options or {})}
     for name in NOT_FOLLOWED:
         if options.get(name) in _TRUE:
-            yield f"option {name} is not followed: it can lie on other NUMA nodes"
+            yield f"option {name} is not followed: it can be on other NUMA nodes"
 
 
 def _made_up(

@@ -51,7 +51,7 @@ def affected(version: str) -> Affected:
     """
     found = _VERSION.fullmatch(version)
     if found is None:
-        raise UnknownVersion(f"{version[:80]!r} is no Kubernetes version; expected one like 1.18.4")
+        raise UnknownVersion(f"{version[:80]!r} is not a Kubernetes version; expected one like 1.18.4")
     release = (int(found[1]), int(found[2]))
     patch, build = int(found[3] or 0), found[4] or ""
     if release == (1, 17):

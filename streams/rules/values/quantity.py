@@ -42,7 +42,7 @@ class InvalidQuantity(BadValue):
 
     def __init__(self, text: str) -> None:
         shown = repr(text[:_SHOWN]) + ("..." if len(text) > _SHOWN else "")
-        super().__init__(f"{shown} is no Kubernetes quantity (such as 100m, 2Gi, 1.5 or 1e3)")
+        super().__init__(f"{shown} is not a Kubernetes quantity (such as 100m, 2Gi, 1.5 or 1e3)")
 
 
 def nano_units(text: Quantity) -> int:
