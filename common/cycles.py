@@ -26,8 +26,8 @@ def rare_cycle_searches() -> Iterator[None]:
 def forget_frames(error: BaseException) -> None:
     """Clear the local variables that a handled exception and its causes keep.
 
-    A client's frames may refer back to it, so that only a search would free them: a connection with a refused
-    certificate keeps 78 kB.
+    A client's frames may point to it, so that only a search would free them. A connection with a refused certificate
+    keeps 78 kB.
     """
     each: BaseException | None = error
     while each is not None:

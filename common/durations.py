@@ -30,7 +30,7 @@ class InvalidDuration(BadValue):
 
     def __init__(self, text: str) -> None:
         shown = repr(text[:_SHOWN]) + ("..." if len(text) > _SHOWN else "")
-        super().__init__(f"{shown} is no duration (such as 5m0s, 1h or 100ms)")
+        super().__init__(f"{shown} is not a duration (such as 5m0s, 1h or 100ms)")
 
 
 def parse_duration(text: str) -> float:

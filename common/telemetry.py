@@ -66,7 +66,7 @@ class _Registered(Collector):
                 into[labels] = into.get(labels, 0.0) + value
         for figure, values in sums.items():
             yield _family(figure, values)
-        ready = GaugeMetricFamily("leadsman_ready", "Whether /readyz answers 200")
+        ready = GaugeMetricFamily("leadsman_ready", "1 if /readyz answers 200")
         ready.add_metric([], float(not self.why_not()))
         yield ready
 

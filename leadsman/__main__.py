@@ -25,7 +25,7 @@ def kubectl() -> NoReturn:
 
 
 def kubectl_complete() -> None:
-    """What kubectl runs to complete `kubectl leadsman`: with the words after it, of which the last is begun."""
+    """Complete `kubectl leadsman` for kubectl, from the words after it; the last one is unfinished."""
     from leadsman.cli.completion import for_kubectl  # noqa: PLC0415 - as below
     from leadsman.cli.main import COMMANDS, app  # noqa: PLC0415
 
@@ -37,8 +37,8 @@ def kubectl_complete() -> None:
 def _run(arguments: Sequence[str], name: str | None) -> NoReturn:
     """Run the command and exit with its status.
 
-    What is left then is all closed but the interpreter itself, which would take apart a million objects: a sixth of
-    the time of a query.
+    Everything is closed then except the interpreter itself, which would take apart a million objects: a sixth of the
+    time of a query.
     """
     try:
         from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C meanwhile is no traceback

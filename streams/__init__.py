@@ -1,1 +1,1 @@
-"""What Kubernetes does (rules), what we conclude (analytics), and the runtimes that fold records."""
+"""Kubernetes' behaviour (rules), our conclusions (analytics), and the runtimes that fold records."""

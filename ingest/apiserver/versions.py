@@ -57,7 +57,9 @@ class VersionFile:
         except FileNotFoundError:
             return {}
         except UNDECODABLE as error:
-            log.warning("versions cannot be read: all is listed anew", file=str(self._path), reason=str(error))
+            log.warning(
+                "versions cannot be read: everything is listed again", file=str(self._path), reason=str(error)
+            )
             return {}
         except OSError as error:
             raise VersionsError(
@@ -70,7 +72,7 @@ class VersionFile:
             )
         if kept.format != FORMAT:
             log.warning(
-                "versions are of another format: all is listed anew", file=str(self._path), format=kept.format
+                "versions are of another format: everything is listed again", file=str(self._path), format=kept.format
             )
             return {}
         return kept.versions

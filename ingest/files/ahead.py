@@ -46,7 +46,7 @@ class _End(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _Frame(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What goes through the pipe at once, in msgpack behind its length; the last one has an `end`."""
+    """A message through the pipe, in msgpack behind its length; the last one has an `end`."""
 
     items: list[Decoded]
     progress: tuple[int, int, int]
@@ -90,7 +90,9 @@ def _decoding(since: datetime | None, until: datetime | None) -> Callable[..., I
 
 
 def _bytes_on_disk(paths: Iterable[Path]) -> int:
-    """Of all files under the paths; 0 where one is a pipe, which another process could not open, or is not there."""
+    """Return the bytes of all files under the paths; 0 if one is missing, or is a pipe, which another process could
+    not open.
+    """
     found = 0
     for path in paths:
         if not path.is_file() and not path.is_dir():

@@ -68,9 +68,9 @@ _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def decode_line(line: bytes, position: Position, *, summaries: bool = False) -> Observed | Unreadable:
-    """Decode one line of a capture; a line that is no observation becomes an `Unreadable`, never an exception.
+    """Decode one line of a capture; a line that is not an observation becomes an `Unreadable`, never an exception.
 
-    With `summaries`, what is kept of a summary is decoded with its line, as long as that is one that we wrote.
+    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line.
     """
     decoded: Summary | None = None
     try:
@@ -102,7 +102,7 @@ def decode_line(line: bytes, position: Position, *, summaries: bool = False) -> 
 
 
 def _summary(line: bytes, begin: int) -> Summary | None:
-    """What is kept of the object that begins there; None where it is not all of the rest."""
+    """Decode the object that begins there; None unless it is all of the rest."""
     try:
         return STATS_SUMMARY.decode(_object(line, begin))
     except UNDECODABLE:

@@ -1,8 +1,8 @@
-"""The history that the facts of a dump imply, in an order that does not depend on files or on their order.
+"""The history that the facts of a dump imply, independent of files and of their order.
 
-A dump has one moment of reading and many moments of its own: an Event has the time at which it last occurred, a
-sample its own, a superseded version of an object the newest time in it, and the last version that of the reading.
-Settings and topologies hold for all of it and come first.
+A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
+sample its own. A superseded version of an object has the newest time in it, and the last version that of the
+reading. Settings and topologies hold for all of it and come first.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from ingest.resources.table import TABLE, TIMELESS
 
 _EARLIEST: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _DIGITS: Final = 20
-"""Of a resource version."""
+"""Digits of a resource version."""
 _RANKS: Final = {resource.name: rank for rank, resource in enumerate(TABLE)}
 _EVENT_TIMES: Final = msgspec.json.Decoder(EventTimes)
 
@@ -31,7 +31,7 @@ class Fact(NamedTuple):
 
     thing: Thing
     node: str
-    """Of what a kubelet answered."""
+    """Node of a kubelet's answer."""
     newest: datetime | None
     """The newest time of its document, and of what stands above it in the file."""
     position: Position
@@ -44,7 +44,7 @@ class _Placed(NamedTuple):
     """The earliest there is for what has none."""
     rank: int
     written: int
-    """Of Events, which are written in their order: the number of the write."""
+    """Number of the write; Events are written in their order."""
     identity: tuple[str, ...]
     version: int
     raw: bytes
@@ -132,5 +132,5 @@ def _age(fact: Fact) -> tuple[int, bool, str, bytes]:
 
 
 def _number(version: str) -> int:
-    """Of a resource version: those of one cluster count what is written to it (rules: list-and-watch)."""
+    """Return the number of a resource version: those of one cluster count its writes (rules: list-and-watch)."""
     return int(version) if version.isascii() and version.isdigit() and len(version) <= _DIGITS else 0

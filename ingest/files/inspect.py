@@ -17,7 +17,7 @@ from ingest.files.lines import SourceError
 from ingest.files.sources import Progress, noting, read_sources
 
 SHOWN_ROWS: Final = 20
-"""Of each table; the rest is counted."""
+"""Rows of each table that are shown; the rest is counted."""
 
 
 def inspect(

@@ -52,7 +52,7 @@ class Errors(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Lines that are no observations, or whose object is none that Leadsman understands, by type."""
+    """Lines that are not observations, or whose object Leadsman does not understand, by type."""
 
     error_type: str
     lines: int
@@ -71,7 +71,7 @@ class Inspection(NamedTuple):
 
     observations: int
     counts: Mapping[tuple[str, str, str], int]
-    """By source, resource and type."""
+    """Counts by source, resource and type."""
     first: datetime | None
     last: datetime | None
     clusters: tuple[str, ...]
@@ -83,7 +83,7 @@ class Inspection(NamedTuple):
     unreadable: tuple[Damage, ...]
     largest: Largest | None
     skipped: Mapping[str, int]
-    """Objects of a dump that are none of Leadsman's resources, by kind."""
+    """Objects of a dump that are not Leadsman's resources, by kind."""
     refused: str = ""
     """Files that could not be read, and why."""
 

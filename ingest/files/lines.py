@@ -1,4 +1,4 @@
-"""Bytes of a file as lines: decompressed on the way, in bounded memory, whatever the file is."""
+"""Reads any file as lines: decompressed on the way, in bounded memory."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +13,17 @@ from ingest.files.names import named
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is no observation: the largest object that etcd takes is 1.5 MiB, a summary of 500 pods 1.4 MiB."""
+"""A longer line is not an observation: the largest object that etcd accepts is 1.5 MiB, a summary of 500 pods 1.4
+MiB.
+"""
 KEPT_BYTES: Final = 64 * 1024
-"""What is kept of bytes that cannot be read."""
+"""Bytes that are kept of an unreadable part."""
 WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024
-"""A compressed file that unpacks to so much in a row without one observation in it ..."""
+"""A compressed file that unpacks to this much in a row without an observation ..."""
 WASTE_RATIO: Final = 100
 """... from so many times fewer bytes is a bomb."""
 WORK_LIMIT_BYTES: Final = 256 * 1024 * 1024
-"""A compressed file that unpacks to so much, whatever is in it ..."""
+"""A compressed file that unpacks to this much, even with observations ..."""
 WORK_RATIO: Final = 300
 """... from so many times fewer bytes is a bomb too: lines that repeat. Captures of real clusters come to 60."""
 
@@ -53,7 +55,7 @@ class Meter:
         self.read_bytes = 0
         self.total_bytes = 0
         self.of_dump = 0
-        """Of a dump, which is read at once and then told one by one: what was told."""
+        """Progress in a dump, which is read at once and then reported one by one."""
 
 
 class SourceFile:
@@ -83,7 +85,7 @@ class SourceFile:
         self._file.close()
 
     def useful(self) -> None:
-        """Record that the last read held an observation, so the file is no bomb up to here."""
+        """Record that the last read contained an observation, so the file is not a bomb up to here."""
         self._wasted_bytes = 0
         self._useful_at = self.read_bytes
 
@@ -100,7 +102,7 @@ class SourceFile:
         while data:
             compression = compression_of(data)
             if compression == "none":
-                raise DamagedError("damaged", "the compressed data are followed by bytes that are none")
+                raise DamagedError("damaged", "other bytes follow the compressed data")
             member = unpacker(compression)
             yield from self._unpack(member, data)
             data = self._next_member(member.unused_data)

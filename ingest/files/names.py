@@ -1,4 +1,4 @@
-"""What a file is called to people: one of an archive by the archive, not by where that was unpacked."""
+"""Names of files for people: a file of an archive is named by the archive, not by its temporary folder."""
 
 import re
 from pathlib import Path

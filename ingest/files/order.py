@@ -17,14 +17,14 @@ WINDOW_BYTES: Final = 16 * 1024 * 1024
 T = TypeVar("T")
 Entry: TypeAlias = Observed | Unreadable
 Timed: TypeAlias = tuple[datetime, int, T]
-"""What decides the place in the order, bytes as they were read, and what was made of them."""
+"""The keys of the order, the original bytes, and the result made of them."""
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
 def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Timed[T]]:
-    """Yield what is made of each entry with the time that decides its place in the order.
+    """Yield the result of each entry with the time that decides its place in the order.
 
-    An observation's is its own; an unreadable entry stays behind its neighbour in the file (before the first
+    An observation's is its own. An unreadable entry stays behind its neighbour in the file (before the first
     observation: in front of it), because a time read from damaged bytes must not move anything.
     """
     leading: list[Entry] = []
@@ -107,5 +107,5 @@ def merged(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iter
 
 
 def itself(entry: Entry) -> Entry:
-    """Of which nothing is made."""
+    """Return the entry itself, if nothing is made of it."""
     return entry

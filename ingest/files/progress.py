@@ -1,4 +1,4 @@
-"""Progress of reading files, for whoever waits."""
+"""Progress of reading files, for a person who waits."""
 
 import sys
 import time
@@ -20,7 +20,7 @@ from rich.progress import Progress as Bar
 from ingest.files.sources import Progress
 
 ALL_READ: Final = "analysing"
-"""What still goes on when all is read: the last observations are folded, and what they imply is stored."""
+"""The last phase: fold the last observations, and store the results."""
 LINE_EVERY_SECONDS: Final = 10.0
 """Between two lines where there is no terminal for a bar; shorter work prints none."""
 
@@ -31,8 +31,8 @@ def progress_bar(
 ) -> Iterator[Progress]:
     """Yield a callback for `read_sources` that shows rate and time left on `stream`, by default stderr.
 
-    On a terminal it is a bar that goes away at the end; elsewhere a line every `LINE_EVERY_SECONDS` of `now`;
-    nothing where it is to be quiet.
+    On a terminal it is a bar that disappears at the end; elsewhere a line every `LINE_EVERY_SECONDS` of `now`; with
+    `quiet` nothing.
     """
     stream = sys.stderr if stream is None else stream
     if quiet:

@@ -27,7 +27,7 @@ class Rotation(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """Of a file's name."""
+        """Return the suffix of a file's name."""
         return _SUFFIX[self.compression]
 
 

@@ -16,7 +16,7 @@ from ingest.model.observation import Observed, Unreadable
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[int, int, int], None]
-"""Takes bytes read, bytes in all (both as they lie on disk, compressed or not), and observations so far."""
+"""A callback for bytes read, bytes in all (both on disk, compressed or not), and observations so far."""
 
 _PROGRESS_EVERY: Final = 256
 _TOLD: Final = 5
@@ -34,15 +34,17 @@ def read_as(
     skipped: Counter[str] | None = None,
     summaries: bool = False,
 ) -> Iterator[T]:
-    """Yield what is made of everything that the paths hold, in order of `ts`, ties in the order of the paths.
+    """Yield the results of everything in the paths, in order of `ts`, ties in the order of the paths.
 
-    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder: a `kubectl cluster-info
-    dump`, a support bundle, a must-gather, a sosreport, or one with any of these files. What a dump lacks is taken
-    from `cluster`, `node` and `at` (aware); a capture needs none of them. `skipped` counts the kinds of a dump's
-    objects that Leadsman does not use; with `summaries` a capture's are decoded at once, for a `made` that takes what
-    is in them. The same paths give the same sequence. Raises `SourceError` for a path that is
-    not there or a folder without anything known before anything is read; for files that hold no observation, or
-    cannot be placed, after all the others.
+    A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder with any of these files.
+    A folder can be a `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node`
+    and `at` (aware) complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects
+    that Leadsman does not use. With `summaries` a capture's summaries are decoded at once, for a `made` that uses
+    them.
+
+    The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
+    folder without anything known. For files without an observation, or without a place, it raises after all the
+    others.
     """
     meter = Meter()
     refused: list[SourceError] = []

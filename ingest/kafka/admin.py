@@ -18,8 +18,8 @@ from ingest.kafka.topic_settings import Difference, differences
 from ingest.model.topics import Topic
 
 _PARTITIONS: Final = (
-    "topic {} has {} partitions, not {} as in kafka.partitions: with another number, one log would lie on two "
-    "partitions, out of order. To have more, give another kafka.topic_prefix, where all begins anew"
+    "topic {} has {} partitions, not {} as in kafka.partitions: with another number, one log would be on two "
+    "partitions, out of order. To have more, give another kafka.topic_prefix, where everything starts again"
 )
 _MOVE: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
 log = structlog.get_logger(__name__)

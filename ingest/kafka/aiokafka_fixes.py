@@ -71,7 +71,8 @@ def _retried(code: int, name: str) -> type[BrokerResponseError]:
 
 
 _PASSING: Final = {74: "FENCED_LEADER_EPOCH", 75: "UNKNOWN_LEADER_EPOCH", 78: "OFFSET_NOT_AVAILABLE"}
-"""What brokers answer while another one becomes the leader. A client asks again, after it has learned who leads.
+"""Answers of brokers while another one becomes the leader. A client asks again, after it has learned which broker
+leads.
 
 https://kafka.apache.org/41/design/protocol/#error-codes
 """

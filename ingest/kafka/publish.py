@@ -219,8 +219,8 @@ class Publisher:
         before = self._partitions.setdefault(topic, number)
         if number != before:
             raise PartitionsChanged(
-                f"topic {topic} has {number} partitions now, and had {before}: one log would lie on two of them, out "
-                "of order. Give another kafka.topic_prefix, where all begins anew"
+                f"topic {topic} has {number} partitions now, and had {before}: one log would be on two of them, out "
+                "of order. Give another kafka.topic_prefix, where everything starts again"
             )
 
     def _delivered(

@@ -144,7 +144,7 @@ class DirectAccess:
         if address is None:
             raise KubeletUnreachable(f"the node has no address: {OTHERWISE}")
         if not _HOST.fullmatch(address.host):
-            raise KubeletUnreachable(f"the node's address is none ({plain(address.host)}): {OTHERWISE}")
+            raise KubeletUnreachable(f"the node's address is not usable ({plain(address.host)}): {OTHERWISE}")
         host = f"[{address.host}]" if ":" in address.host else address.host
         url = f"https://{host}:{address.port}/{path}"
         try:

@@ -22,7 +22,7 @@ SILENCE_ROUNDS: Final = 6
 """A kubelet without an answer for this many intervals is silent."""
 
 PROXY_RISK: Final = (
-    "whoever has this account's get on nodes/proxy can run commands in every pod; watch.kubelet.access: direct needs "
+    "anyone with this account's get on nodes/proxy can run commands in every pod; watch.kubelet.access: direct needs "
     "nodes/stats, nodes/metrics and nodes/configz only"
 )
 

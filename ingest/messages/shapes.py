@@ -63,7 +63,7 @@ class _Shape(NamedTuple):
 
 
 def fit(reason: str, text: str) -> str | None:
-    """Return the passing part of a message by the first shape that it fits; None if it fits no shape of this reason."""
+    """Return the passing part of a message by the first shape that it fits; None if no shape of this reason fits."""
     for shape in _BY_REASON.get("OutOf" if reason.startswith("OutOf") else reason, ()):
         found = shape.pattern.fullmatch(text)
         if found is not None:

@@ -50,7 +50,7 @@ def format_cpuset(cpus: Iterable[int]) -> str:
 def _bounds(part: str) -> tuple[int, int]:
     match = _PART.fullmatch(part)
     if match is None:
-        raise InvalidCpuSet(f"{part[:_SHOWN]!r} is no CPU and no range of CPUs in a CPU list")
+        raise InvalidCpuSet(f"{part[:_SHOWN]!r} is neither a CPU nor a range of CPUs in a CPU list")
     first = int(match[1])
     last = int(match[2]) if match[2] else first
     if last < first:

@@ -209,7 +209,7 @@ def _json_file(path: Path) -> bytes:
     try:
         msgspec.json.decode(text, type=dict[str, object])
     except (msgspec.DecodeError, RecursionError) as error:
-        raise CannotReadError(f"{plain(path)}: is no JSON object: {plain(error)}") from None
+        raise CannotReadError(f"{plain(path)}: is not a JSON object: {plain(error)}") from None
     return text.encode()
 
 

@@ -82,7 +82,7 @@ def _sizes(folder: Path) -> list[int]:
 def _count(path: Path) -> int:
     text = read_file(path).strip()
     if not text.isdecimal():
-        raise CannotReadError(f"{path}: is no number of pages")
+        raise CannotReadError(f"{path}: is not a number of pages")
     return int(text)
 
 

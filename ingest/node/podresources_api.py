@@ -91,7 +91,9 @@ def read_podresources(socket: Path) -> NodeResources:
         except grpc.RpcError as error:
             raise CannotReadError(f"{plain(socket)}: {_reason(error)}") from None
         except DecodeError as error:
-            raise CannotReadError(f"{plain(socket)}: the answer is no podresources message: {plain(error)}") from None
+            raise CannotReadError(
+                f"{plain(socket)}: the answer is not a podresources message: {plain(error)}"
+            ) from None
 
 
 def decode_pods(data: bytes) -> tuple[PodResources, ...]:

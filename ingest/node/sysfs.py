@@ -110,5 +110,5 @@ def _cpu_list(path: Path) -> frozenset[int]:
 def _id(path: Path) -> int:
     text = read_file(path).strip()
     if not _ID.fullmatch(text):
-        raise CannotReadError(f"{plain(path)}: {plain(text, 40)!r} is no id")
+        raise CannotReadError(f"{plain(path)}: {plain(text, 40)!r} is not an id")
     return int(text)

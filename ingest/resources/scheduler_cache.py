@@ -58,7 +58,7 @@ def _records(observation: Observation, told: _Text) -> list[Record]:
     try:
         nodes = len(found) if size is None else int(float(size[1]))
     except (ValueError, OverflowError):
-        raise BadRecord("wrong_value", "scheduler_cache: scheduler_cache_size is no number of nodes") from None
+        raise BadRecord("wrong_value", "scheduler_cache: scheduler_cache_size is not a number of nodes") from None
     compared = _MISMATCH.findall(text)
     return [
         SchedulerCacheRecord(

@@ -50,18 +50,18 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
 
 
 def status(found: Sequence[Diagnosis]) -> int:
-    """Of the command."""
+    """Return the exit status of the command."""
     states = {each.state for each in found}
     return EXIT_WRONG if "wrong" in states else EXIT_NOT_SEEN if "unknown" in states else 0
 
 
 def shown(each: Diagnosis) -> str:
-    """In lines of 80 columns at most, but for a command, which is to be copied."""
+    """Format in lines of at most 80 columns, except a command, which people copy."""
     line = plain(f"{_MARKS[each.state]}{each.what}: {each.detail}", MESSAGE)
     text = textwrap.fill(line, WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)
     return f"{text}\n{_INDENT}> {plain(each.mend, MESSAGE)}" if each.mend else text
 
 
 def _rank(each: Diagnosis) -> int:
-    """What is wrong first; else in the order in which it was looked at."""
+    """Sort problems first; otherwise keep the order of the checks."""
     return ("wrong", "unknown", "ok").index(each.state)

@@ -1,4 +1,4 @@
-"""What a command line names is looked at while it is parsed, so that a mistake costs no work and leaves nothing."""
+"""Checks the arguments of a command line during parsing, so that a mistake costs no work and leaves nothing."""
 
 import stat
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the live commands share: flags over settings, signals, logs and telemetry."""
+"""Shared parts of the live commands: flags over settings, signals, logs and telemetry."""
 
 from __future__ import annotations
 

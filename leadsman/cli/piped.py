@@ -1,4 +1,4 @@
-"""What a command line names, as files: standard input is read more than once, and an archive is a folder."""
+"""The arguments of a command line as files: standard input is read more than once, and an archive is a folder."""
 
 import lzma
 import os
@@ -31,7 +31,7 @@ _ENDS: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
 _PIECE_BYTES: Final = 1 << 20
 _FILES: Final = 5
 _DAMAGED: Final = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
-"""What tarfile raises where an archive is not one, or not whole."""
+"""Errors that tarfile raises for another file, or for an incomplete archive."""
 
 
 def files_in_part(counts: Counter[str]) -> str:
@@ -54,8 +54,10 @@ def begun(items: Iterator[T]) -> Iterator[T]:
 
 @contextmanager
 def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """The paths; `-` is a file with all of standard input, and an archive a folder with those of its files that may
-    be read; both are there while the block lasts. Raises OSError, and SourceError for a bomb.
+    """Yield the paths. `-` is a file with all of standard input, and an archive a folder with its readable files;
+    both exist while the block lasts.
+
+    Raises OSError, and SourceError for a bomb.
     """
     with TemporaryDirectory(prefix=UNPACKED) as folder:
         yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
@@ -119,7 +121,7 @@ def _unpack(path: Path, into: Path) -> None:
 
 
 def _unpack_zip(path: Path, into: Path) -> None:
-    """As `_unpack`."""
+    """Unpack like `_unpack`."""
     allowed = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():

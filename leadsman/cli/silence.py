@@ -36,7 +36,7 @@ def command() -> None:
 @click.option("--start", type=options.time, metavar="TIME", help="From when; by default from now.")
 @click.option("--until", type=options.time, metavar="TIME", help="Until when, instead of --for.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for other readers.")
-@click.option("--who", metavar="NAME", help="Who makes it; by default your user name.")
+@click.option("--who", metavar="NAME", help="Its author; by default your user name.")
 @options.db
 def add(
     *,

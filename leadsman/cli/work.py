@@ -15,7 +15,7 @@ _POSITION: Final = re.compile(r"[A-Za-z0-9._-]+:[0-9]+@[0-9]+")
 def _positions(_: click.Context, __: click.Parameter, values: Sequence[str]) -> Sequence[str]:
     for value in values:
         if not _POSITION.fullmatch(value):
-            raise click.BadParameter(f"{value!r} is no TOPIC:PARTITION@OFFSET")
+            raise click.BadParameter(f"{value!r} is not TOPIC:PARTITION@OFFSET")
     return values
 
 

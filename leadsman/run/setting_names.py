@@ -78,7 +78,7 @@ def check_variables(model: type[pydantic.BaseModel], prefix: str, environment: M
         meant = match(name, known) or match(section, top) if nested else match(name, known)
         if meant or nested:
             shown = f"Did you mean {prefix}{meant}?" if meant else "`leadsman config` lists the settings"
-            raise SettingsError(f"{plain(variable)} is no setting. {shown}")
+            raise SettingsError(f"{plain(variable)} is not a setting. {shown}")
 
 
 def hint(model: type[pydantic.BaseModel], path: Iterable[object]) -> str:

@@ -54,7 +54,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             election = LeaderElection(client, lease_name(kafka, watch), identity, SYSTEM)
 
             async def publish_as_leader(received: Received) -> Acknowledgements:
-                """What a watcher that was paused finds in its memory is another's to publish."""
+                """Publish only as the leader: after a pause, another watcher publishes what is in memory."""
                 election.check()
                 return await publish(received)
 

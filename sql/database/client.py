@@ -102,7 +102,7 @@ def server(target: Server, *, read_only: bool) -> Client:
 
 
 def translated(target: Target, doing: str, error: Exception) -> DatabaseError | None:
-    """What a client raised while it was doing that, as ours; None where it is no database's error."""
+    """Translate an error of a client into ours; None if it is not a database's error."""
     match error:
         case OperationalError():
             return DatabaseUnreachable(f"{target}: {doing} got no answer: {_reason(error, target)}")
@@ -154,7 +154,7 @@ def _reason(error: BaseException, target: Target) -> str:
 
 
 def _passwords(target: Target) -> Iterator[str]:
-    """Those that the server has, or had when it was opened."""
+    """Yield the server's current password, and the one it had when it was opened."""
     if isinstance(target, Server) and target.password:
         yield str(target.password)
         with suppress(FilesUnusable):

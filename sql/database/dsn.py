@@ -1,8 +1,8 @@
-"""Where a database is: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
+"""Addresses of a database: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
 
-A server's password can stand in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
-`?cluster=NAME` makes the tables replicated ones of that cluster, `&sharded=1` spreads their rows over its shards;
-`insert_quorum` and `select_sequential_consistency` are ClickHouse's settings of these names.
+A server's password can be in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
+`?cluster=NAME` makes the tables replicated ones of that cluster, and `&sharded=1` spreads their rows over its
+shards. `insert_quorum` and `select_sequential_consistency` are ClickHouse's settings of these names.
 """
 
 import re
@@ -57,11 +57,11 @@ class Server:
     password: str = field(default="", repr=False)
     """A RotatingPassword where it stands in a file."""
     ca_file: Path | None = None
-    """What the server's certificate is checked against; the system's CAs where it is not given."""
+    """CA that verifies the server's certificate; by default the system's."""
     cluster: str = ""
     """The cluster of ClickHouse on whose replicas the tables are; empty where they are on this server alone."""
     sharded: bool = False
-    """Whether rows are spread over the shards of that cluster."""
+    """True if rows are spread over the shards of that cluster."""
     insert_quorum: str = ""
     """So many replicas have a row before it counts as stored."""
     sequential: bool = False
@@ -69,7 +69,7 @@ class Server:
 
     @property
     def has_files(self) -> bool:
-        """Whether its CA or its password can change while it is open."""
+        """Tell whether its CA or its password can change while it is open."""
         return self.ca_file is not None or isinstance(self.password, RotatingPassword)
 
     @property
@@ -79,7 +79,7 @@ class Server:
 
     @property
     def settings(self) -> Mapping[str, str | int]:
-        """Of ClickHouse, for every statement."""
+        """Return ClickHouse's settings for every statement."""
         settings: dict[str, str | int] = {}
         if self.insert_quorum:
             settings |= {"insert_quorum": self.insert_quorum, "insert_quorum_parallel": 0}
@@ -98,9 +98,10 @@ Target: TypeAlias = Embedded | Server
 
 
 def parse_dsn(text: str) -> Target:
-    """What a DSN names. A query parameter `database` names another database than the default.
+    """Parse a DSN. A query parameter `database` names another database than the default.
 
-    Raises BadDsn, whose message repeats nothing after `://` but the name of a file, for a password may be there.
+    Raises BadDsn, whose message repeats nothing after `://` except the name of a file, because the rest may contain
+    a password.
     """
     try:
         parts = urlsplit(text)

@@ -18,13 +18,13 @@ from sql.database.room import check_folder
 from sql.database.without import without
 
 ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
-"""Of the engine itself, not of a connection."""
+"""Settings of the engine itself, not of a connection."""
 READER: Final = Path(__file__).parent / "reader.xml"
 """The engine's user where the database is opened to read: no grant to write, nor for a file or an address."""
 ALLOCATOR: Final = "dirty_decay_ms:200,muzzy_decay_ms:0"
-"""Of the engine's jemalloc, which by itself keeps what was freed for seconds: 50 to 150 MiB of a replay."""
+"""Settings of the engine's jemalloc, which by default keeps freed memory for seconds: 50 to 150 MiB of a replay."""
 ENGINE_FILES: Final = frozenset({"status", "metadata", "store"})
-"""What a database's folder holds; one without a table has only `tmp`."""
+"""Content of a database's folder; one without a table has only `tmp`."""
 REASON: Final = 2000
 """Characters of an engine's message."""
 

@@ -1,4 +1,4 @@
-"""What can go wrong with a database, each with a message for a person and never a password in it."""
+"""Errors of a database, each with a message for a person and never a password in it."""
 
 from typing import Final
 
@@ -35,7 +35,7 @@ class DatabaseUnreachable(DatabaseError):
 
 
 class QueryCancelled(DatabaseError):
-    """Whoever asked has left."""
+    """The asker has left."""
 
 
 LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
@@ -47,7 +47,7 @@ FORBIDDEN: Final = frozenset({164, 497})
 
 
 class QueryFailed(DatabaseError):
-    """The engine refused a statement or a row; `forbidden` for want of rights."""
+    """The engine refused a statement or a row; `forbidden` if rights are missing."""
 
     def __init__(self, message: str, code: int | None = None) -> None:
         super().__init__(message)

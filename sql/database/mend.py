@@ -1,6 +1,6 @@
 """Repairs an embedded database in which a full disk or a power loss cut off the definition of a view.
 
-The engine refuses such a folder. `migrate` makes every missing view anew, so the definition can go.
+The engine refuses such a folder. `migrate` recreates every missing view, so the definition can go.
 """
 
 from pathlib import Path

@@ -22,10 +22,10 @@ if TYPE_CHECKING:  # each takes longer to import than a query
     from clickhouse_connect.driver.client import Client
 
 Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
-"""As `sql.database.client.translated`."""
+"""The type of `sql.database.client.translated`."""
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
-"""As the driver finds them too: it binds natively where there is one, and leaves the text as it is."""
+"""Placeholders as the driver finds them: with one, it binds natively and leaves the text unchanged."""
 _SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
 
@@ -39,7 +39,7 @@ class Result(NamedTuple):
 
 
 class RowStream(NamedTuple):
-    """As Result, but rows come as they are read."""
+    """A Result whose rows come as they are read."""
 
     column_names: tuple[str, ...]
     column_types: tuple[str, ...]
@@ -50,7 +50,7 @@ class Database:
     """An open database. Every error is a `DatabaseError`."""
 
     stop: Stop | None = None
-    """Of the work that asks now: once it is set, its next query raises QueryCancelled."""
+    """Stop of the current work: once it is set, its next query raises QueryCancelled."""
 
     def __init__(self, client: "Client", target: Target, translated: Translated) -> None:
         self._client = client
@@ -58,10 +58,10 @@ class Database:
         self._translated = translated
         self.embedded = isinstance(target, Embedded)
         self.folder = target.folder if isinstance(target, Embedded) else Path()
-        """Of an embedded database."""
+        """Folder of an embedded database."""
         self.name = target.database
         self.cluster = "" if isinstance(target, Embedded) else target.cluster
-        """Of ClickHouse, on whose replicas the tables are."""
+        """ClickHouse cluster whose replicas have the tables."""
         self.sharded = not isinstance(target, Embedded) and target.sharded
         self.holder = target.database if isinstance(target, Embedded) else target.holder
         """The database of the tables that hold the rows."""
@@ -106,9 +106,9 @@ class Database:
 
     @contextmanager
     def unsynced(self) -> Iterator[None]:
-        """A block in which the embedded engine does not wait until the disk has a definition.
+        """Open a block in which the embedded engine does not wait until the disk has a definition.
 
-        It is for definitions that can be made anew after a power loss. A server decides itself.
+        It is for definitions that can be recreated after a power loss. A server decides itself.
         """
         if not self.embedded:
             yield
@@ -132,7 +132,7 @@ class Database:
 
     @contextmanager
     def stream(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[RowStream]:
-        """As `query`, in bounded memory; no other call on this database until the block ends."""
+        """Query in bounded memory; no other call on this database until the block ends."""
         with (
             self._errors("the query"),
             self._client.query_rows_stream(sql, parameters=bound(sql, parameters)) as found,
@@ -149,7 +149,7 @@ class Database:
         self.command(KILL, {"name": stop.name})
 
     def parts(self) -> "tuple[Client, Target, Translated]":
-        """What another kind of Database on the same connection is made of."""
+        """Return the parts for another kind of Database on the same connection."""
         return self._client, self._target, self._translated
 
     def another(self) -> "Database":
@@ -199,10 +199,10 @@ def preload(dsn: str) -> None:
 
 
 def connect(dsn: str, *, make: bool = True, read_only: bool = False) -> Database:
-    """Opens the database that a DSN names (`sql.database.dsn`); its folder or database is made where it lacks.
+    """Open the database of a DSN (`sql.database.dsn`); a missing folder or database is created.
 
-    With `make` false a folder that lacks is an error; with `read_only` nothing is made, and the engine refuses
-    whatever writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
+    With `make` false a missing folder is an error; with `read_only` nothing is created, and the engine refuses
+    writes. Raises BadDsn, DatabaseHeld, DatabaseUnreachable, or another DatabaseError.
     """
     target = parse_dsn(dsn) if make else existing(dsn)
     return _opened(target, read_only=read_only)

@@ -22,9 +22,10 @@ Found = TypeVar("Found")
 
 
 class Patient(Database):
-    """Of threads alone, since it waits. What no retry helps against is raised, and after a stop whatever fails.
+    """A database that retries, for use in threads, because it waits. It raises permanent errors, and every error
+    after a stop.
 
-    An insert has a token, so that one whose answer was lost is there once.
+    An insert has a token, so that a repeated one whose answer was lost is there once.
     """
 
     def __init__(self, database: Database, is_stopped: Callable[[], bool], report: Callable[[str], None]) -> None:

@@ -1,6 +1,6 @@
 """DDL for a ClickHouse cluster: the same statement, run on every replica, with replicated tables.
 
-The path of a table in Keeper is explicit, so that a replica that joins later, by the same statement, finds it; the
+The path of a table in Keeper is explicit, so that a replica that joins later by the same statement finds it. The
 macros `shard` and `replica` are those of each server's configuration. ClickHouse Cloud needs none of this: there the
 plain statement makes replicated tables.
 """

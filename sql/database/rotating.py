@@ -29,7 +29,7 @@ class RotatingPool(PoolManager):
     def urlopen(  # type: ignore[override]  # as PoolManager's own
         self, method: str, url: str, redirect: bool = True, **options: Any
     ) -> BaseHTTPResponse:
-        """As a PoolManager's, but a server that points elsewhere is not followed: the password is not for others."""
+        """Open an address like a PoolManager, but do not follow redirects: the password is not for other servers."""
         del redirect
         try:
             login = f"{self._target.user}:".encode() + self._target.password.encode()

@@ -1,8 +1,8 @@
 """DDL for rows that are spread over the shards of a ClickHouse cluster.
 
-Of the database `leadsman`, each shard has its tables and feeds in `leadsman_shard`. `leadsman` has the views, and for
-each table a Distributed one, which spreads what is inserted and reads from all shards. Rows that replace each other
-have the same cluster and node, and so they are on the same shard, as FINAL and deduplication need.
+Each shard has the tables and feeds of the database `leadsman` in `leadsman_shard`. `leadsman` has the views and, for
+each table, a Distributed one, which spreads inserts and reads from all shards. Rows that replace each other have the
+same cluster and node. So they are on the same shard, which FINAL and deduplication need.
 """
 
 import re
@@ -28,7 +28,7 @@ class Placed(NamedTuple):
 
 
 def spread(statement: str, target: Server) -> Iterator[Placed]:
-    """What one statement of the schema becomes."""
+    """Yield the statements that one statement of the schema becomes."""
     if _DATABASE.search(statement):
         yield Placed(statement, target.database)
         yield Placed(f"CREATE DATABASE IF NOT EXISTS {quoted(target.holder)}", target.database)
@@ -54,8 +54,10 @@ def distributed(name: str, statement: str, cluster: str, holder: str) -> str:
 
 
 def sharding_key(statement: str) -> str:
-    """By cluster and node where both sort the table, for rows that are equal in its sorting key are on one shard; the
-    others have few rows, all on the first shard.
+    """Return the sharding key: cluster and node if both sort the table, because rows with an equal sorting key must
+    be on one shard.
+
+    Other tables have few rows, all on the first shard.
     """
     (key,) = _KEY.findall(statement)
     columns = set(key.strip("()").split(", "))

@@ -1,4 +1,4 @@
-"""What ends the queries of one piece of work, from another thread."""
+"""Ends the queries of one piece of work from another thread."""
 
 from threading import Event
 from typing import Final

@@ -60,14 +60,14 @@ SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     NODE_SAMPLES: _sample_schema(get_type_hints(NodeSample)),
     POD_SAMPLES: _sample_schema({name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()}),
 }
-"""Of each table that is stored (tables.md); columns in the table's own order."""
+"""Schema of each stored table (tables.md); columns in the table's own order."""
 
 
 def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
-    """Rows of one type as the columns of its table.
+    """Convert rows of one type to the columns of its table.
 
-    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark: a cluster may
-    send both, and no row may stop the others.
+    A number beyond 64 bits becomes the nearest that fits, and half of a surrogate pair a question mark. A cluster
+    may send both, and no row may stop the others.
     """
     schema = SCHEMAS[TABLES[row_type]]
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)

@@ -16,7 +16,7 @@ from streams.fold.findings import TABLES
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
 HELD_BYTES: Final = 8 * 1024 * 1024
-"""Of columns that wait for more; beyond it those of the largest table are inserted."""
+"""Bytes of waiting columns; above it those of the largest table are inserted."""
 UNMERGED: Final = 500
 """Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
 _ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())

@@ -14,13 +14,13 @@ from streams.kafka.landing.resume import UNKNOWN, Landed
 
 TABLE: Final = "landed_offsets"
 TAKEOVER: Final = 1_000_000
-"""By how much the versions of who reads the table are above those that are there: who was stopped between its rows
-and this table, and goes on when others have taken over, does not replace what they wrote.
+"""Distance of a new reader's versions to the existing ones. A lander that was stopped between its rows and this
+table, and resumes after a takeover, does not replace what the others wrote.
 """
 TRUSTED_SECONDS: Final = 600
-"""What was stored so long before a part that is lost was not in it: ClickHouse keeps for 8 minutes what it merged."""
+"""Rows that were stored this long before a lost part were not in it: ClickHouse keeps merged parts for 8 minutes."""
 TABLES: Final = [name for table in SCHEMAS for name in (table, f"{table}_5m")]
-"""What is landed, and what is summed up of it."""
+"""Landed tables, and their roll-ups."""
 _ROWS: Final = f"""
 SELECT topic, partition, written, end, timestamp_ms, toUnixTimestamp(stored_at), lost_parts
 FROM {TABLE} FINAL WHERE kafka = {{kafka:String}} ORDER BY written
@@ -36,7 +36,9 @@ WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'b
         WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
     )
 """
-"""What ClickHouse could not read, as after a power loss, or somebody has set aside. A replica fetches such a part."""
+"""Parts that ClickHouse could not read, for example after a power loss, or that somebody has set aside. A replica
+fetches such a part.
+"""
 log = structlog.get_logger(__name__)
 
 
@@ -56,7 +58,7 @@ class _Row(NamedTuple):
 
 
 class LandedOffsets:
-    """Of one Kafka cluster, beside the rows."""
+    """The offsets of one Kafka cluster, beside the rows."""
 
     def __init__(self, database: Database, kafka: str) -> None:
         self._database = database
@@ -64,11 +66,13 @@ class LandedOffsets:
         self._written = 0
         self._lost: Sequence[str] = ()
         self._known: dict[TopicPartition, Sequence[str]] = {}
-        """Of each partition that was begun, or has rows: which lost parts do not concern it."""
+        """Lost parts that do not concern a partition, for each that was begun or has rows."""
         self._refusal = ""
 
     def load(self) -> dict[TopicPartition, Landed]:
-        """Where parts are lost that a partition does not know of, as it was well before they were written."""
+        """Read the progress. If a partition does not know of a lost part, return its progress from well before that
+        part was written.
+        """
         rows: dict[TopicPartition, list[_Row]] = {}
         for topic, partition, *row in self._database.query(_ROWS, {"kafka": self.kafka}).rows:
             rows.setdefault(TopicPartition(topic, partition), []).append(_Row(*row))
@@ -82,7 +86,7 @@ class LandedOffsets:
         return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
 
     def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """What is saved next of these follows this, whatever parts are lost by now."""
+        """Begin partitions: what is saved next follows this, independent of parts that are lost already."""
         self._known |= dict.fromkeys(landed, self._lost)
         self.save(landed)
 

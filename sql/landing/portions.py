@@ -59,12 +59,12 @@ class PortionStore:
             return self._offsets.load()
 
     def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """What is stored next of these follows this. Raises as above."""
+        """Begin partitions: what is stored next follows this. Raises as above."""
         with _transient():
             self._offsets.begin(landed)
 
     def topics(self) -> list[str]:
-        """What is landed."""
+        """Return the landed topics."""
         return list(self._readers)
 
 
@@ -79,14 +79,14 @@ def _transient() -> Iterator[None]:
 
 
 class _Rows:
-    """What the messages of one portion hold."""
+    """The content of one portion's messages."""
 
     def __init__(self) -> None:
         self.batch = Batch()
         self.tables: dict[str, dict[str, list[object]]] = {}
 
     def read(self, reader: "Callable[[Message, _Rows], None]", messages: Iterable[Message]) -> None:
-        """What a reader cannot decode becomes a dead letter."""
+        """Read messages; one that a reader cannot decode becomes a dead letter."""
         for message in messages:
             try:
                 reader(message, self)

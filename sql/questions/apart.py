@@ -40,7 +40,9 @@ class Apart:
         self._stack = ExitStack()
 
     def ask(self, sql: str, given: Mapping[str, str], limits: Limits) -> Result:
-        """As `sql.questions.ask`. Raises DatabaseError; QueryCancelled where the work of the database is stopped."""
+        """Answer like `sql.questions.ask`. Raises DatabaseError, and QueryCancelled if the work of the database is
+        stopped.
+        """
         if not self._db.embedded:
             return ask(self._db, sql, given, limits)
         asked = Asked(sql, dict(given), limits)

@@ -29,17 +29,17 @@ FROM rank_accuracy GROUP BY cluster, node, signal ORDER BY cluster, node, signal
 
 
 class Backtest(NamedTuple):
-    """What was found; `fired` is by the name of the rule set."""
+    """The result; `fired` is by the name of the rule set."""
 
     report: ReplayReport
     fired: Mapping[str, list[Episode]]
     incidents: list[Incident]
     forecasts: Result
-    """As the saved query `prediction_accuracy`."""
+    """The answer of the saved query `prediction_accuracy`."""
     ranks: Result
     """How often the pod that was evicted was the first in the predicted order, by node and signal."""
     coverage: Result
-    """As the saved query `alert_coverage`: what cannot fire, or knows less."""
+    """The answer of the saved query `alert_coverage`: alerts that cannot fire, or have fewer inputs."""
 
 
 def backtest(

@@ -23,7 +23,7 @@ from sql.questions.limits import MIB
 
 IDLE_SECONDS: Final = 300.0
 MOST_VALUES: Final = 500_000
-"""Of an answer, those in arrays and maps too: each takes some hundred bytes where it is shown."""
+"""Values of an answer, including those in arrays and maps: each takes about a hundred bytes when it is shown."""
 MEMORY_RATIO: Final = 3
 """So much the process may take, for what a question may: the engine's answer, and the same as rows."""
 CORES: Final = 4
@@ -67,7 +67,7 @@ def _answer(db: Database, asked: Asked) -> Answered:
 
 
 def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
-    """Values as msgpack has them, a bounded number."""
+    """Yield values in msgpack's types, a bounded number."""
     left = MOST_VALUES
 
     def plain(value: Any) -> Any:
@@ -100,7 +100,7 @@ def _bound(asked: Asked, taken: int) -> None:
 
 
 def _taken_bytes() -> int:
-    """By the engine that waits, as RLIMIT_DATA counts it; 0 where that is not known."""
+    """Return the bytes of the waiting engine, as RLIMIT_DATA counts them; 0 if unknown."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     except OSError:

@@ -1,4 +1,4 @@
-"""What a database holds, as numbers that two databases can be compared by."""
+"""Digests of a database's content, by which two databases can be compared."""
 
 from typing import Any, Final, NamedTuple
 

@@ -1,4 +1,4 @@
-"""What the tables know of each node that a pod could go to: the candidates of `streams.questions.fit`.
+"""The tables' facts about each node that a pod could go to: the candidates of `streams.questions.fit`.
 
 Numbers of a node that was recreated since (its Node object is younger) are ignored.
 """
@@ -31,7 +31,7 @@ from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.values.version import minor_version
 
 NEWEST_MINOR: Final = 99
-"""Where no version is known, the newest rules hold."""
+"""If no version is known, the newest rules apply."""
 
 LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
 """Sorts the changes of a pod: of those seen in the same moment the one that follows counts."""
@@ -105,11 +105,11 @@ class Known(NamedTuple):
     everywhere: tuple[NodeState, ...] = ()
     """All nodes with their pods, where these were asked for."""
     storage: Storage = Storage()
-    """What volumes can be, where pods were asked for."""
+    """The known storage, if pods were requested."""
     namespaces: Mapping[str, Mapping[str, str]] = {}
     """Labels of those that are known, where pods were asked for."""
     devices: Devices = NO_DEVICES
-    """What claims of devices can get, as above."""
+    """The known devices, likewise."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -117,7 +117,7 @@ class Known(NamedTuple):
         return max(self.read_at.values(), default=None)
 
     def of(self, node: str) -> "Known":
-        """What is known of one node. Raises BadParameter for one that is not known."""
+        """Return the facts about one node. Raises BadParameter for an unknown one."""
         if node not in self.read_at:
             raise BadParameter(
                 f"no node {node!r} is known in cluster {self.cluster!r}: leadsman query nodes lists them"
@@ -137,10 +137,11 @@ def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]
 
 
 def read_known(database: Database, cluster: str = "", node: str = "", *, with_pods: bool = False) -> Known:
-    """What is known of the nodes of a cluster, or of one of them; `with_pods` where a pod heeds its neighbours.
+    """Read the facts about the nodes of a cluster, or about one of them; `with_pods` if a pod depends on its
+    neighbours.
 
-    `cluster` may be empty where the database holds no more than one. Raises BadParameter for a cluster or node that
-    it does not know, and DatabaseError.
+    `cluster` may be empty if the database holds no more than one. Raises BadParameter for an unknown cluster or
+    node, and DatabaseError.
     """
     cluster = _cluster(database, cluster)
     known = read_clusters(database, [cluster], pods="all" if with_pods else "none")[cluster]
@@ -150,7 +151,7 @@ def read_known(database: Database, cluster: str = "", node: str = "", *, with_po
 def read_clusters(
     database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
 ) -> dict[str, Known]:
-    """What is known of the nodes of each, with these of the pods there. Raises DatabaseError."""
+    """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
     rows = [_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)]
     there = {} if pods == "none" else _rows(database, _PODS, clusters, every=pods == "all")
     scheduled = {} if pods == "none" else read_scheduled(database, clusters)
@@ -201,7 +202,7 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(
     database: Database, sql: str, clusters: Sequence[str], **parameters: Any
 ) -> defaultdict[str, list[RowDict]]:
-    """By cluster."""
+    """Return the rows by cluster."""
     read = database.query(sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:

@@ -1,4 +1,4 @@
-"""What the tables know of the devices that claims can get, for `streams.rules.scheduling.device_claims`."""
+"""The tables' facts about the devices that claims can get, for `streams.rules.scheduling.device_claims`."""
 
 from collections.abc import Iterable, Sequence
 

@@ -27,7 +27,7 @@ RowDict: TypeAlias = dict[str, Any]
 
 
 class NodeRows(NamedTuple):
-    """Of one node; of settings and skew no more than one."""
+    """Rows of one node; at most one of settings and of skew."""
 
     node: RowDict
     settings: Sequence[RowDict]
@@ -76,7 +76,9 @@ def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:
-    """By the kubelet's own settings, else by the source of the NUMA numbers: who holds CPUs was given them."""
+    """Return the policies from the kubelet's own settings, else from the source of the NUMA numbers: a holder of
+    CPUs was given them.
+    """
     if configz is not None:
         return Policies(
             configz["cpu_manager_policy"],
@@ -129,7 +131,9 @@ def _numa_cpus(row: RowDict) -> NumaCpus:
 
 
 def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, MemoryNode]:
-    """By the kubelet's checkpoint, else, where its policy is known to be Static, by another source."""
+    """Return the memory from the kubelet's checkpoint, else, if its policy is known to be Static, from another
+    source.
+    """
     rows = [row for row in resources if row["resource"].startswith(MEMORY_TYPES) and row["available"] is not None]
     sources = {row["source"] for row in rows if is_static or row["source"] == CHECKPOINT}
     if not sources:
@@ -150,7 +154,9 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
 
 
 def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
-    """By the kubelet itself, else by the first other source; only where it reports what is available."""
+    """Return the devices from the kubelet itself, else from the first other source; only with their available
+    number.
+    """
     rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
     devices: dict[str, Devices] = {}
     for name in sorted({row["resource"] for row in rows}):

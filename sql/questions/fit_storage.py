@@ -1,5 +1,5 @@
-"""What the tables know beside nodes and pods: a cluster's volumes, for `streams.rules.scheduling.volumes`, and the
-labels of its namespaces.
+"""The tables' facts besides nodes and pods: volumes for `streams.rules.scheduling.volumes`, and labels of
+namespaces.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ class _Facts(Protocol):
 
 
 class Scheduled(NamedTuple):
-    """What there is now in a cluster beside nodes and pods."""
+    """Existing objects of a cluster besides nodes and pods."""
 
     objects: Sequence[Sequence[str]] = ()
     """Resource, namespace, name and facts of each."""
@@ -41,7 +41,7 @@ NOTHING_SCHEDULED: Final = Scheduled()
 
 
 def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, Scheduled]:
-    """Of each cluster. Raises DatabaseError."""
+    """Read the objects of each cluster. Raises DatabaseError."""
     asked = {"clusters": list(clusters)}
     found = defaultdict[str, tuple[list[Sequence[str]], list[str]]](lambda: ([], []))
     for cluster, *of in database.query(_OBJECTS, asked).rows:
@@ -52,7 +52,7 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
 
 
 def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
-    """What gives the facts of a resource's objects by namespace and name."""
+    """Return a function that gives the facts of a resource's objects by namespace and name."""
     found: defaultdict[str, dict[tuple[str, str], str]] = defaultdict(dict)
     for resource, namespace, name, facts in objects:
         found[resource][namespace, name] = facts

@@ -1,4 +1,4 @@
-"""What a page's process and the one that answers people's own SQL say to each other: a length, then msgpack."""
+"""The protocol between a page's process and the child that answers people's own SQL: a length, then msgpack."""
 
 from typing import Any, BinaryIO, Final
 

@@ -13,7 +13,9 @@ class Limits(NamedTuple):
     answer_bytes: int
 
     def settings(self, *, embedded: bool) -> dict[str, Any]:
-        """As ClickHouse takes them. What is over max_result_bytes, the embedded engine gives to the next query."""
+        """Return the limits as ClickHouse's settings. The embedded engine gives the rest beyond max_result_bytes to
+        the next query.
+        """
         settings = {
             "limit": self.rows + 1,
             "max_execution_time": self.seconds,

@@ -1,5 +1,7 @@
-"""Table `pending_kinds`: whether pods that wait fit now, by the rules of `leadsman fit`. Whoever lands rows has it
-calculated from the tables afterwards, so that it follows from them alone, in whatever order they were landed.
+"""Table `pending_kinds`: the fit of pending pods now, by the rules of `leadsman fit`.
+
+The process that lands rows has it calculated from the tables afterwards, so that it follows from them alone, in any
+order of landing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

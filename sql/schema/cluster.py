@@ -1,4 +1,4 @@
-"""Whether the cluster of ClickHouse that an address names can hold the tables."""
+"""Checks that the ClickHouse cluster of an address can hold the tables."""
 
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
@@ -17,8 +17,10 @@ _SPREAD = "^Distributed$"
 
 
 def check_cluster(db: Database) -> None:
-    """Raises DatabaseError where the cluster is unknown, or has several shards and the address does not spread rows
-    over them, or tables are there that are made otherwise: CREATE TABLE IF NOT EXISTS would leave them so.
+    """Raise DatabaseError for an unknown cluster, for several shards without spreading, and for existing tables of
+    another form.
+
+    CREATE TABLE IF NOT EXISTS would leave such tables unchanged.
     """
     if db.embedded:
         return

@@ -92,7 +92,7 @@ def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 def _statements(path: Path) -> tuple[str, ...]:
-    """Those of a folder by name, which puts a feed after the tables that it reads and fills."""
+    """Return the statements of a folder by name, which puts a feed after the tables that it reads and fills."""
     files = sorted(path.glob("*.sql"), key=lambda file: file.stem) if path.is_dir() else [path]
     return tuple(file.read_text("utf-8") for file in files)
 
@@ -119,7 +119,7 @@ def _check(ours: list[Migration], applied: dict[int, _Applied], where: str) -> N
     if applied.get(BASELINE, _applied_as(baseline)) != _applied_as(baseline):
         raise SchemaUnreleased(
             f"{where}: a development version of Leadsman made this database, with other tables. "
-            f"Make it anew from its capture: leadsman replay CAPTURE --db {where}-new"
+            f"Recreate it from its capture: leadsman replay CAPTURE --db {where}-new"
         )
     for number, there in applied.items():
         if number not in known:

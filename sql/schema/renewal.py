@@ -1,6 +1,6 @@
-"""What still holds is stored anew before its retention ends: a pod that runs, an alert that fires, the last change.
+"""Stores rows that still hold again before their retention ends: a running pod, a firing alert, the last change.
 
-A row that was stored again replaces itself, so this can be repeated, and by several at once.
+A row that was stored again replaces itself, so this can be repeated, and by several processes at once.
 """
 
 from typing import Final, NamedTuple
@@ -9,13 +9,13 @@ from sql.database.open import Database
 from sql.schema.retention import retention_of
 
 MEMORY_BYTES: Final = 1 << 30
-"""Of one query, before it goes on on disk."""
+"""Memory of one query, before it continues on disk."""
 
 _OLD: Final = "landed_at < now() - toIntervalSecond({seconds:UInt32})"
 
 
 class _Standing(NamedTuple):
-    """Of each subject the last row holds, where `holds` does."""
+    """A table in which the last row of each subject is its current state, if `holds`."""
 
     subject: str
     holds: str = "1"

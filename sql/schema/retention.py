@@ -1,7 +1,8 @@
-"""How long a server keeps rows: a TTL that a setting changes later by ALTER.
+"""Retention of a server's rows: a TTL that a setting changes later by ALTER.
 
 It counts from `landed_at`, when a row was stored, and not from `ts`: a replayed capture that is years old stays
-queryable. In the embedded database nothing expires. What still holds is stored anew before it expires: see `renewal`.
+queryable. In the embedded database nothing expires. Rows that still hold are stored again before they expire: see
+`renewal`.
 """
 
 import re
@@ -34,7 +35,7 @@ class Kept(NamedTuple):
     what: str
     tables: tuple[str, ...]
     days: int
-    """What a server begins with; an embedded database keeps everything."""
+    """Initial days on a server; an embedded database keeps everything."""
 
 
 KEPT: Final = (
@@ -53,7 +54,7 @@ def with_retention(statement: str) -> str:
 
 
 def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
-    """Sets the TTL of some tables; None keeps for ever."""
+    """Set the TTL of some tables; None keeps rows forever."""
     for table in tables:
         set_retention(db, table, days)
 
@@ -61,7 +62,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 def set_retention(db: Database, table: str, days: int | None) -> None:
     """Sets or removes the TTL of one table, and does nothing where it is so already."""
     if days is not None and days < 1:
-        raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep for ever")
+        raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep it forever")
     now = retention_of(db, table)
     if days == now:
         return
@@ -72,7 +73,7 @@ def set_retention(db: Database, table: str, days: int | None) -> None:
 
 
 def retention_of(db: Database, table: str) -> int | None:
-    """Days; None where a table is kept for ever."""
+    """Return the days; None if a table is kept forever."""
     found = db.query(
         "SELECT toUInt32OrZero(extract(create_table_query, 'TTL landed_at \\\\+ toIntervalDay\\\\(([0-9]+)\\\\)')) "
         "FROM system.tables WHERE database = {database:String} AND name = {table:String}",

@@ -13,4 +13,4 @@ MEETS: Final = """\
         r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
         0),
     wanted)"""
-"""Whether labels meet all requirements, which are triples of key, operator and values."""
+"""An expression that tests whether labels meet all requirements, which are triples of key, operator and values."""

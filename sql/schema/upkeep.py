@@ -1,6 +1,4 @@
-"""What a database needs while it is landed into: what follows from its rows is calculated, rows that still hold are
-renewed, a disk that fills is announced.
-"""
+"""Upkeep of a database that is landed into: compute dependent rows, renew lasting rows, warn of a full disk."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +23,7 @@ DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
-"""Of a disk that is free: below it every percent less is logged."""
+"""Percent of a disk that is free, below which every further percent is logged."""
 DISK_FREE: Final = Figure(
     "database_disk_free_ratio", "gauge", "What is free of a disk of the database, 0 to 1", ("disk",)
 )

@@ -13,8 +13,8 @@ from sql.schema.selectors import MEETS
 
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
-"""Types and comments of the columns of each view, derived by `make generate`: to infer them takes the engine longer
-than all else of an empty database.
+"""Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than
+for the rest of an empty database.
 """
 _REPLACE: Final = "CREATE OR REPLACE VIEW"
 _UNCHANGED: Final = """

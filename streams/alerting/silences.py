@@ -85,12 +85,12 @@ def matchers(texts: Sequence[str]) -> tuple[Matcher, ...]:
 def _matcher(text: str) -> Matcher:
     found = _MATCHER.fullmatch(text)
     if found is None:
-        raise BadSilence(f"{plain(text, 80)!r} is no matcher: write label=value, or with !=, =~ or !~")
+        raise BadSilence(f"{plain(text, 80)!r} is not a matcher: write label=value, or with !=, =~ or !~")
     name, operator, value = found.groups()
     if value.startswith('"'):
         quoted = _QUOTED.fullmatch(value)
         if quoted is None:
-            raise BadSilence(f"{plain(text, 80)!r} is no matcher: its quotes do not match")
+            raise BadSilence(f"{plain(text, 80)!r} is not a matcher: its quotes do not match")
         value = _ESCAPED.sub(r"\1", quoted.group(1))
     if "~" in operator:
         try:

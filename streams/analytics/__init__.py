@@ -1,1 +1,1 @@
-"""What we conclude, one reducer a file."""
+"""The analytics, one reducer a file."""

@@ -18,7 +18,7 @@ LIMIT_SECONDS: Final = 120
 LATE: Final = timedelta(seconds=30)
 """A sign of life that seems older than this, by the watches, is as new as this: its node's clock is slow."""
 FORGET: Final = timedelta(days=1)
-"""Of silence: the agent was taken away."""
+"""Silence after which the agent counts as removed."""
 LEFT: Final = timedelta(minutes=10)
 """So long an agent may still be heard of whose node was deleted."""
 
@@ -27,7 +27,7 @@ class Agent(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: datetime
     """When it was heard last; where its node was deleted, when that was."""
     report_seconds: int = LIMIT_SECONDS
-    """Of silence, after which it is reported next; 0 where its node was deleted."""
+    """Silence after which it is reported next; 0 if its node was deleted."""
 
 
 def heard_of(agents: dict[str, Agent], record: HeardRecord, now: datetime | None) -> dict[str, Agent]:
@@ -51,7 +51,7 @@ def node_changed(agents: dict[str, Agent], record: NodeRecord) -> dict[str, Agen
 def judged(
     agents: Mapping[str, Agent], cluster: str, now: datetime
 ) -> tuple[dict[str, Agent], Sequence[SourceError]]:
-    """Who was silent up to a time, and for how long."""
+    """Report agents that were silent up to a time, and for how long."""
     found: dict[str, Agent] = {}
     rows: list[SourceError] = []
     for node, agent in agents.items():

@@ -33,9 +33,9 @@ _Value = TypeVar("_Value")
 
 class State(msgspec.Struct, frozen=True):
     counters: dict[str, Counted] = {}
-    """By namespace/name."""
+    """Counters by namespace/name."""
     buckets: dict[str, Bucket] = {}
-    """By source and object, and by type where the recorder keeps types apart (rules: dropped-events)."""
+    """Buckets by source and object, and by type if the recorder separates types (rules: dropped-events)."""
     kubelet_version: str = ""
 
 

@@ -1,7 +1,6 @@
-"""What each node has, what is asked of it and what is used: table `node_fit`.
+"""Capacity, requests and use of each node: table `node_fit`.
 
-Requests are counted as `kubectl describe node` does: pods that Succeeded or Failed do not count
-(rules: pod-requests).
+Requests are counted like `kubectl describe node`: pods that Succeeded or Failed do not count (rules: pod-requests).
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +28,7 @@ class State(msgspec.Struct, frozen=True):
     requested: dict[str, int] = {}
     """Their sum."""
     used: dict[str, int] = {}
-    """By the last sample."""
+    """Use by the last sample."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:

@@ -13,7 +13,7 @@ from streams.fold.findings import NodeStall
 from streams.fold.reducer import Output, Reducer
 
 WINDOW_SECONDS: Final = 60.0
-"""Shares are of the last minute, as far as samples reach back; a longer gap begins anew."""
+"""Shares are of the last minute, as far as samples reach back; a longer gap restarts it."""
 QUIET_PERCENT: Final = 1.0
 """Below it, and without swapping, there is no row but the one that ends it."""
 _NANOSECONDS: Final = 1_000_000_000
@@ -34,7 +34,7 @@ class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     readings: tuple[Reading, ...] = ()
-    """Of the last minute."""
+    """Readings of the last minute."""
     stalls: bool = False
     """The last row had something to report."""
 
@@ -88,7 +88,7 @@ def _percent(before: int | None, after: int | None, seconds: float) -> float | N
 
 
 def _rate(before: int | None, after: int | None, seconds: float) -> float | None:
-    """None where either is missing, and where the counter began anew, as after a boot."""
+    """Return the rate; None if either is missing, or if the counter restarted, for example after a boot."""
     return None if before is None or after is None or after < before or seconds <= 0 else (after - before) / seconds
 
 

@@ -38,7 +38,7 @@ def step(state: State, record: NodeRecord | InventoryRecord) -> tuple[State, Seq
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
-    """The deletion of the node that nobody saw; nothing where it was made anew since the list."""
+    """Delete the node whose deletion nobody saw; nothing if it was recreated since the list."""
     last = state.last
     if inventory.resource != "nodes" or last is None or last.deleted or last.ts > inventory.ts:
         return ()

@@ -54,7 +54,9 @@ def step(
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
-    """What nobody saw go. Of a node that is forgotten that is every pod: the pod garbage collector leaves none."""
+    """Delete pods whose end nobody saw. For a forgotten node that is every pod, because the pod garbage collector
+    leaves none.
+    """
     if isinstance(record, ForgetRecord):
         return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
     gone = _vanished(state, record)

@@ -1,7 +1,7 @@
-"""Who ended a pod or a container, by the first witness of it: table `pod_ends`.
+"""The cause of the end of a pod or a container, by its first witness: table `pod_ends`.
 
-A pod's end is one row, whatever comes after it: a pod that was rejected is not ended again when it is deleted. An
-end of a container that is restarted is a row of its own. A pod whose own process ended it has one too (`exited`).
+A pod's end is one row, independent of what follows: deleting a rejected pod is not another end. An end of a
+restarted container is a row of its own. A pod whose own process ended it has one too (`exited`).
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ from streams.rules.pod_ends.when import When
 from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
-"""Of a node, that later witnesses can still confirm."""
+"""Ends of a node that later witnesses can still confirm."""
 DELETION_GRACE: Final = timedelta(seconds=30)
 """The usual time from a deletion that is asked for to its `deletionTimestamp`."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
@@ -49,14 +49,15 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
-    """Who has tainted the node to drain it."""
+    """The program that has tainted the node to drain it."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
-    """UIDs of pods that ended by themselves, and whether they are still there: the last that went is forgotten with
-    the next record of another pod, since its own may be delivered twice."""
+    """UIDs of pods that ended by themselves, and whether they still exist. The last one that went is forgotten with
+    the next record of another pod, because its own may be delivered twice.
+    """
     restarts: dict[str, dict[str, Restarts]] = {}
-    """Of each container that has any, by the pod's UID."""
+    """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
     """When a liveness or startup probe of a pod last failed, by UID."""
     mirrored: dict[str, str] = {}
@@ -101,9 +102,10 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told.
+    """Record the end of a container. An OOM kill is an end by itself; the status of another end has the exit code
+    for its Event.
 
-    A container that ended by SIGTERM was not killed by the kernel, whatever its cgroup had counted before.
+    The kernel did not kill a container that ended by SIGTERM, even if its cgroup had counted a kill before.
     """
     pod, terminated = record.object.metadata, ended.terminated
     if terminated.reason == OOM_KILLED and terminated.exit_code != SIGTERM:
@@ -146,14 +148,16 @@ def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
 
 
 def _ended_in_container(state: State, pod: Pod) -> bool:
-    """Whether what ended the pod is the end of a container, which has a row."""
+    """Tell whether the end of a container, which has a row, ended the pod."""
     containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
     rows = (on_shelf(state.ends, _key(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
     return any(row is not None and not row.restarted for row in rows)
 
 
 def _remember(state: State, record: PodRecord) -> State:
-    """What later records of the pod need: whether it ended by itself, and how often its containers were restarted."""
+    """Remember what later records of the pod need: whether it ended by itself, and how often its containers were
+    restarted.
+    """
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     finished: dict[str, bool] = {each: True for each, is_there in state.finished.items() if is_there and each != uid}

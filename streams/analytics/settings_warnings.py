@@ -57,7 +57,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The kubelet, by its own Event."""
     pressures: dict[str, tuple[datetime, ...]] = {}
     daemon_pods: dict[str, str] = {}
-    """By uid, the DaemonSet of each pod that is evicted again and again."""
+    """DaemonSet of each pod that is evicted again and again, by uid."""
     events: dict[str, str] = {}
     held: tuple[Held, ...] = ()
 

@@ -1,4 +1,4 @@
-"""What could not be read, was silent, or may have been missed: table `source_errors`."""
+"""Sources that could not be read, were silent, or may have missed changes: table `source_errors`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,9 +19,9 @@ class State(msgspec.Struct, frozen=True):
 
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
-    """Everything that happened to a resource until then was seen, whoever watched."""
+    """Time up to which every change of a resource was seen, by any watcher."""
     agents: dict[str, Agent] = {}
-    """By node."""
+    """Agents by node."""
     now: datetime | None = None
     """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""
 
@@ -79,7 +79,7 @@ def _seconds(since: datetime, until: datetime) -> float:
 
 
 def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
-    """The time between two watches, of whichever process."""
+    """Report the time between two watches, of any processes."""
     between = f"from {heard:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
     return SourceError(
         cluster=record.cluster,

@@ -1,5 +1,5 @@
-"""What each pod may use of its node's disk, when it was first seen and when it changed: table `storage_limits`
-(rules: disk-growth).
+"""Limits of each pod on its node's disk, when first seen and when changed: table `storage_limits` (rules:
+disk-growth).
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ from streams.rules.values.quantity import base_units
 
 
 class Limits(msgspec.Struct, frozen=True, array_like=True):
-    """Of a pod; what its node's kubelet makes of its logs is not in it."""
+    """Limits of a pod; its node's log settings are not part of them."""
 
     namespace: str
     pod: str
@@ -31,9 +31,9 @@ class Limits(msgspec.Struct, frozen=True, array_like=True):
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     log_bytes: int | None = None
-    """What rotation leaves of one container's log; None where no `/configz` has it."""
+    """Bytes that rotation leaves of one container's log; None if no `/configz` has it."""
     pods: Shelves[Limits] = {}
-    """By uid."""
+    """Limits of pods by uid."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -72,7 +72,7 @@ def _limits(pod: Pod) -> Limits:
 
 
 def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> list[Output]:
-    """Of those that have any limit."""
+    """Return rows of pods that have any limit."""
     rows: list[Output] = []
     for uid, each in pods.items():
         logs = log_bytes * each.logs if log_bytes and each.logs else None

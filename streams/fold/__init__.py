@@ -1,1 +1,1 @@
-"""What a reducer is, how records are folded, and the rows that come out."""
+"""The interface of a reducer, the fold over records, and the resulting rows."""

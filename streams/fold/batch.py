@@ -1,4 +1,4 @@
-"""What a runtime hands to landing at once: rows of findings, and samples that are columns already."""
+"""Batches for landing: rows of findings, and samples that are columns already."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -18,7 +18,7 @@ _FIT_KEY: Final = NodeFit._fields.index("resource") + 1
 
 
 class SampleKey(NamedTuple):
-    """What all pods of one sample share."""
+    """Fields that all pods of one sample share."""
 
     cluster: str
     ts: datetime
@@ -43,9 +43,9 @@ class Batch:
         self.texts: dict[str, list[str]] = {name: [] for name in _TEXTS}
         self.numbers: list[Packed] = []
         self._fits: dict[tuple[object, ...], int] = {}
-        """Where the row of a natural key is among those of `node_fit`: a list of pods repeats each many times."""
+        """Position of the row of a natural key among those of `node_fit`: a list of pods repeats each many times."""
         self.size = 0
-        """What it holds in memory, counted in rows; a pod of a sample, being packed numbers, is an eighth of one."""
+        """Size in memory, counted in rows; a pod of a sample, which is packed numbers, is an eighth of one."""
 
     def add(self, rows: Collection[Row]) -> None:
         for row in rows:
@@ -86,7 +86,7 @@ class Batch:
 
 
 class Sink(Protocol):
-    """Where batches land. `write` may return before a batch is stored; `drain` returns when all are."""
+    """Receives batches. `write` may return before a batch is stored; `drain` returns when all are."""
 
     def write(self, batch: Batch) -> None: ...
 

@@ -1,8 +1,8 @@
-"""What a replay leaves behind, so that the next one goes on where it ended and takes nothing twice.
+"""Checkpoints of a replay, with which the next one continues and takes nothing twice.
 
-A database remembers, for each cluster, a digest of every observation that was replayed into it (by the hour of event
-time) and the states of its logs. An observation whose digest is known is skipped. A replay that begins where the
-last one ended goes on with its states; one that lies before it starts from nothing and leaves them alone.
+A database remembers, for each cluster, a digest of every replayed observation (by the hour of event time) and the
+states of its logs. An observation with a known digest is skipped. A replay that begins where the last one ended
+continues with its states. An earlier one starts from nothing and leaves them alone.
 """
 
 import sys
@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 class Checkpoints(Protocol):
-    """Where entries are kept; `save` stores all of one call or none."""
+    """Stores entries; `save` stores all of one call or none."""
 
     def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]: ...
 
@@ -61,7 +61,7 @@ def packed(state: bytes) -> bytes:
 
 
 def unpacked(value: bytes) -> bytes:
-    """What `packed` was given."""
+    """Return the input of `packed`."""
     return zstd.decompress(value)
 
 
@@ -81,7 +81,7 @@ class Seen:
         return is_new
 
     def entries(self) -> list[Entry]:
-        """What `save` must store for all that was added since the last call; frees the hours that are past."""
+        """Return the entries to save for everything added since the last call; frees past hours."""
         entries = [
             Entry(cluster, "seen", hour, array("Q", sorted(self._digests.of(cluster, hour))).tobytes())
             for cluster, hour in sorted(self._unsaved)
@@ -99,7 +99,7 @@ class _StoredLog(msgspec.Struct, array_like=True):
     states: dict[str, tuple[int, msgspec.Raw]]
     """Version and msgpack of each reducer's state."""
     exists: bool = True
-    """Of a version that did not know, every node does."""
+    """True in entries of a version without this field, where every node exists."""
 
 
 class StateCodec:

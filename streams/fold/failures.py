@@ -1,4 +1,4 @@
-"""What a reducer or an alert was not made for: it costs the record that showed it, and stops nothing else."""
+"""Errors that a reducer or an alert did not expect: each loses its record, and stops nothing else."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ from common.errors import BadRecord
 
 REDUCER_FAILED: Final = "reducer_failed"
 _OF_THE_MACHINE: Final = (MemoryError, OSError)
-"""No fault of a record: whoever folds ends, and folds it again."""
+"""Errors that are not a record's fault: the folding process ends, and folds the record again."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -28,9 +28,9 @@ _LONGEST: Final = 1000
 
 
 def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What a pure function gives; where it raises, it is asked once more: what passes is no fault of a record.
+    """Call a pure function, and once more if it raises, because a temporary error is not a record's fault.
 
-    Raises ReducerFailed, and as they are BadRecord and errors of the machine.
+    Raises ReducerFailed, and unchanged BadRecord and errors of the machine.
     """
     try:
         return act(*args, **kwargs)

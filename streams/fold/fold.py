@@ -31,7 +31,7 @@ class LogState(msgspec.Struct):
     minute: int = 0
     states: dict[str, msgspec.Struct] = {}
     exists: bool = False
-    """Of the log of a node: whether that was seen, and not deleted since."""
+    """True if the node of the log was seen, and not deleted since."""
 
 
 class Rejected(NamedTuple):
@@ -123,7 +123,7 @@ class Fold:
 
 
 def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
-    """What registers a node's log with its cluster's, as of the minute that it has reached."""
+    """Return the records that register a node's log with its cluster's, as of the minute that it has reached."""
     at = _EPOCH + EXPIRE_EVERY * log.minute
     return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node)]
 

@@ -1,9 +1,10 @@
-"""Which logs of nodes are given up. Once a node is gone its log has no time of its own, so the cluster's decides.
+"""Decides which logs of nodes are forgotten. A deleted node's log has no time of its own, so the cluster's log
+decides.
 
-The cluster's log knows every log that remembers something of a node that may not exist, since each registers with its
-first record. Hours pass there with the signs of life of the watches: an agent whose clock is wrong forgets nothing.
-See `streams.fold.fold` for what the log of the node does then. Until then such a log learns from
-each list of pods that has none of the node.
+The cluster's log knows every log with state of a node that may not exist, because each registers with its first
+record. Hours pass there with the signs of life of the watches, so an agent with a wrong clock causes no forgetting.
+`streams.fold.fold` describes what the log of the node then does. Until then such a log learns from each list of pods
+that has none of the node.
 """
 
 from collections.abc import Sequence
@@ -16,9 +17,9 @@ from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, Log
 from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
-"""Of event time since anything was heard of a node that does not exist. An API server keeps Events for an hour,
-OpenShift's for three, and a watcher that was away lists them as late as that: they still meet what is known of their
-node, and are not counted anew.
+"""Event time since the last record about a node that does not exist. An API server keeps Events for an hour,
+OpenShift's for three, and a watcher that was away may list them that late. They still find the state of their node,
+and are not counted again.
 """
 
 

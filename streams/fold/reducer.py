@@ -1,4 +1,4 @@
-"""What an analytic is: a pure step over the records of one log, with a state per key."""
+"""The interface of an analytic: a pure step over the records of one log, with a state per key."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,31 +25,31 @@ Output: TypeAlias = Row | Record | Withdrawal
 
 
 class Concluded(NamedTuple):
-    """What the reducers of a log concluded from one record: what a reducer over rows takes."""
+    """Conclusions of a log's reducers from one record, as input of a reducer over rows."""
 
     at: datetime
-    """Of the record: the log's event time."""
+    """Time of the record: the log's event time."""
     node: str
     new_minute: bool
     """The log reached a new minute with it; `rows` can be empty then."""
     rows: Sequence[Row | Record]
-    """Of the types that the reducer is over, in their order."""
+    """Rows of the types that the reducer is over, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reducer(Generic[State]):
-    """An analytic. `step` and `expire` read no clock, do no I/O and never mutate what they are given.
+    """An analytic. `step` and `expire` read no clock, do no I/O and never mutate their arguments.
 
-    Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of
-    each new minute of it, so its outcome depends on the log alone; None forgets the key. `step` raises
-    BadRecord for a record that makes no sense, and its state is then as it was; where the rest of the record must
-    still change the state, the BadRecord is among the outputs instead.
+    Time is event time: `record.ts`. `expire` is called with the key's own event time before the first record of each
+    new minute of it, so its outcome depends on the log alone. None forgets the key. `step` raises BadRecord for a
+    record that makes no sense, and its state is then unchanged. If the rest of the record must still change the
+    state, the BadRecord is among the outputs instead.
     """
 
     name: str
     """The analytic's one word: module, state table, test, scenario."""
     version: int
-    """Of the state's shape; a state of another version is dropped and rebuilt."""
+    """Version of the state's shape; a state of another version is dropped and rebuilt."""
     log: Literal["node", "cluster"]
     """`node`: one state for each cluster and node, over that node's log. `cluster`: one for each cluster."""
     takes: tuple[type[Record], ...]
@@ -62,4 +62,4 @@ class Reducer(Generic[State]):
 
 
 AnyReducer: TypeAlias = Reducer[Any]
-"""Of whatever state: a runtime knows none of them."""
+"""A reducer with any state: a runtime knows none of them."""

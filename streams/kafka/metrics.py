@@ -33,7 +33,7 @@ SOURCE_ERRORS: Final = Figure(
 )
 DEAD_LETTERS: Final = Figure("dead_letters", "counter", "Dead letters that were concluded", ("error_type",))
 FLOODED: Final = Figure(
-    "flood_messages", "counter", "Messages that are no records and, being too many, no dead letters", ("topic",)
+    "flood_messages", "counter", "Messages that are neither records nor, being too many, dead letters", ("topic",)
 )
 BUFFERED: Final = Figure("land_buffered_bytes", "gauge", "Received and not stored yet")
 NOT_STORED: Final = Figure(

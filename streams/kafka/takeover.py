@@ -12,7 +12,7 @@ _WHAT: Final[Mapping[Kind, str]] = {
     "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
     "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
     "unstored": "was committed, but the database lacks it or may have lost it; what the topic has is stored again",
-    "replaced": "was received, and the topic was cut back or made anew since; all that it has is read again",
+    "replaced": "was received, and the topic was cut back or recreated since; everything that it has is read again",
 }
 
 

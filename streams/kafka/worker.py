@@ -211,8 +211,8 @@ class LogFolder:
         self.dead_letters[letter.error_type,] += 1
         if more == 1:
             error = (
-                f"flood: {self._in_a_row[key]} messages in a row are no records, the last at {letter.position}: "
-                f"{letter.reason}. See who writes to this topic, or whether they are of a newer version"
+                f"flood: {self._in_a_row[key]} messages in a row are not records, the last at {letter.position}: "
+                f"{letter.reason}. Check who writes to this topic, or whether they are from a newer version"
             )
             log.error("a log is flooded", key=emission.origin, reason=error)
             resource = f"kafka {letter.position.source}/{letter.position.place.partition('@')[0]}"

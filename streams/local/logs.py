@@ -9,7 +9,7 @@ from streams.fold.reducer import AnyReducer, Output
 
 
 class Logs:
-    """By cluster and node. States are stored under the kind `state`, a log's under the name of its node."""
+    """Logs by cluster and node. States are stored under the kind `state`, a log's under the name of its node."""
 
     def __init__(self, reducers: Sequence[AnyReducer]) -> None:
         self._fold = Fold(reducers)
@@ -38,8 +38,8 @@ class Logs:
                 self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
     def changed(self, apart: Collection[str]) -> Iterator[Entry]:
-        """What is to be stored of the logs that changed since the last call; empty for one that is forgotten. None of
-        the clusters that are folded apart.
+        """Yield the entries of logs that changed since the last call; empty for a forgotten one. Clusters that are
+        folded apart have none.
         """
         for key in sorted(self._changed):
             if key.cluster not in apart:

@@ -29,7 +29,7 @@ SEAM: Final = timedelta(seconds=10)
 
 @dataclass(slots=True)
 class ReplayReport:
-    """What a replay did. `apart` are clusters whose observations lie before those already in the database."""
+    """The result of a replay. `apart` are clusters whose observations are older than those in the database."""
 
     read: int = 0
     known: int = 0
@@ -57,7 +57,9 @@ class Replay:
         *,
         resumes: bool = False,
     ) -> None:
-        """With `resumes`, all comes after what the database has, whatever its time: clocks are set back."""
+        """With `resumes`, everything follows the database's content, independent of its time: clocks may be set
+        back.
+        """
         self.report = ReplayReport()
         self._resumes = resumes
         self._logs = Logs(reducers)
@@ -66,7 +68,9 @@ class Replay:
         self._seen = Seen(checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
-        """Of clusters that are folded by themselves: the end of what the database holds, where its states go on."""
+        """Clusters that are folded by themselves: the end of the database's content, after which its states
+        continue.
+        """
         self._facts: set[str] = set()
         """Clusters of which a dump is folded by itself."""
         self._batch = Batch()
@@ -100,7 +104,7 @@ class Replay:
             self._fold(item)
 
     def _is_new(self, item: Decoded) -> bool:
-        """Whether it is to be folded; the time of its cluster is its own then."""
+        """Tell whether an item must be folded; the time of its cluster is then its own."""
         self.report.read += 1
         if item.outside:
             self.report.outside += 1
@@ -118,8 +122,9 @@ class Replay:
         return True
 
     def _begin_facts(self, cluster: str, ts: datetime) -> None:
-        """A dump of a cluster that the database knows is folded whole and by itself: it is a set of facts, and what
-        was known of it says the same with what is new. Its rows take the place of those of the same identity.
+        """Begin a dump of a cluster that the database knows: it is folded whole and by itself, as a set of facts.
+
+        Rows with the same identity replace each other.
         """
         if self._checkpoints.load(cluster, "until").get("") is None:
             self._begin(cluster, ts)
@@ -179,7 +184,9 @@ class Replay:
     def _bury(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
     ) -> None:
-        """One that came of a record of another is not counted again: what fails on these would go on for ever."""
+        """Add a dead letter. One that comes from the record of another is not counted again, or a failure on these
+        would repeat forever.
+        """
         letter = Buried.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter

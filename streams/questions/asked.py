@@ -1,4 +1,4 @@
-"""What `leadsman fit` is asked: a pod by its amounts, one a line of JSON, or on the command line."""
+"""The question of `leadsman fit`: a pod by its amounts, one a line of JSON, or on the command line."""
 
 from collections.abc import Iterable
 from typing import Annotated, Any, Final, NamedTuple
@@ -36,7 +36,7 @@ class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
 
     cpu: str | int | float
     id: Any = None
-    """Whatever the asker finds the answer by."""
+    """Any value by which the asker finds the answer."""
     memory: str | int | float = "0"
     containers: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
     exclusive: bool = False

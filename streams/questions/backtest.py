@@ -1,4 +1,6 @@
-"""What a rule set would have done: which alerts announced which evictions and how long before, and which did not."""
+"""The effect of a rule set on a recording: which alerts announced which evictions and how long before, and which did
+not.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -75,7 +77,7 @@ def episodes(alerts: Iterable[Alert]) -> list[Episode]:
 
 
 def incidents(evictions: Iterable[Eviction]) -> list[Incident]:
-    """Those for pressure and at admission, in their order; evictions for a pod's own limit do not count."""
+    """Return the incidents for pressure and at admission, in order; evictions for a pod's own limit do not count."""
     last: dict[tuple[str, str, str, str], list[Eviction]] = {}
     found: list[list[Eviction]] = []
     for row in sorted(evictions, key=lambda each: (each.ts, each.uid)):
@@ -128,7 +130,7 @@ class Verdict(NamedTuple):
     false: int
     """Forecasts that nothing followed."""
     median_lead_seconds: float | None
-    """Of the incidents that were announced, by the alert that did so first."""
+    """Median lead of the announced incidents, by the alert that announced each first."""
 
 
 def verdict(fired: Sequence[Episode], happened: Sequence[Incident]) -> Verdict:

@@ -19,7 +19,7 @@ from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 class Candidate(NamedTuple):
     state: NodeState
     source: str = ""
-    """Of the NUMA numbers."""
+    """Source of the NUMA numbers."""
     fidelity: str = ""
     """`exact`, `count`, `none`, or empty where no source reports NUMA nodes."""
     numa_doubts: tuple[str, ...] = ()
@@ -87,12 +87,12 @@ class Answer(msgspec.Struct, frozen=True):
     fits: bool
     """All of them."""
     nodes: list[NodeAnswer]
-    """Those that take most first, then those of which it is unknown, then by name."""
+    """Nodes that take most first, then unknown ones, then by name."""
     strategies: list[StrategyAnswer]
     free_exclusive_cpus: int
-    """Of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
+    """Free CPUs of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
     largest_free_cpus: int
-    """Of these on one NUMA node."""
+    """The most of these on one NUMA node."""
 
 
 def answer(
@@ -107,12 +107,12 @@ def answer(
     namespaces: Mapping[str, Mapping[str, str]] = {},
     devices: Devices = NO_DEVICES,
 ) -> Answer:
-    """`strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
+    """Answer a question. `strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
-    `pod` is what is asked for where a manifest has more to it than `asked`, `everywhere` all nodes, with their pods,
-    where it may heed them, `storage` what its volumes can be, `namespaces` those that are known, `devices` what its
-    claims of devices can. The pods are identical; where none heeds another, what the nodes take adds up. Of those
-    that share a claim that is not bound or allocated yet, or that only one may use, no more than one fits for sure.
+    `pod` is the requested pod if a manifest has more than `asked`. `everywhere` are all nodes with their pods, if it
+    may depend on them. `storage`, `namespaces` and `devices` are the known facts about its volumes, about namespaces
+    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Of
+    pods that share a claim which is unbound, unallocated or for a single pod, at most one fits for sure.
     """
     pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
     pod = _with_doubts(pod, everywhere or [each.state for each in candidates])
@@ -232,7 +232,7 @@ def _hint(judgement: Judgement) -> HintAnswer | None:
 
 
 def _free_exclusive(state: NodeState) -> list[int]:
-    """Of each NUMA node; none where the CPU Manager pins nothing or the NUMA nodes are not known."""
+    """Return the free CPUs of each NUMA node; empty if the CPU Manager pins nothing or the NUMA nodes are unknown."""
     if state.machine is None or all(each.cpu_policy != "static" for each in state.settings):
         return []
     return [len(numa.cpus & state.machine.free) for numa in state.machine.topology.numa_nodes]

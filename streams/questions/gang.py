@@ -9,7 +9,7 @@ from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place
 
 
 def heeds_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
-    """Whether pods on other nodes can bear on where it goes."""
+    """Tell whether pods on other nodes can affect where it goes."""
     wants = pod.constraints
     return bool(wants.affinity or wants.anti_affinity or wants.spread) or any(
         other.constraints.anti_affinity for place in places for other in place.pods

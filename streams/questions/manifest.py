@@ -1,4 +1,4 @@
-"""What a pod asks for, by its manifest (rules: pod-requests, exclusive-cpus)."""
+"""Reads the requests of a pod from its manifest (rules: pod-requests, exclusive-cpus)."""
 
 from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
@@ -46,10 +46,10 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
 
 
 class _Given(NamedTuple):
-    """What a manifest has beside its pod."""
+    """Fields of a manifest besides its pod."""
 
     count: Any
-    """Of pods that are wanted."""
+    """Number of wanted pods."""
     made: dict[str, Claim]
     """Claims that are made with each pod, by volume."""
     of_a_set: list[str]

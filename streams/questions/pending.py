@@ -1,9 +1,9 @@
-"""Whether each pod that waits fits each node now: view `pending_fit` (rules: exclusive-cpus, scheduler-fit,
+"""Judges each pending pod on each node: view `pending_fit` (rules: exclusive-cpus, scheduler-fit,
 scheduler-messages).
 
-Pods of one kind are those that no rule tells apart; each kind is judged once for all nodes that are alike to it. Left
-out: of the kubelet's verdict memory and devices, CPUs of several containers (all are taken to be one container's),
-and that several pending pods compete.
+Pods of one kind are equal for every rule. Each kind is judged once for all nodes that are alike to it. Left out:
+from the kubelet's verdict memory and devices, CPUs of several containers (they count as one container's), and that
+several pending pods compete.
 """
 
 from collections import Counter, defaultdict
@@ -41,7 +41,7 @@ _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
 
 
 class Waiting(NamedTuple):
-    """A pod that waits for a node, as its row has it."""
+    """A pending pod, from its row."""
 
     namespace: str
     pod: str
@@ -49,12 +49,12 @@ class Waiting(NamedTuple):
     requests: dict[str, int] = {}  # noqa: RUF012  nobody mutates it
     exclusive_cpus: int = 0
     tolerations: _Words = ()
-    """As key=value:effect, or key:effect for any value."""
+    """Tolerations as key=value:effect, or key:effect for any value."""
     labels: Mapping[str, str] = {}
     constraints: str = ""
-    """As JSON."""
+    """Constraints as JSON."""
     heard: Mapping[str, int] = {}
-    """What the scheduler itself gave as reasons."""
+    """Reasons of the scheduler itself, with their counts."""
     heard_at: datetime | None = None
 
 
@@ -65,7 +65,7 @@ class Outcome(NamedTuple):
     """The scheduler's, in its words."""
     unknowns: _Words = ()
     taints: _Words = ()
-    """Those that it does not tolerate, as key=value:effect."""
+    """Taints that it does not tolerate, as key=value:effect."""
     numa_verdict: str = "unknown"
     """The kubelet's: admitted, not_exclusive, not_pinned, unknown or the reason of its refusal."""
 
@@ -77,7 +77,7 @@ class Kind(NamedTuple):
 
 
 def heeds_all(waiting: Iterable[Waiting]) -> bool:
-    """Whether pods that are there can bear on one that waits though nothing constrains them."""
+    """Tell whether existing pods can affect a pending one without constraints."""
     return any(is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
 
 
@@ -201,7 +201,7 @@ class _Judge:
         return self._alike[asks]
 
     def _room(self, pod: PodRequest) -> Sequence[_Words]:
-        """What of each node's resources is not enough."""
+        """Return the insufficient resources of each node."""
         requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
         asks = "room", frozenset(requests.items())
         if asks not in self._alike:
@@ -229,7 +229,7 @@ class _Judge:
         return [each.pods + 1 > each.allocatable.get("pods", 0) for each in self._nodes]
 
     def _machines(self, pod: Waiting) -> Sequence[str]:
-        """What each kubelet would do about its exclusive CPUs."""
+        """Return each kubelet's verdict about its exclusive CPUs."""
         asks = "machine", pod.exclusive_cpus
         if asks not in self._alike:
             self._alike[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))

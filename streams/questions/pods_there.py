@@ -23,7 +23,7 @@ class PodsThere:
 
     @cached_property
     def bound(self) -> Mapping[str, Sequence[tuple[str, Constraints]]]:
-        """By namespace."""
+        """Return the bound pods by namespace."""
         found = defaultdict[str, list[tuple[str, Constraints]]](list)
         for node in self._nodes:
             for other in node.neighbours:
@@ -87,5 +87,5 @@ class PodsThere:
 
 
 def is_choosy(constraints: Constraints) -> bool:
-    """Whether a pod chooses its neighbours, so that pods which nothing constrains can bear on it."""
+    """Tell whether a pod chooses its neighbours, so that pods without constraints can be affected."""
     return bool(constraints.affinity or constraints.anti_affinity or constraints.spread)

@@ -1,4 +1,4 @@
-"""What a scheduler of some version would have seen of a cluster's nodes, arrival by arrival (rules: node-tree)."""
+"""Simulates which nodes a scheduler of some version would have seen, arrival by arrival (rules: node-tree)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,7 +16,7 @@ from streams.rules.values.version import minor_version
 from streams.rules.values.zone import REGION, ZONE, zone_key
 
 TOGETHER: Final = timedelta(seconds=1)
-"""Changes that are no further apart than this reach the scheduler before it takes its next snapshot."""
+"""Changes within this time reach the scheduler before it takes its next snapshot."""
 OLDEST_MINOR: Final = 17
 """Before 1.17 there was no list to lose a node from."""
 
@@ -115,7 +115,7 @@ def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:
 
 
 def _change(record: NodeRecord, zones: dict[tuple[str, str], str]) -> Arrival | Removal | None:
-    """What a record changes in the tree, if anything; `zones` is kept up to date."""
+    """Return the change of a record in the tree, if any; `zones` is kept up to date."""
     name = record.object.metadata.name
     key = (record.cluster, name)
     if record.change == "DELETED":

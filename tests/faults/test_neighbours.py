@@ -65,7 +65,7 @@ def test_a_flood_of_non_records_on_one_log_is_reported_and_keeps_no_other(
         assert all(each["error"].startswith(f"flood: {FLOOD} messages in a row") for each in told)
         assert pipeline.digest() == embedded_digest(observations, clickhouse.dsn("wanted"))
     outcome = f"worker and lander went on, {len(told)} floods reported, of the other logs none lost, none doubled"
-    note(Tried(fault=f"2 logs flooded with {FLOOD:,} messages each that are no records", outcome=outcome))
+    note(Tried(fault=f"2 logs flooded with {FLOOD:,} messages each that are not records", outcome=outcome))
 
 
 def test_an_alert_that_its_webhook_refuses_is_parked_and_the_others_go_on(

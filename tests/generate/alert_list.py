@@ -9,8 +9,9 @@ from streams.alerting.runbook import runbooks
 
 _HEAD: Final = """# Alerts
 
-`make generate` writes this page from the defaults and the runbooks; do not edit it. A runbook says how to check its alert
-and what to do: `streams/alerting/runbooks/<name>.md`. [Receive alerts](alerts.md) describes how alerts reach you.
+`make generate` writes this page from the defaults and the runbooks; do not edit it. A runbook says how to check its
+alert and what to do: `streams/alerting/runbooks/<name>.md`. [Receive alerts](alerts.md) describes how alerts reach
+you.
 
 | alert | severity | meaning |
 |---|---|---|

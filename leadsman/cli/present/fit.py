@@ -21,7 +21,7 @@ SURE: Final = {
     "count": "CPU counts",
     "none": "pod specs",
 }
-"""What the verdict on NUMA nodes rests on, by the source's fidelity."""
+"""The base of the verdict on NUMA nodes, by the source's fidelity."""
 
 
 def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = True) -> Iterator[str]:
@@ -78,7 +78,7 @@ def _pod(asked: Question) -> str:
 
 
 def format_quantity_of(name: str, amount: int) -> str:
-    """An amount in base units (cpu in millicores) as a manifest has it."""
+    """Format an amount in base units (cpu in millicores) for a manifest."""
     if name == "cpu":
         return f"{amount / MILLI:g}"
     return format_quantity(amount, "BinarySI" if name == "memory" or name.startswith("hugepages-") else "DecimalSI")

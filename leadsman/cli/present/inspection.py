@@ -1,4 +1,4 @@
-"""What a source holds, raw for programs."""
+"""The content of a source, raw for programs."""
 
 from typing import Any
 

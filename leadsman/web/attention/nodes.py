@@ -28,8 +28,8 @@ def not_ready(view: Overview) -> Iterator[Item]:
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"The kubelet does not report, or the Node has no condition Ready. {_leases(rows)}"
-        text += "Whether its pods run is not known."
-        step = Step(f"Look at the machine of {plain(rows[0]['node'])}, its kubelet and its network")
+        text += "It is unknown whether its pods run."
+        step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]

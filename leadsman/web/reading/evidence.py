@@ -111,7 +111,7 @@ def absent(evidence: Evidence, nothing: str) -> str:
     if not evidence.seen:
         return f"Not known: nothing was observed in this range. The last observation was at {ago}."
     if evidence.stale:
-        return f"{nothing} up to the last observation, {ago}. What came after is not known."
+        return f"{nothing} up to the last observation, {ago}. Later events are unknown."
     gaps = _gaps(evidence)
     return f"{nothing} in what was seen. {gaps}" if gaps else f"{nothing}."
 

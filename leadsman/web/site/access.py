@@ -50,7 +50,7 @@ def read_token(file: Path | None, host: str) -> str:
     except FilesUnusable as error:
         raise BadAccess(f"--token-file {error}") from None
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise BadAccess(f"--token-file {file} cannot be read: {reason}") from None
     if len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable():
         raise BadAccess(

@@ -38,7 +38,7 @@ class State(msgspec.Struct, frozen=True):
     thresholds: NodeThresholds | None = None
     """In force for configuration, version and layout; None until they are needed."""
     courses: dict[str, Course] = {}
-    """By signal."""
+    """Courses by signal."""
 
 
 class _Followed(NamedTuple):
@@ -122,8 +122,10 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
 
 
 def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
-    """What ends the fall of a signal before its other thresholds: pods that are evicted for one signal of a resource,
-    or images that are deleted, give back what all of its signals count.
+    """Return what ends the fall of a signal before its other thresholds.
+
+    Pods that are evicted for one signal of a resource, or images that are deleted, free what all of its signals
+    count.
     """
     if row.gc_first:
         return "image_gc"
@@ -151,7 +153,7 @@ def _acts(row: EvictionSignal) -> tuple[float, str] | None:
 
 
 def _is_one(one: EvictionSignal, other: EvictionSignal) -> bool:
-    """Whether both are of one resource, and of a disk's, of one file system."""
+    """Tell whether both signals are of one resource, and for a disk's, of one file system."""
     resource = RESOURCES[one.signal]
     return resource == RESOURCES[other.signal] and (resource == "memory" or one.capacity == other.capacity)
 

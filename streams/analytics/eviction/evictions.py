@@ -43,9 +43,9 @@ class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
     kubelet_version: str = ""
     capacities: dict[str, int] = {}
-    """By signal, as far as the Node has them."""
+    """Capacities by signal, as far as the Node has them."""
     pods: Shelves[PodSpecs] = {}
-    """Those that may be evicted, by uid."""
+    """Pods that may be evicted, by uid."""
     samples: tuple[Sample, ...] = ()
     """The last two."""
     stories: Shelves[Eviction] = {}

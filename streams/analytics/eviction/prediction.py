@@ -30,7 +30,7 @@ _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
 class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the ranking needs of a pod's spec."""
+    """The parts of a pod's spec that the ranking needs."""
 
     namespace: str
     name: str
@@ -39,7 +39,7 @@ class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
     ephemeral_request_bytes: int
     critical: bool
     local_volumes: tuple[str, ...] | None = None
-    """Those that the ranking counts; None where an older version wrote this."""
+    """Volumes that the ranking counts; None if an older version wrote this."""
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -48,11 +48,11 @@ class Sample(msgspec.Struct, frozen=True):
     ts: datetime
     node: NodeSample
     pods: dict[str, PodSpecs]
-    """By uid."""
+    """Pods by uid."""
     all_known: bool
-    """Whether `pods` has every pod of the summary; a static pod has another uid there than in the API."""
+    """True if `pods` has every pod of the summary; a static pod has another uid there than in the API."""
     uids: list[str]
-    """Of the pods of the summary."""
+    """UIDs of the pods of the summary."""
     usages: bytes
     """The columns USAGES of these pods, one after the other, as Int64."""
 
@@ -102,10 +102,10 @@ def predicted(
     config: KubeletConfiguration | None,
     kubelet_version: str,
 ) -> Eviction:
-    """The eviction by pressure with its signal, and with its rank in the order that the sample before it gave.
+    """Add the signal, and the rank in the order of the sample before, to an eviction by pressure.
 
-    It has no rank where not every pod of the sample is known, where the sample is too old, and where the kubelet
-    itself measured so much of the pod that the sample must be from before it grew.
+    There is no rank if a pod of the sample is unknown or the sample is too old. Nor is there one if the kubelet
+    measured so much of the pod that the sample must be from before its growth.
     """
     layout = layout_of(sample.node)
     signal = _signal(row, sample, effective_thresholds(config, kubelet_version, layout).by_signal)
@@ -149,10 +149,10 @@ def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> Ranke
 
 
 def _share(sample: Sample, signal: str, layout: Layout, available: int | None, grown: int) -> float | None:
-    """How much of what is used of a signal's resource all pods of a sample use: little means no pod explains it.
+    """Return the share of all pods in the use of a signal's resource; a small share means that no pod explains it.
 
-    Where it is little, but may have become much until the kubelet found `available` left and `grown` more in use by
-    the evicted pod, it is not known: None.
+    None if it is small, but may have grown until the kubelet found `available` left and `grown` more in use by the
+    evicted pod.
     """
     observed = observe(sample.node).get(signal)
     if observed is None or observed.capacity <= observed.available:
@@ -196,7 +196,7 @@ def ranked_pods(sample: Sample) -> list[RankedPod]:
 
 
 def _usages(sample: Sample) -> list[tuple[int, ...]]:
-    """Of each pod of a sample, in the order of USAGES."""
+    """Return the usages of each pod of a sample, in the order of USAGES."""
     values = array("q", sample.usages)
     count = len(sample.uids)
     return [tuple(values[place::count]) for place in range(count)]

@@ -1,8 +1,8 @@
-"""When a node's pressure conditions changed: table `pressure_changes`.
+"""Changes of a node's pressure conditions: table `pressure_changes`.
 
-Two witnesses: the node's conditions, and the kubelet's events. Each is a fact with a time of its own, and the rows
-follow from all facts together, in whatever order they came. The "no pressure" trio that every kubelet start emits is
-no recovery (rules: eviction-messages): its rows are marked.
+There are two witnesses: the node's conditions, and the kubelet's Events. Each is a fact with its own time, and the
+rows follow from all facts together, in any order. The "no pressure" trio that every kubelet start emits is not a
+recovery (rules: eviction-messages): its rows are marked.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ SAME_CHANGE: Final = timedelta(seconds=15)
 START_UP: Final = timedelta(seconds=10)
 """How long after `Starting kubelet.` a kubelet that finds no pressure merely starts."""
 MAX_FACTS: Final = 40
-"""Of a condition, and as many starts of a kubelet: later witnesses can still confirm or complete them."""
+"""Facts of a condition, and starts of a kubelet, that later witnesses can still confirm or complete."""
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -37,9 +37,9 @@ class Fact(msgspec.Struct, frozen=True):
 
 class State(msgspec.Struct, frozen=True):
     facts: dict[str, tuple[Fact, ...]] = {}
-    """By condition, in order of time."""
+    """Facts by condition, in order of time."""
     starts: tuple[datetime, ...] = ()
-    """Of the kubelet."""
+    """Starts of the kubelet."""
 
 
 def step(state: State, record: NodeRecord | EventRecord) -> tuple[State, Sequence[Output]]:
@@ -61,7 +61,7 @@ def _with_node(state: State, record: NodeRecord) -> State:
 
 
 def _is_so(state: State, condition: str, status: str) -> bool:
-    """Whether a condition without a time says what is known."""
+    """Tell whether a condition without a time agrees with the known facts."""
     facts = state.facts.get(condition)
     return facts is not None and facts[-1].status == (status == "True")
 
@@ -96,7 +96,7 @@ def _heard(state: State, condition: str, fact: Fact) -> State:
 
 
 def _same_change(known: Sequence[Fact], fact: Fact, starts: Sequence[datetime]) -> Fact | None:
-    """The same change as another witness has it, a few seconds away, or as this one had it."""
+    """Return the same change from another witness, a few seconds away, or an earlier version of this one."""
     near = [each for each in known if each.status == fact.status and abs(each.at - fact.at) <= SAME_CHANGE]
     exact = next((each for each in near if each.at == fact.at), None)
     if exact is not None or (not fact.status and _starts_up(fact.at, starts)):

@@ -16,7 +16,7 @@ LOOP_STARTS: Final = 3
 APART: Final = timedelta(minutes=4)
 """Two failures after one start that are this far apart are two runs, not one burst."""
 NEXT_RUN: Final = timedelta(minutes=6)
-"""By then the run after a failure, five minutes later, has been."""
+"""Time after a failure by which the next run, five minutes later, has ended."""
 UNDECIDED: Final = timedelta(minutes=11)
 SAME_RUN: Final = timedelta(seconds=10)
 """ImageGCFailed repeats what an event of the same run has reported."""
@@ -38,7 +38,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
-    """Of the kubelet: percent of the image file system, and whether they are the defaults because `/configz` is
+    """The kubelet's settings: percent of the image file system, and whether they are defaults because `/configz` is
     missing.
     """
 
@@ -48,7 +48,7 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """What is known of it so far."""
+    """The known facts about an episode."""
 
     reported: ImageGcFailure = msgspec.field(name="told")  # its name in states that were stored
     first_at: datetime
@@ -64,14 +64,14 @@ class Episode(msgspec.Struct, frozen=True):
     """ImageGCFailed, or samples without a capacity, show it."""
     settings: Settings
     decision: ImageGcDecision | None
-    """What a run would do by the last sample before the last failure."""
+    """Decision of a run by the last sample before the last failure."""
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
     unreported: str = ""
     """Why it is concluded although no Event reports it; empty from the first Event on."""
     verdict: str = ""
-    """As last written; empty while it is undecided."""
+    """The last written verdict; empty while undecided."""
 
 
 def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
@@ -115,16 +115,16 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
 
 
 def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:
-    """Whether an event that is first seen with a count means failures in a row.
+    """Tell whether an Event that is first seen with a count means failures in a row.
 
-    One process of the kubelet counted them under one name (rules: event-counts), and they are as near to each other
-    as its runs.
+    One process of the kubelet counted them under one name (rules: event-counts), and they are as close together as
+    its runs.
     """
     return last - first >= APART and last - first <= NEXT_RUN * (count - 1)
 
 
 def is_over(episode: Episode, failure: Failure) -> bool:
-    """Whether a failure begins a new episode: the last was a start's, and long ago."""
+    """Tell whether a failure begins a new episode: the last one was at a start, and long ago."""
     return episode.verdict in {"benign_startup", "recovered"} and failure.at - episode.last_at > LOOP
 
 

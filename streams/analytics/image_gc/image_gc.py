@@ -45,17 +45,19 @@ class State(msgspec.Struct, frozen=True):
     node: str = ""
     config: KubeletConfiguration | None = None
     starts: tuple[datetime, ...] = ()
-    """Of the kubelet, those of the last quarter of an hour before the last."""
+    """Starts of the kubelet in the quarter of an hour before the last, including it."""
     capacity: tuple[int, int] | None = None
     """Available and capacity in bytes of the image file system in the last sample."""
     counted: dict[str, Counted] = {}
     """Events of image GC by namespace/name."""
     episodes: dict[str, Episode] = {}
-    """Those not known to have ended, by reason."""
+    """Episodes that are not known to have ended, by reason."""
     failed_at: datetime | None = None
-    """The last failure for whatever reason."""
+    """Time of the last failure for any reason."""
     above: Above | None = None
-    """By samples, and by settings that were seen; None while usage is below the high threshold."""
+    """Time above the threshold, by samples and by settings that were seen; None while usage is below the high
+    threshold.
+    """
     collected: float | None = None
     """Images that the kubelet deleted since its start, by its metrics."""
     none_yet: bool = False
@@ -119,7 +121,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
-    """What an event adds, and since when."""
+    """Return the occurrences that an Event adds, and their start."""
     name = f"{event.metadata.namespace}/{event.metadata.name}"
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
     before = state.counted.get(name)
@@ -230,7 +232,7 @@ def _percents(state: State) -> Settings:
 
 
 def _decision(state: State) -> ImageGcDecision | None:
-    """What a run would do by the last sample; None without one."""
+    """Return the decision of a run by the last sample; None without one."""
     if state.capacity is None:
         return None
     settings = _percents(state)

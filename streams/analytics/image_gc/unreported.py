@@ -41,7 +41,7 @@ def follow(
 
 
 def failure_of(above: Above, collected: float | None) -> Failure | None:
-    """What can be concluded from usage alone; None before three runs were due."""
+    """Conclude a failure from usage alone; None before three runs were due."""
     if above.last_at - above.since < THREE_RUNS:
         return None
     deleted = deleted_since(above, collected)
@@ -63,13 +63,15 @@ def in_words(above: Above, collected: float | None) -> str:
 
 
 def deleted_since(above: Above, collected: float | None) -> float | None:
-    """None where metrics are missing, or began anew with the kubelet."""
+    """Return the images deleted since then; None if metrics are missing, or restarted with the kubelet."""
     if collected is None or above.collected is None or collected < above.collected:
         return None
     return collected - above.collected
 
 
 def images_collected(metrics: Iterable[Metric]) -> float | None:
-    """By age and for space; None where the kubelet has deleted none since its start, or does not count them."""
+    """Return the images deleted by age and for space; None if the kubelet has deleted none since its start, or does
+    not count them.
+    """
     found = [metric.value for metric in metrics if metric.name == _COLLECTED]
     return sum(found) if found else None

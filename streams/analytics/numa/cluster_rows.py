@@ -15,7 +15,7 @@ NOTABLE_GAP: Final = 0.1
 MOST_NAMES: Final = 50
 """Nodes of a group that a row names."""
 SHOWN_NAMES: Final = 5
-"""Of them in its explanation."""
+"""Number of names in its explanation."""
 _FIDELITIES: Final = ("exact", "count")
 
 

@@ -47,6 +47,6 @@ def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagr
         value_a=each.mine,
         source_b=each.source,
         value_b=each.its,
-        explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} tells another number of "
+        explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} reports another number of "
         f"exclusive CPUs for over {DISAGREES_AFTER.seconds // 60} minutes",
     )

@@ -112,7 +112,7 @@ def take_podresources(state: State, record: PodResourcesRecord) -> State:
 
 
 def take_error(state: State, record: SourceErrorRecord) -> State:
-    """A service that stopped answering is no witness against a checkpoint that goes on to be read."""
+    """Handle an error: a service that stopped answering does not contradict a checkpoint that is still read."""
     if record.resource != PODRESOURCES or state.podresources is None or state.checkpoint is None:
         return state
     return _without_ended_pods(msgspec.structs.replace(state, podresources=None))

@@ -1,4 +1,4 @@
-"""Whether memory, huge pages, devices and caches of containers lie beside their CPUs: table `numa_alignment`."""
+"""Alignment of containers' memory, huge pages, devices and caches with their CPUs: table `numa_alignment`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -24,7 +24,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     distances: dict[int, dict[int, int]] = {}
     caches: list[str] = []
     version: str = ""
-    """Of the kubelet."""
+    """Version of the kubelet."""
     pods: tuple[PodResources, ...] = ()
     shown: dict[str, NumaAlignment] = {}
     """The last row of each container that holds something."""

@@ -1,8 +1,8 @@
-"""The skew among the nodes of a cluster, the late-joiner effect, and what other strategies would make of the pods.
+"""The skew among the nodes of a cluster, the late-joiner effect, and the pods placed by other strategies.
 
-Records of many nodes come in no fixed order, so that what is concluded does not depend on it: a row sums up a minute
-of event time, by what was known of each node at its end, and is written again when an older record arrives. A day
-back is remembered. `numa_whatif` is about the latest state only.
+Records of many nodes come in no fixed order, and the conclusions do not depend on it. A row sums up a minute of
+event time, by the state of each node at its end, and is written again when an older record arrives. A day back is
+remembered. `numa_whatif` is about the latest state only.
 """
 
 from bisect import bisect_left, bisect_right
@@ -32,7 +32,7 @@ MANY_PODS: Final = 1000
 class State(msgspec.Struct, frozen=True):
     cluster: str = ""
     history: dict[str, tuple[Entry, ...]] = {}
-    """By node, in the order of event time."""
+    """History by node, in the order of event time."""
     buckets: tuple[datetime, ...] = ()
     """Minutes that have rows, in order."""
     latest: dict[str, NodeNumaRecord] = {}
@@ -43,7 +43,7 @@ class State(msgspec.Struct, frozen=True):
     was_placed: bool = False
     has_gangs: bool = False
     newest: datetime | None = None
-    """Of all records."""
+    """Newest time of all records."""
 
 
 def reducer(group_gap: timedelta) -> Reducer[State]:
@@ -186,7 +186,7 @@ def _last_before(entries: Sequence[Entry], end: datetime) -> Entry | None:
 
 
 def _whatif(state: State) -> list[Output]:
-    """Of the nodes that take pods: a control plane node only where it holds some."""
+    """Place the pods of the nodes that take pods again; a control plane node counts only if it holds some."""
     if state.newest is None:
         return []
     nodes = [each for _, each in sorted(state.latest.items()) if each.claims or not each.control_plane]

@@ -1,10 +1,10 @@
-"""How unevenly exclusive CPUs lie on the NUMA nodes of each node (glossary.md#numa, rules: numa-sources).
+"""Distribution of exclusive CPUs over the NUMA nodes of each node (glossary.md#numa, rules: numa-sources).
 
 Tables `numa_allocations`, `numa_pods`, `numa_skew`, `numa_whatif`, `numa_disagreements`, `numa_resources` and
 `numa_admission_failures`.
 
 Rows are written only when a number changed. An account without NUMA nodes (fidelity none) shows in `numa_skew` at
-once, but in `numa_allocations` and `numa_pods` only after a minute, because the source that knows may be read next.
+once, but in `numa_allocations` and `numa_pods` only after a minute, because a better source may be read next.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +74,7 @@ def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    """What the sources report now, compared with what was written last."""
+    """Compare the sources' current accounts with the last written ones."""
     known = numa_state.facts(state)
     accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)
@@ -149,8 +149,10 @@ def _with_vagueness(state: State, ts: datetime, *, is_vague: bool) -> State:
 
 
 def _with_witnesses(shown: dict[str, NumaAllocation], now: Iterable[NumaAllocation]) -> dict[str, NumaAllocation]:
-    """Shown rows that lost a witness, as if they had not had it: sources are read one after the other, so that they
-    differ for a moment at each change, and where they go on to differ it is a disagreement.
+    """Return shown rows without lost witnesses, as if they had never had them.
+
+    Sources are read one after the other, so they differ for a moment at each change. If they continue to differ,
+    that is a disagreement.
     """
     kept = dict(shown)
     for row in now:

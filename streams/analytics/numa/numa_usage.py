@@ -20,7 +20,7 @@ class State(msgspec.Struct, frozen=True):
 def step(state: State, record: NumaUsageRecord) -> tuple[State, Sequence[Output]]:
     ids = {each.numa_node for each in record.nodes}.union(*(pod.numa_bytes for pod in record.pods))
     if odd := [each for each in ids if not 0 <= each < _MOST_NUMA_NODES]:
-        raise BadRecord("bad_numa_source", f"numa_usage: {odd[0]} is no id of a NUMA node")
+        raise BadRecord("bad_numa_source", f"numa_usage: {odd[0]} is not the id of a NUMA node")
     key = (record.cluster, record.ts, record.node)
     nodes = [NumaUsage(*key, *msgspec.structs.astuple(each)) for each in record.nodes]
     pods = [

@@ -26,7 +26,7 @@ from streams.rules.numa.skew import NumaNumbers, skew
 from streams.rules.numa.sources import CRANE, GAUGE, POD_SPEC, TOTAL, Holder, NumaView, stale_gauges
 from streams.rules.numa.topology import NumaNode
 
-PINS_NOTHING: Final = "the CPU Manager's policy is none: the kubelet gives no exclusive CPUs, free or not"
+PINS_NOTHING: Final = "with the CPU Manager policy none the kubelet gives no exclusive CPUs, free or not"
 _OFFLINE: Final = NumaNumbers(WHOLE_NODE, 0, 0, 0, 0, 0, 0)
 
 

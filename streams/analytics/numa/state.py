@@ -1,4 +1,4 @@
-"""What is known of a node's NUMA nodes from its log: the state of `numa_skew`, and what it means."""
+"""The state of `numa_skew`: the known facts about a node's NUMA nodes from its log."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -31,7 +31,7 @@ class PinnedPod(NamedTuple):
     namespace: str
     pod: str
     cpus: int
-    """By its spec (rules: exclusive-cpus)."""
+    """CPUs by its spec (rules: exclusive-cpus)."""
     arrived_at: datetime
     group: str
     koordinator_cpus: frozenset[int]
@@ -63,7 +63,7 @@ class Machine(NamedTuple):
     capacity_millicores: int
     allocatable_millicores: int
     topology_policy: str
-    """By koordinator's label."""
+    """Policy by koordinator's label."""
 
 
 class Pending(NamedTuple):
@@ -109,13 +109,13 @@ class State(msgspec.Struct, frozen=True):
     objects_at: datetime | None = None
     """When one of them was last seen to change."""
     pods: dict[str, PinnedPod] = {}
-    """By uid."""
+    """Pods by uid."""
     ended: frozenset[str] = frozenset()
     """Uids of Guaranteed pods that ended and that the memory manager's checkpoint may name yet."""
     refused: frozenset[str] = frozenset()
     """Uids of pods that failed admission and were not deleted yet."""
     refused_at: dict[str, datetime] = {}
-    """When pods were refused that only an Event told of, by uid."""
+    """Times of rejections that only an Event witnessed, by uid."""
     kubelet: Kubelet | None = None
     machine: Machine | None = None
     named: frozenset[int] = frozenset()
@@ -129,7 +129,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def views(state: State) -> Iterator[NumaView]:
-    """What each source reports now."""
+    """Yield the current account of each source."""
     pods = {uid: pod for uid, pod in state.pods.items() if pod.is_active}
     objects = dict(state.objects)
     by_koordinator = tuple(
@@ -158,7 +158,7 @@ def views(state: State) -> Iterator[NumaView]:
             POD_SPEC,
             "none",
             exclusive_cpus=sum(pod.cpus for pod in pods.values()) if pins else 0,
-            quirk="pod specs tell how many exclusive CPUs the node gives, never on which NUMA node",
+            quirk="pod specs show how many exclusive CPUs the node gives, never on which NUMA node",
         )
 
 

@@ -1,4 +1,4 @@
-"""What a node publishes on its cluster's log: the record of `numa_cluster`."""
+"""The record of `numa_cluster` that a node publishes on its cluster's log."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -12,7 +12,7 @@ from streams.rules.numa.skew import NumaNumbers, skew
 def summary_record(
     state: State, ts: datetime, best: Account, of_pods: Account | None, spanning_pods: int
 ) -> NodeNumaRecord | None:
-    """What the analysis across nodes needs; None where NUMA nodes are not known, or the kubelet pins nothing."""
+    """Build the record for the analysis across nodes; None if NUMA nodes are unknown, or the kubelet pins nothing."""
     total = skew(best.numbers) if best.fidelity != "none" else None
     if total is None or cpu_policy(state) == "none":
         return None
@@ -47,7 +47,9 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
 
 
 def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """What each pod holds: of its containers those CPUs that none before it in size holds (rules: cpu-checkpoint)."""
+    """Return the CPUs of each pod: of each container, the CPUs that no larger one before it holds (rules:
+    cpu-checkpoint).
+    """
     if best is None:
         return []
     if best.view.fidelity != "exact":

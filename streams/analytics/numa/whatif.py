@@ -1,4 +1,4 @@
-"""What if the pods that are there had been placed by another strategy: rows of `numa_whatif`, of either scope."""
+"""Places the existing pods by another strategy: rows of `numa_whatif`, of either scope."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a scheduler's own cache shows about its nodes (rules: scheduler-cache)."""
+"""Conclusions from a scheduler's own cache about its nodes (rules: scheduler-cache)."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

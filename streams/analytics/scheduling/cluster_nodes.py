@@ -22,11 +22,11 @@ class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """When it was created; where that is unknown, when it was first seen."""
     zone: str
     version: str
-    """Of its kubelet."""
+    """Version of its kubelet."""
     open_since: datetime | None = None
     """Ready and not cordoned, with these taints, since then; None where it is not."""
     taints: list[Taint] = []
-    """Those that keep pods away."""
+    """Taints that keep pods away."""
 
 
 class Gone(msgspec.Struct, frozen=True, gc=False):
@@ -42,7 +42,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 class ClusterNodes(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nodes: dict[str, KnownNode] = {}
     since: list[datetime] = []
-    """Of all nodes, sorted."""
+    """Start times of all nodes, sorted."""
     gone: list[Gone] = []
 
 
@@ -65,14 +65,14 @@ def observe(state: ClusterNodes, record: NodeRecord) -> ClusterNodes:
 
 
 def passed_on(state: ClusterNodes, record: InventoryRecord | HeardRecord) -> list[Record]:
-    """What the logs of nodes learn from a record of their cluster's."""
+    """Return the records that a record of the cluster's log passes on to the logs of nodes."""
     if isinstance(record, InventoryRecord):
         return reconciled(state, record)
     return _clocked(state, record) if record.resource == NODES.name else []
 
 
 def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
-    """What a complete list changes: nodes that are gone are deleted, and logs that it does not name learn that too.
+    """Apply a complete list: delete missing nodes, and inform logs that it does not name.
 
     The pods of a node can be gone when its log is not among those that have any: it gets an empty inventory.
     """
@@ -127,7 +127,7 @@ def _ready_since(node: Node, seen_at: datetime) -> datetime | None:
 
 
 def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes:
-    """Where it is another node of that name, nobody saw the old one go either."""
+    """Remove a node if the record is of another node of that name, because nobody saw the old one go."""
     node = state.nodes[name]
     gone = Gone(name, node.since, record.ts, unseen=record.reconciled or record.change != "DELETED")
     since = state.since.copy()

@@ -1,6 +1,7 @@
-"""What the scheduler heeds beside nodes and pods: tables `scheduled_objects` and `scheduled_lists` (rules:
-scheduler-fit, scheduler-volumes, scheduler-devices). Nothing is remembered: what a complete list lacks is gone by the
-list itself.
+"""Objects besides nodes and pods that the scheduler uses: tables `scheduled_objects` and `scheduled_lists`.
+
+It has no state: an object that a complete list lacks is gone by the list itself (rules: scheduler-fit,
+scheduler-volumes, scheduler-devices).
 """
 
 from collections.abc import Callable, Mapping, Sequence

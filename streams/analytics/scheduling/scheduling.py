@@ -1,9 +1,9 @@
-"""Pods that find no node, and whether the scheduler overlooks one: `scheduling_failures`, `scheduler_blind_spots`.
+"""Pods that find no node, and nodes that the scheduler overlooks: `scheduling_failures`, `scheduler_blind_spots`.
 
-The condition PodScheduled is the source, for every attempt rewrites it; the event, whose note is the first attempt's,
-is a second witness (rules: blind-spots, event-counts). Records of the cluster's log come in no fixed order within a
-minute: a failure is judged when its minute is over, by all that was seen until then, and earlier rows are then
-replaced.
+The condition PodScheduled is the source, because every attempt rewrites it. The Event, whose note is the first
+attempt's, is a second witness (rules: blind-spots, event-counts). Records of the cluster's log come in no fixed
+order within a minute. A failure is judged when its minute is over, by everything that was seen until then, and
+earlier rows are then replaced.
 """
 
 from collections.abc import Sequence

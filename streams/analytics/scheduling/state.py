@@ -44,9 +44,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The first record of the log."""
     nodes: ClusterNodes = ClusterNodes()
     waiting: Shelves[Waiting] = {}
-    """By witness and pod."""
+    """Waiting pods by witness and pod."""
     open: Shelves[OpenFailure] = {}
-    """By witness, pod and time."""
+    """Open failures by witness, pod and time."""
     placed: dict[str, datetime] = {}
     """The last minute in which a node got a pod that could have gone elsewhere."""
     starved: dict[str, tuple[datetime, str]] = {}

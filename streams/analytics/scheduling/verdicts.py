@@ -1,4 +1,4 @@
-"""What the analytic `scheduling` concludes when a minute of the cluster's log is over (rules: blind-spots)."""
+"""Verdicts of the analytic `scheduling` at the end of a minute of the cluster's log (rules: blind-spots)."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ def evaluated(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[
 
 
 def _pinned_node_is_open(state: State, failure: OpenFailure) -> bool:
-    """Whether a DaemonSet's pod could go to its node, and could for a minute before the text."""
+    """Tell whether a DaemonSet's pod could go to its node, and could for a minute before the text."""
     node = state.nodes.nodes.get(failure.row.pinned_node)
     if not failure.daemon or node is None or node.open_since is None:
         return False
@@ -119,7 +119,9 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
 
 
 def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:
-    """What the rules need of a cluster; the newest kubelet stands in for a scheduler whose version is not set."""
+    """Return the facts about a cluster that the rules need; the newest kubelet stands in for a scheduler of unknown
+    version.
+    """
     known = nodes.nodes.values()
     version = scheduler_version or blind_spot.newest({node.version for node in known})
     return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=not scheduler_version)

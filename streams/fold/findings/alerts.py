@@ -29,6 +29,6 @@ class Alert(NamedTuple):
     """Empty where it is about the cluster."""
     updated_at: datetime
     reason: str = ""
-    """Of a resolved row: `unknown` where the log had no data for long, `deleted` or `cordoned` where the node was; or
-    empty.
+    """Reason of a resolved row: `unknown` if the log had no data for long, `deleted` or `cordoned` if the node was;
+    else empty.
     """

@@ -20,7 +20,7 @@ class EvictionSignal(NamedTuple):
     hard_met: bool
     soft_met: bool
     slope_per_second: float | None
-    """Of `available`; None where the samples do not support one."""
+    """Slope of `available`; None if the samples do not support one."""
     seconds_to_soft: float | None
     """The likely time, as of hard."""
     seconds_to_hard: float | None
@@ -34,8 +34,8 @@ class EvictionSignal(NamedTuple):
     seconds_to_hard_earliest: float | None = None
     seconds_to_hard_latest: float | None = None
     acts_first: str = ""
-    """What acts first if all goes on as it is: `hard`, `soft`, `image_gc`, the name of another signal of the same
-    resource; empty where nothing approaches.
+    """The first to act if the trend continues: `hard`, `soft`, `image_gc`, or another signal of the same resource;
+    empty if nothing approaches.
     """
 
 
@@ -47,7 +47,7 @@ class PressureChange(NamedTuple):
     condition: str
     status: bool
     lasted_seconds: float | None
-    """Of the state that ended; None where its beginning was not seen."""
+    """Duration of the state that ended; None if its beginning was not seen."""
     kubelet_restart: bool
     evidence: str
     updated_at: datetime
@@ -75,9 +75,9 @@ class Eviction(NamedTuple):
     tied_pods: int | None
     """Pods that are equal in the kubelet's comparison, this one counted: their ranks may be swapped."""
     pod_usage: int | None
-    """What the ranking compared, at that sample."""
+    """The use that the ranking compared, at that sample."""
     pods_usage_ratio: float | None
-    """What all pods used together, of all that was used: near 0 means that no pod explains the pressure."""
+    """Use of all pods together as a share of all use: near 0 means that no pod explains the pressure."""
     evidence: str
     message: str
     updated_at: datetime

@@ -111,7 +111,7 @@ class SettingsWarning(NamedTuple):
     """When it was first concluded, or, where it no longer holds, when that was seen."""
     node: str
     rule: str
-    """What is wrong in one word, as `nothing_reserved` (rules: kubelet-warnings)."""
+    """The problem in one word, for example `nothing_reserved` (rules: kubelet-warnings)."""
     subject: str
     """A resource, signal, setting, condition or DaemonSet."""
     holds: bool
@@ -125,7 +125,7 @@ class NodeStall(NamedTuple):
     ts: datetime
     node: str
     memory_some_percent: float | None
-    """Of the time of the window in which some task waited for memory; None where the sample does not show it."""
+    """Share of the window in which some task waited for memory; None if the sample does not show it."""
     memory_full_percent: float | None
     """In which all did."""
     io_some_percent: float | None

@@ -66,7 +66,7 @@ class NumaSkew(NamedTuple):
 
     cluster: str
     ts: datetime
-    """Of scope cluster: the begin of the minute that it sums up."""
+    """For scope cluster, the begin of the minute that it sums up."""
     scope: str
     node: str
     skew_ratio: float | None
@@ -77,7 +77,7 @@ class NumaSkew(NamedTuple):
     exclusive_cpus: int | None
     allocatable_cpus: int | None
     spanning_pods: int
-    """Pods with a container whose CPUs lie on several NUMA nodes."""
+    """Pods with a container whose CPUs are on several NUMA nodes."""
     nodes: int
     """1, or for scope cluster the nodes whose numbers are known."""
     source: str
@@ -144,7 +144,7 @@ class NumaResource(NamedTuple):
 
 @row(table="numa_alignment")
 class NumaAlignment(NamedTuple):
-    """What a container holds by NUMA node; lists are empty where it holds none, or where that is not known."""
+    """Resources of a container by NUMA node; a list is empty if it holds none, or if they are unknown."""
 
     cluster: str
     ts: datetime
@@ -158,11 +158,11 @@ class NumaAlignment(NamedTuple):
     hugepages_numa_nodes: list[int]
     device_numa_nodes: list[int]
     devices: list[str]
-    """Resources of devices that lie on other NUMA nodes than its CPUs, or on no known one."""
+    """Resources of devices that are on other NUMA nodes than its CPUs, or on no known one."""
     l3_caches: int | None
     """How many level 3 caches its CPUs share; None where the caches are not known."""
     aligned: bool | None
-    """All of it lies on one NUMA node; None where that is not known."""
+    """True if all of it is on one NUMA node; None if unknown."""
     distance: int | None
     """The farthest from its CPUs to what it holds (SLIT, 10 is local); None where that is not known."""
     explanation: str

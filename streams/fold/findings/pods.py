@@ -26,7 +26,7 @@ class PodBinding(NamedTuple):
     memory_limit_bytes: int | None
     ephemeral_request_bytes: int
     eviction_memory_request_bytes: int
-    """What the ranking compares with: overhead only where the request is not zero (rules: eviction-order)."""
+    """The request that the ranking compares: overhead only if the request is not zero (rules: eviction-order)."""
     eviction_ephemeral_request_bytes: int
     exclusive_cpus: int
     requests: dict[str, int]
@@ -37,12 +37,12 @@ class PodBinding(NamedTuple):
     owner_name: str
     created_at: datetime | None
     tolerations: list[str]
-    """As key=value:effect, or key:effect for any value; an empty key or effect means every one."""
+    """Tolerations as key=value:effect, or key:effect for any value; an empty key or effect matches everything."""
     local_volumes: list[str] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     """Names of its volumes that the eviction ranking counts (rules: eviction-order)."""
     labels: dict[str, str] = {}  # noqa: RUF012  as above
     constraints: str = ""
-    """What the scheduler heeds of it beside requests and tolerations, as the JSON of `Constraints`, or empty."""
+    """Inputs of the scheduler besides requests and tolerations, as the JSON of `Constraints`, or empty."""
     terminating: bool = False
     """Its deletion was asked for."""
 
@@ -73,7 +73,7 @@ class PodEnd(NamedTuple):
     deleted: bool
     """The pod is gone since."""
     owner_kind: str
-    """What recreates it; empty where an Event is the only witness."""
+    """Controller that recreates it; empty if an Event is the only witness."""
     owner_name: str
     updated_at: datetime
     time_known: bool = True
@@ -81,10 +81,10 @@ class PodEnd(NamedTuple):
     earliest: datetime | None = None
     latest: datetime | None = None
     restart_policy: str = ""
-    """Of the pod; empty where an Event is the only witness."""
+    """Restart policy of the pod; empty if an Event is the only witness."""
     refused_by: str = ""
-    """What in the kubelet refused it, of a rejection at admission (rules: admission-texts); empty where the text does
-    not tell.
+    """The part of the kubelet that rejected it at admission (rules: admission-texts); empty if the text does not
+    say.
     """
     resource: str = ""
     """Over what it was refused; empty where the text names none."""
@@ -105,9 +105,11 @@ class StorageLimit(NamedTuple):
     pod: str
     uid: str
     ephemeral_limit_bytes: int | None
-    """Of its containers together; over it the pod is evicted. None where no container has one."""
+    """Limit of its containers together, above which the pod is evicted. None if no container has one."""
     log_limit_bytes: int | None
-    """What rotation leaves of the logs of its containers, and of their attempts before; None without /configz."""
+    """Bytes that rotation leaves of its containers' logs, including those of earlier attempts; None without
+    /configz.
+    """
     volume_limits: dict[str, int]
     """The `sizeLimit` in bytes of each emptyDir on disk; over it the pod is evicted."""
 
@@ -126,11 +128,11 @@ class Resize(NamedTuple):
     pod.
     """
     message: str
-    """Of the condition, by the kubelet; empty where it ended."""
+    """Message of the kubelet's condition; empty if it ended."""
     wanted: dict[str, int]
-    """What the pod would request, in base units, cpu in millicores."""
+    """Requests that the pod would have, in base units, cpu in millicores."""
     running: dict[str, int]
-    """What it runs with: the larger of what is allocated and what is actual."""
+    """Resources that it runs with: the larger of allocated and actual."""
 
 
 @row(table="cpu_throttling", high_rate=True)

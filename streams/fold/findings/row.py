@@ -1,4 +1,4 @@
-"""What a row is, and what its type knows of its table: all else about a table is derived from here."""
+"""Rows and the tables of their types. Everything else about a table is derived from here."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ class Row(Protocol):
 RowType = TypeVar("RowType", bound=Row)
 
 TABLES: Final[dict[type[Row], str]] = {}
-"""Where a row lands. `node_samples` and `pod_samples` arrive as columns: see `streams.fold.batch`."""
+"""Table of each row type. `node_samples` and `pod_samples` arrive as columns: see `streams.fold.batch`."""
 HIGH_RATE: Final[set[str]] = set()
 """Tables that grow with every sample of every node."""
 NEVER_REPLACED: Final[set[str]] = set()

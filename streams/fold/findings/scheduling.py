@@ -33,10 +33,10 @@ class SchedulingFailure(NamedTuple):
 class SchedulerBlindSpot(NamedTuple):
     cluster: str
     ts: datetime
-    """Of the text that shows it; for `placement` since when the node gets no pods."""
+    """Time of the text that shows it; for `placement`, the start of the time in which the node gets no pods."""
     verdict: str
     test: str
-    """What showed it: `nodes_evaluated`, `nodes_total`, `placement` or `text`."""
+    """The test that showed it: `nodes_evaluated`, `nodes_total`, `placement` or `text`."""
     node: str
     namespace: str
     pod: str

@@ -1,4 +1,4 @@
-"""What could not be read."""
+"""Sources that could not be read."""
 
 from datetime import datetime
 from typing import NamedTuple

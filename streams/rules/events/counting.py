@@ -25,7 +25,7 @@ REFILL_SECONDS: Final = 300.0
 
 
 class Counted(NamedTuple):
-    """What was last seen of an Event's name. `at` in seconds since the epoch."""
+    """The last observation of an Event's name. `at` is in seconds since the epoch."""
 
     uid: str
     total: int
@@ -95,6 +95,6 @@ def message(event: Event) -> str:
 
 
 def component_of(event: Event) -> str:
-    """Who emitted an Event, in either API (rules: event-fields)."""
+    """Return the emitter of an Event, in either API (rules: event-fields)."""
     source = event.source or event.deprecated_source or EventSource()
     return source.component or event.reporting_component or event.reporting_controller

@@ -69,5 +69,5 @@ def parse_node_status(reason: str, message: str) -> ConditionChange | None:
 
 
 def is_kubelet_start(reason: str, message: str) -> bool:
-    """Whether an event is the kubelet's own at its start; kube-proxy has the same reason."""
+    """Tell whether an Event is the kubelet's own at its start; kube-proxy uses the same reason."""
     return reason == "Starting" and plain(message) == "Starting kubelet."

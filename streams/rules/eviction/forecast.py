@@ -1,7 +1,8 @@
-"""When a falling amount meets a threshold: the earliest, the likely and the latest time, or that nobody can know.
+"""Forecasts when a falling amount meets a threshold: the earliest, the likely and the latest time, or that it is
+unknown.
 
-The line of `trend` goes on; how far it may be off is learned from the errors that its own forecasts had so far, for
-each distance, upwards and downwards apart (as conformal prediction does it). What fell and came back before is
+It extends the line of `trend`. The errors of its own forecasts so far show how far it may be off, for each distance,
+and separately upwards and downwards (as in conformal prediction). An amount that fell and recovered before is
 forecast by its lows (`swings`). Everything is a function of the samples and their times.
 """
 
@@ -17,11 +18,11 @@ from streams.rules.eviction.trend import Line, Window, extend, line
 AHEAD: Final = (60.0, 180.0, 600.0, 1800.0, 5400.0, 16_200.0, 48_600.0)
 """Distances in seconds for which errors are learned; between them they are interpolated."""
 WEIGHT: Final = 0.35
-"""Of the newest error."""
+"""Weight of the newest error."""
 SPREAD: Final = 1.28
 """Standard deviations from the middle to the 10th and the 90th percentile."""
 RATE_CHANGES: Final = 0.2
-"""A growth is not steadier than this part of its rate, whatever was seen of it."""
+"""A growth is not steadier than this part of its rate, independent of its history."""
 NOISE_MEETS: Final = 1.5
 """The lowest of the samples that come is so many deviations below the line: a threshold is met by one sample."""
 HORIZON_SPANS: Final = 12.0
@@ -49,7 +50,7 @@ class Band(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What is remembered of one amount: never more than some hundred numbers."""
+    """The memory of one amount: never more than a few hundred numbers."""
 
     window: Window = ()
     due: Due = _NONE

@@ -55,9 +55,9 @@ class LimitEviction(NamedTuple):
 
     kind: LimitKind
     name: str
-    """Of the volume or container; empty for the whole pod."""
+    """Name of the volume or container; empty for the whole pod."""
     limit: int | None
-    """Bytes; None where the text's is no whole number of them."""
+    """Limit in bytes; None if the text's is not a whole number of them."""
 
 
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction

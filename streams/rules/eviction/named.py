@@ -1,7 +1,7 @@
-"""Which signal an eviction's message names, by its threshold in bytes (rules: eviction-thresholds).
+"""Finds the signal that an eviction's message names, by its threshold in bytes (rules: eviction-thresholds).
 
-A percentage is of the capacity of the signal's file system, with the kubelet's 32 bits: 15 % and 10 % of one disk are
-different numbers, and so are those of two disks.
+A percentage is of the capacity of the signal's file system, with the kubelet's 32 bits. So 15 % and 10 % of one disk
+are different numbers, and so are those of two disks.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,9 @@ from streams.rules.eviction.thresholds import SignalThresholds, effective_thresh
 from streams.rules.values.quantity import InvalidQuantity, base_units
 
 _SAME = 0.001
-"""Of a threshold: file systems are resized, and a Node's capacity is a little less than what it is mounted from."""
+"""Tolerance of a threshold: file systems are resized, and a Node's capacity is slightly below that of the mounted
+device.
+"""
 _CAPACITY_OF = {
     MEMORY_AVAILABLE: "memory",
     NODEFS_AVAILABLE: "ephemeral-storage",
@@ -59,7 +61,9 @@ def signal_by_node(
     kubelet_version: str,
     capacities: Mapping[str, int],
 ) -> str:
-    """By the capacities of the Node. With known settings a disk that is not the node's can only be the images'."""
+    """Find the signal by the capacities of the Node. With known settings a disk other than the node's can only be
+    the images'.
+    """
     if threshold is None or not capacities:
         return ""
     thresholds = effective_thresholds(config, kubelet_version)

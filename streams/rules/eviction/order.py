@@ -12,14 +12,14 @@ from streams.rules.eviction.signals import Layout
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
-"""Where all pods together use less than this share of what is used, none of them explains the pressure."""
+"""If all pods together use less than this share of all use, none of them explains the pressure."""
 
 
 class RankedPod(NamedTuple):
-    """What the ranking compares of a pod: bytes, inodes and processes in use; requests as the ranking counts them
-    (rules: eviction-order).
+    """The parts of a pod that the ranking compares: bytes, inodes and processes in use; requests as the ranking
+    counts them (rules: eviction-order).
 
-    Without stats (`has_stats` false) the used amounts are not looked at.
+    Without stats (`has_stats` false) the used amounts are ignored.
     """
 
     namespace: str
@@ -53,7 +53,7 @@ class _Measure(NamedTuple):
     usage: Callable[[RankedPod], int]
     request: Callable[[RankedPod], int]
     discount: Callable[[RankedPod], int]
-    """What is taken from usage when two pods that both exceed, or both do not, are compared."""
+    """Discount on usage when two pods are compared that both exceed, or both do not."""
 
 
 def _no_request(_: RankedPod) -> int:
@@ -158,9 +158,9 @@ def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version
 
 
 def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubelet_version: str = "") -> int:
-    """How many of the ranked pods are equal to `uid` in the kubelet's comparison, itself counted.
+    """Count the ranked pods that equal `uid` in the kubelet's comparison, including itself.
 
-    Which of them goes first is open. 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
+    Their order is undefined. Returns 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
     """
     keys = _keys(signal, layout, pods, kubelet_version)
     compared = next((key[:_COMPARED] for key in keys if pods[key[-1]].uid == uid), None)

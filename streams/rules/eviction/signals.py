@@ -40,7 +40,7 @@ SETTABLE: Final = frozenset(
         PID_AVAILABLE,
     }
 )
-"""Those whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
+"""Signals whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
 
 CONDITIONS: Final[dict[str, str]] = {
     MEMORY_AVAILABLE: "MemoryPressure",
@@ -95,14 +95,16 @@ class Layout(StrEnum):
 
 
 class Observed(NamedTuple):
-    """What is left of a signal and of how much: bytes, inodes or processes."""
+    """Available amount of a signal and its capacity: bytes, inodes or processes."""
 
     available: int
     capacity: int
 
 
 def measured(signal: str) -> str:
-    """What an eviction signal is about, as inodes of the node's file system; an unknown signal as it is."""
+    """Return an eviction signal in words, for example "inodes of the node's file system"; an unknown signal stays
+    unchanged.
+    """
     return _MEASURED.get(signal, signal)
 
 
@@ -161,7 +163,7 @@ def layout_of(sample: NodeSample) -> Layout:
 
 
 def _may_be_same(one: tuple[int | None, int | None], other: tuple[int | None, int | None]) -> bool:
-    """Whether two file systems, as (capacity bytes, inodes), look the same in everything known."""
+    """Tell whether two file systems, as (capacity bytes, inodes), look the same in everything known."""
     if not one[0] or not other[0]:
         return True
     return one[0] == other[0] and (not one[1] or not other[1] or one[1] == other[1])

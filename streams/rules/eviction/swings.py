@@ -1,6 +1,6 @@
-"""Where an amount turned back when it fell: a collected heap, a rotated log, the load of a day.
+"""Finds the points at which a falling amount turned back: a collected heap, a rotated log, the load of a day.
 
-What fell and came back again and again is forecast by its lows, not by the fall that is going on.
+An amount that fell and recovered again and again is forecast by its lows, not by the current fall.
 """
 
 from math import sqrt
@@ -11,18 +11,18 @@ from streams.rules.eviction.trend import Line
 SWING_OF_CAPACITY: Final = 0.04
 """A smaller fall is noise."""
 COMES_BACK: Final = 0.4
-"""Of a fall, to be a turn."""
+"""Share of a fall that must come back to make a turn."""
 MAX_LOWS: Final = 6
 VALID: Final = 3.0
 """A low is expected again for so many times as long as the last ones took."""
 SLACK: Final = 0.1
-"""Of the height of a swing: so far below its lows a fall is a new one."""
+"""Share of a swing's height: a fall that goes this far below its lows is a new one."""
 SLACK_ERRORS: Final = 3.0
 FEW_LOWS: Final = 4.0
-"""What the spread of few lows does not show yet: this divided by the square of their degrees of freedom is added."""
+"""Margin for the spread of few lows: this divided by the square of their degrees of freedom is added."""
 LEAST_NOISE: Final = 0.05
 UNKNOWN_NOISE: Final = 0.1
-"""Of the height, for the noise of lows: no less, and of two lows."""
+"""Share of the height for the noise of lows: the minimum, and the value for two lows."""
 
 
 class Low(NamedTuple):
@@ -40,7 +40,7 @@ class Swing(NamedTuple):
     from_seconds: float
     from_value: float
     to_seconds: float
-    """Of the furthest value."""
+    """Time of the furthest value."""
     to_value: float
 
 
@@ -49,12 +49,12 @@ NO_SWINGS: Final[Swings] = ((), None)
 
 
 class Floor(NamedTuple):
-    """Where swings end by now."""
+    """The level at which swings currently end."""
 
     value: float
     slack: float
     line: Line | None
-    """Of the lows; None where there is one."""
+    """Line through the lows; None with a single one."""
     period_seconds: float
 
 
@@ -87,7 +87,7 @@ def _fallen(lows: tuple[Low, ...], swing: Swing, here: tuple[float, float], leas
 
 
 def floor(swings: Swings, now: float) -> Floor | None:
-    """Where a fall is expected to turn back; None where nothing turned back lately."""
+    """Return the level at which a fall is expected to turn back; None if nothing turned back lately."""
     lows, swing = swings
     if not lows or swing is None:
         return None

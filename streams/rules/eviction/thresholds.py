@@ -23,7 +23,7 @@ _SHOWN: Final = 64
 _PERCENT: Final = re.compile(
     r"[+-]?(?:[0-9](?:_?[0-9]){0,31}(?:\.[0-9]{0,32})?|\.[0-9]{1,32})(?:[eE][+-]?[0-9]{1,3})?"
 )
-"""Numbers as Go parses them, but for hexadecimal ones, infinity and NaN."""
+"""Numbers as Go parses them, except hexadecimal ones, infinity and NaN."""
 
 
 class BadThreshold(BadValue):
@@ -102,10 +102,10 @@ def threshold_value(text: str, capacity: int) -> int:
 
 
 def percent_of(capacity: int, text: str) -> int:
-    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only
-    (rules: eviction-thresholds).
+    """Return a percentage of a capacity, of which the kubelet keeps the fraction in 32 bits only (rules:
+    eviction-thresholds).
 
-    Raises InvalidQuantity for what is no percentage.
+    Raises InvalidQuantity for another text.
     """
     return int(float(capacity) * _fraction(text))
 
@@ -196,7 +196,9 @@ def _allocatable_memory(
 def _with_containerfs(
     config: KubeletConfiguration, kubelet_version: str, layout: Layout, by_signal: Mapping[str, SignalThresholds]
 ) -> dict[str, SignalThresholds]:
-    """The kubelet never uses containerfs thresholds of the user, only those of the file system that it lies on."""
+    """Replace containerfs thresholds: the kubelet never uses the user's, only those of the file system that contains
+    it.
+    """
     separate_disk_gc = (config.feature_gates or {}).get("KubeletSeparateDiskGC", is_at_least(kubelet_version, 31))
     on_imagefs = layout is Layout.SEPARATE_IMAGEFS
     sources = {
@@ -210,7 +212,9 @@ def _with_containerfs(
 
 
 def _fraction(text: str) -> float:
-    """What the kubelet keeps of a percentage: the text and its hundredth, each rounded to 32 bits."""
+    """Return the fraction that the kubelet keeps of a percentage: the text and its hundredth, each rounded to 32
+    bits.
+    """
     number = text.rstrip("%")
     if not text.endswith("%") or _PERCENT.fullmatch(number) is None:
         raise InvalidQuantity(text)

@@ -1,7 +1,7 @@
-"""The line that the last samples of an amount lie on, as far back as one line explains them.
+"""Fits a line to the last samples of an amount, as far back as one line explains them.
 
-The window adapts itself: it is widened for as long as the slopes of all its parts since now agree within their errors
-(the intersection of confidence intervals), and begins anew at a jump. What is old is kept in ever coarser means.
+The window adapts itself. It is widened as long as the slopes of all its parts since now agree within their errors
+(the intersection of confidence intervals), and restarts at a jump. Old samples are kept in ever coarser means.
 """
 
 from collections.abc import Callable
@@ -29,11 +29,11 @@ PART_APART: Final = 0.02
 OFF_APART: Final = 1.0
 """And within so many errors that forecasts over the span had so far."""
 MOST_ALIKE: Final = 0.93
-"""What is left of one residual in the next, at most: it widens the error of the slope."""
+"""Upper bound for the share of one residual in the next: it widens the error of the slope."""
 FEW_POINTS: Final = 3.0
 """The spread of few points is often too small: about what Student's distribution adds."""
 SIGNIFICANT: Final = 4.0
-"""A slope of fewer standard errors is none."""
+"""A slope of fewer standard errors counts as 0."""
 JUMP_OF_CAPACITY: Final = 0.02
 JUMP_AHEAD: Final = 6.0
 JUMP_BACK: Final = 4.0
@@ -41,7 +41,7 @@ JUMP_BACK: Final = 4.0
 
 
 class Line(NamedTuple):
-    """What a window supports: units of the value, and seconds."""
+    """The result of a window: units of the value, and seconds."""
 
     per_second: float
     error: float
@@ -58,10 +58,11 @@ class Line(NamedTuple):
 
 
 def extend(window: Window, seconds: float, value: int, capacity: int) -> Window:
-    """The window with one later point, at most a day long; a jump forgets what was before it.
+    """Return the window with one later point, at most a day long; a jump forgets everything before it.
 
-    A jump is a step of over 2 % of the capacity that is out of proportion to the median step: an eviction, a restart,
-    a burst that begins. Who asks a kubelet more often than it measures gets stairs, whose treads are no steps.
+    A jump is a step of over 2 % of the capacity that is out of proportion to the median step: an eviction, a
+    restart, the start of a burst. Asking a kubelet more often than it measures gives stairs, whose treads are not
+    steps.
     """
     point = (seconds, float(value))
     if is_jump(window, value, capacity):

@@ -13,7 +13,7 @@ Verdict: TypeAlias = Literal["disabled", "invalid_capacity", "below_high", "free
 
 
 class ImageGcDecision(NamedTuple):
-    """What one run of image GC would do by space; deletion by age is not in it (1.29 and later)."""
+    """The decision of one run of image GC for space, without deletion by age (1.29 and later)."""
 
     verdict: Verdict
     usage_percent: int | None
@@ -45,7 +45,7 @@ def decide(
     low_percent: int = DEFAULT_LOW_PERCENT,
     maximum_age_seconds: float = 0,
 ) -> ImageGcDecision:
-    """What a run of image GC would do with these readings of the image file system."""
+    """Decide like a run of image GC with these readings of the image file system."""
     percent = usage_percent(available_bytes, capacity_bytes)
     if is_disabled(high_percent, maximum_age_seconds):
         return ImageGcDecision("disabled", percent, 0)
@@ -57,7 +57,7 @@ def decide(
 
 
 def is_disabled(high_percent: int, maximum_age_seconds: float = 0) -> bool:
-    """Whether image GC is never started; a maximum age (1.29 and later) keeps it running even at 100 percent."""
+    """Tell whether image GC is never started; a maximum age (1.29 and later) keeps it running even at 100 percent."""
     return high_percent == 100 and maximum_age_seconds == 0  # noqa: PLR2004  # percent
 
 
@@ -70,10 +70,10 @@ def gc_threshold_available_bytes(capacity_bytes: int, high_percent: int) -> int:
 
 
 def acts_before_eviction(signal: str, layout: Layout, eviction_threshold: int, gc_threshold_bytes: int) -> bool:
-    """Whether falling `signal` meets image GC before its eviction threshold (`gc_first`).
+    """Tell whether falling `signal` meets image GC before its eviction threshold (`gc_first`).
 
-    Both thresholds are bytes below which something begins. Image GC watches the bytes of the image file system
-    alone: never inodes or memory, and another file system only where `layout` makes it the same.
+    Both thresholds are bytes below which the action begins. Image GC watches only the bytes of the image file
+    system: never inodes or memory, and another file system only if `layout` makes it the same.
     """
     return signal in _IMAGE_FILE_SYSTEM[layout] and gc_threshold_bytes > eviction_threshold
 

@@ -1,1 +1,1 @@
-"""What a kubelet's settings make of its node."""
+"""The effect of a kubelet's settings on its node."""

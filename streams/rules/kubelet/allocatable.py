@@ -1,4 +1,4 @@
-"""What a kubelet leaves to pods, by its settings (rules: allocatable)."""
+"""Computes allocatable from a kubelet's settings (rules: allocatable)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,9 +15,9 @@ _THRESHOLD_OF: Final = {"memory": MEMORY_AVAILABLE, "ephemeral-storage": NODEFS_
 
 
 def reserved(config: KubeletConfiguration) -> dict[str, int]:
-    """What is reserved for system and kubelet, in base units, cpu in millicores; only what is. Raises BadValue.
+    """Return the non-zero reservations for system and kubelet, in base units, cpu in millicores. Raises BadValue.
 
-    `reservedSystemCPUs` takes the place of the cpu in both.
+    `reservedSystemCPUs` replaces the cpu in both.
     """
     system, kube = in_base_units(config.system_reserved), in_base_units(config.kube_reserved)
     both = {resource: system.get(resource, 0) + kube.get(resource, 0) for resource in (*system, *kube)}
@@ -27,7 +27,9 @@ def reserved(config: KubeletConfiguration) -> dict[str, int]:
 
 
 def hard_thresholds(config: KubeletConfiguration, version: str, capacity: Mapping[str, int]) -> dict[str, int]:
-    """What is kept back of memory and ephemeral storage so that pods do not reach the threshold. Raises BadValue."""
+    """Return the memory and ephemeral storage that is kept back so that pods do not reach the threshold. Raises
+    BadValue.
+    """
     by_signal = effective_thresholds(config, version).by_signal
     return {
         resource: threshold_value(by_signal[signal].hard or "", capacity[resource])

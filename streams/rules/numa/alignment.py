@@ -1,4 +1,4 @@
-"""Whether what a container holds lies beside its CPUs (rules: numa-alignment)."""
+"""Decides whether a container's resources are near its CPUs (rules: numa-alignment)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -11,7 +11,7 @@ class Layout(NamedTuple):
     """A machine; each is empty where it is not known."""
 
     numa_of: Mapping[int, int]
-    """Of each CPU."""
+    """NUMA node of each CPU."""
     distances: Mapping[int, Mapping[int, int]]
     caches: Sequence[frozenset[int]]
     """The CPUs of each level 3 cache."""
@@ -62,7 +62,7 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
 
 def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:
     if not ids:
-        return "it shares its CPUs with others: they can lie on any NUMA node"
+        return "it shares its CPUs with others: they can be on any NUMA node"
     if any(cpu not in layout.numa_of for cpu in ids):
         return "no agent reports the NUMA nodes of its CPUs"
     silent = sorted({each.resource_name for each in container.devices if not each.numa_nodes})

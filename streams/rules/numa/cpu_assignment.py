@@ -1,4 +1,4 @@
-"""Which CPUs the static policy of the CPU Manager picks (rules: exclusive-cpus).
+"""Picks CPUs like the static policy of the CPU Manager (rules: exclusive-cpus).
 
 Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go. Not followed:
 `prefer-align-cpus-by-uncorecache`, because no source has the last-level caches.
@@ -66,12 +66,12 @@ def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity
 
 
 def sockets_of(topology: NumaTopology, affinity: Affinity) -> frozenset[int]:
-    """The packages that these NUMA nodes lie on."""
+    """Return the packages of these NUMA nodes."""
     return frozenset(core.socket for core in _cores(topology) if core.numa in affinity)
 
 
 def _cores(topology: NumaTopology) -> list[_Core]:
-    """Where no source has the packages, each NUMA node is one."""
+    """Return the cores. If no source has the packages, each NUMA node is one."""
     return [
         _Core(node.numa_node, socket, min(cpus), cpus)
         for node in topology.numa_nodes
@@ -121,9 +121,9 @@ def _single_cpus(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level], *
 
 
 def _distributed(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, spread: bool) -> Cpus | None:
-    """The same share of each of as few NUMA nodes as can give it, in groups of `group` CPUs; None where none can.
+    """Take the same share from as few NUMA nodes as can give it, in groups of `group` CPUs; None if none can.
 
-    Of equally many the NUMA nodes after whose choice the free CPUs of all of them are most even.
+    Among equally many it takes the NUMA nodes after which the free CPUs of all of them are most even.
     """
     levels = _levels(cores)
     numa_nodes = _groups(cores, free, levels[: levels.index(_numa) + 1])

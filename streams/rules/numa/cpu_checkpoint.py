@@ -21,20 +21,20 @@ _V3_TYPES: Final = ("CPUManagerCheckpointV3", "CPUManagerCheckpoint")
 
 
 class BadCheckpoint(BadValue):
-    """A checkpoint that is no JSON object, or with a wrong checksum, CPU list or field type."""
+    """A checkpoint that is not a JSON object, or has a wrong checksum, CPU list or field type."""
 
 
 class CpuManagerState(NamedTuple):
-    """A `cpu_manager_state`. CPU lists are kept as the file has them, because its checksum is over their text."""
+    """A `cpu_manager_state`. CPU lists keep the file's text, because its checksum is over that text."""
 
     policy: str
     """`none` or `static`."""
     default_cpuset: str
     """The shared pool. It contains the reserved CPUs unless `strict-cpu-reservation`; empty with policy none."""
     entries: dict[str, dict[str, str]]
-    """By pod uid, then container; V1 knows no pods: its container ids stand under the pod uid ``""``."""
+    """CPU lists by pod uid, then container. V1 has no pods: its container ids are under the pod uid ``""``."""
     pod_entries: dict[str, str]
-    """By pod uid (V3 only)."""
+    """CPU lists by pod uid (V3 only)."""
     version: Version
 
     def exclusive_cpus(self) -> frozenset[int]:
@@ -68,9 +68,9 @@ def checksum(state: CpuManagerState) -> int:
 
 
 def parse_cpu_manager_state(text: str) -> CpuManagerState:
-    """The state in `text`, keys in any case, its checksum verified (0 or absent passes for V1 and V2).
+    """Parse the state, with keys in any case, and verify its checksum (0 or absent passes for V1 and V2).
 
-    Where the entries do not show the version, it is the one whose checksum fits. Raises BadCheckpoint.
+    If the entries do not show the version, it is the one whose checksum fits. Raises BadCheckpoint.
     """
     fields = json_fields(text, ("policyname", "defaultcpuset", "entries", "podentries", "checksum"))
     entries, is_v1 = _entries(fields.get("entries"))
@@ -95,9 +95,9 @@ def parse_cpu_manager_state(text: str) -> CpuManagerState:
 
 
 def json_fields(text: str, names: tuple[str, ...]) -> dict[str, Any]:
-    """The members of a JSON object by lower-case name, as Go matches them; null counts as absent.
+    """Return the members of a JSON object by lower-case name, as Go matches them; null counts as absent.
 
-    Raises BadCheckpoint where `text` is no JSON object or has none of `names`.
+    Raises BadCheckpoint if `text` is not a JSON object or has none of `names`.
     """
     try:
         document = msgspec.json.decode(text)

@@ -21,7 +21,7 @@ class Hint(NamedTuple):
 
 
 Hints: TypeAlias = tuple[Hint, ...] | None
-"""Of one resource: None has no opinion; an empty tuple means that nothing can serve it."""
+"""Hints for one resource: None has no opinion; an empty tuple means that nothing can serve it."""
 
 
 def affinities(numa_nodes: Iterable[int]) -> Iterator[Affinity]:
@@ -37,12 +37,13 @@ def amount_hints(
     requested: int,
     reusable: Mapping[int, int] = MappingProxyType({}),
 ) -> Hints:
-    """Hints for CPUs or devices: by NUMA node what the machine has and what is free, and what is requested.
+    """Return hints for CPUs or devices from the machine's, the free and the requested amounts by NUMA node.
 
-    What init containers of the pod hold is `reusable` beside what is free, and a set without all of it is no hint.
+    Amounts of the pod's init containers are `reusable` besides the free ones, and a set without all of them is not a
+    hint.
 
-    Every set of NUMA nodes whose free amounts suffice is a hint; preferred are those of the size that the machine,
-    were it empty, would need. Nothing requested: no opinion. CPUs that the kubelet reserves belong to `total`.
+    Every set of NUMA nodes with enough free is a hint. Preferred are those of the size that the empty machine would
+    need. Without a request there is no opinion. CPUs that the kubelet reserves belong to `total`.
     """
     if requested <= 0:
         return None
@@ -85,10 +86,11 @@ def merge(
     single_numa: bool = False,
     distances: Mapping[int, Mapping[int, int]] | None = None,
 ) -> Hint:
-    """The best of all permutations of the resources' hints: preferred before not, then narrow before wide.
+    """Return the best of all permutations of the resources' hints: preferred before not, then narrow before wide.
 
-    Of equally narrow ones the lower NUMA ids win, or, with `distances` (option prefer-closest-numa-nodes), those at
-    the smallest average distance. `single_numa` is the filter of that policy: only preferred hints of one NUMA node.
+    Among equally narrow ones the lower NUMA ids win, or, with `distances` (option prefer-closest-numa-nodes), those
+    at the smallest average distance. `single_numa` is the filter of that policy: only preferred hints of one NUMA
+    node.
     """
     everything = frozenset(numa_nodes)
     filled = [_opinion(hints) for hints in resources]
@@ -117,7 +119,8 @@ def _narrowest(hints: tuple[Hint, ...]) -> int:
 
 
 def _permuted(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> set[Hint]:
-    """What every permutation merges to: the common NUMA nodes, preferred where all hints are and name the same ones.
+    """Return the merged hint of every permutation: the common NUMA nodes, preferred if all hints are and name the
+    same ones.
 
     Permutations that agree so far are followed once, because their number is exponential.
     """
@@ -138,8 +141,10 @@ def _permuted(everything: Affinity, resources: Sequence[tuple[Hint, ...]]) -> se
 
 
 def _rank(hint: Hint, needed: int, distances: Mapping[int, Mapping[int, int]] | None) -> tuple[int, int, float, int]:
-    """Sorts hints from the best. Of those that are not preferred the widest up to `needed`, the number of NUMA nodes
-    of the most demanding resource, is best; then come the wider ones, narrow before wide.
+    """Return a key that sorts hints from the best.
+
+    Among hints that are not preferred, the widest up to `needed` is best, the number of NUMA nodes of the most
+    demanding resource. Then come the wider ones, narrow before wide.
     """
     affinity = hint.affinity or frozenset()
     bits = mask(affinity)

@@ -6,7 +6,7 @@ from statistics import fmean
 from typing import Final, NamedTuple
 
 GROUP_GAP: Final = timedelta(hours=6)
-"""Nodes that joined at least this long after one another belong to different groups: a rollout, or a delivery of
+"""Nodes that joined at least this long after one another are in different groups. A rollout, or a delivery of
 machines, takes minutes to a few hours, and the next one comes on another shift.
 """
 _FEWEST: Final = 3

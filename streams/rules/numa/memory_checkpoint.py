@@ -22,7 +22,7 @@ _LONGEST_ID: Final = 6
 
 
 class MemoryTable(NamedTuple):
-    """Bytes of one memory type on one NUMA node, as the file has them; free = allocatable - reserved."""
+    """Bytes of one memory type on one NUMA node, from the file; free = allocatable - reserved."""
 
     total: int
     system_reserved: int
@@ -34,7 +34,7 @@ class MemoryTable(NamedTuple):
 class MemoryNode(NamedTuple):
     assignments: int
     tables: dict[str, MemoryTable]
-    """By type: `memory`, `hugepages-2Mi` ..."""
+    """Memory by type: `memory`, `hugepages-2Mi` ..."""
     cells: tuple[int, ...]
     """The NUMA nodes of the group that this one belongs to while a container spans them."""
 
@@ -49,11 +49,11 @@ class MemoryManagerState(NamedTuple):
     policy: str
     """`None` or `Static`."""
     machine: dict[int, MemoryNode]
-    """By NUMA node."""
+    """Memory by NUMA node."""
     entries: dict[str, dict[str, tuple[MemoryBlock, ...]]]
-    """By pod uid, then container."""
+    """Blocks by pod uid, then container."""
     pod_entries: dict[str, tuple[MemoryBlock, ...]]
-    """By pod uid (V2 only)."""
+    """Blocks by pod uid (V2 only)."""
     version: Literal[1, 2]
 
 

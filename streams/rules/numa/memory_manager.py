@@ -1,4 +1,4 @@
-"""Where the memory manager's Static policy reserves memory, and what it releases (rules: topology-manager).
+"""Reserves and releases memory like the memory manager's Static policy (rules: topology-manager).
 
 Kubernetes: pkg/kubelet/cm/memorymanager/policy_static.go.
 """
@@ -75,7 +75,7 @@ def without_pods(state: MemoryManagerState, gone: Collection[str]) -> MemoryMana
 
 
 def _blocks(state: MemoryManagerState, uid: str) -> Iterable[MemoryBlock]:
-    """Those of its containers, unless the pod has some of its own, which contain them."""
+    """Return the blocks of its containers, or pod-level ones, which contain them."""
     return state.pod_entries.get(uid) or chain.from_iterable(state.entries.get(uid, {}).values())
 
 

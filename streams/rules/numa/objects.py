@@ -61,7 +61,7 @@ def parse_topology_object(text: str) -> NumaView:
         nrt = decoded(text, Nrt, "NodeResourceTopology")
         annotations = nrt.metadata.annotations
         return _koordinator(nrt, annotations) if annotations and annotations.cpu_topology else _node_zones(nrt)
-    raise BadRecord("bad_numa_source", f"{group[:64]!r} is no API group of a node's topology")
+    raise BadRecord("bad_numa_source", f"{group[:64]!r} is not an API group of a node's topology")
 
 
 def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:

@@ -1,8 +1,8 @@
-"""What if: the same pods placed again, in the order of their arrival, by another strategy (rules: koordinator,
+"""Places the same pods again, in the order of their arrival, by another strategy (rules: koordinator,
 exclusive-cpus).
 
-Counts of whole physical cores and loose hyper-threads stand for the CPUs: which core it is makes no difference to
-any number that is asked for.
+Counts of whole physical cores and loose hyper-threads represent the CPUs, because no requested number depends on
+which core it is.
 """
 
 from bisect import bisect_left, insort
@@ -29,13 +29,13 @@ class Claim(NamedTuple):
     arrived_at: datetime
     uid: str
     cpus: tuple[int, ...]
-    """Of each of its containers that is placed on its own."""
+    """CPUs of each of its containers that is placed on its own."""
     group: str = ""
     """The pod group (gang) that is kept together; empty where the pod belongs to none."""
 
 
 class Bin(NamedTuple):
-    """What a NUMA node offers before any pod is placed: CPUs without the reserved ones."""
+    """CPUs of a NUMA node before any pod is placed, without the reserved ones."""
 
     numa_node: int
     whole_cores: int
@@ -57,10 +57,10 @@ class NodeBins(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """Where everything lies after a strategy placed it."""
+    """The result of a strategy's placement."""
 
     numbers: dict[str, tuple[NumaNumbers, ...]]
-    """By node; reserved CPUs and the cores that they lie on are left out of `cpus` and `cores`."""
+    """Numbers by node; reserved CPUs and their cores are left out of `cpus` and `cores`."""
     spanning_pods: int
     unplaced_pods: int
 
@@ -138,7 +138,7 @@ class _Node:
         self._measure()
 
     def _measure(self) -> None:
-        """What is free on each NUMA node and at most on one, and the node's place in the strategy's order."""
+        """Compute the free CPUs of each NUMA node, the most on one, and the node's place in the strategy's order."""
         self.free = [room.free for room in self.rooms]
         self.fit = max(self.free, default=0)
         ratio = 1 - sum(self.free) / self.allocatable if self.allocatable else 1.0

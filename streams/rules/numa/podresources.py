@@ -18,11 +18,11 @@ _MOST_NUMA_NODES: Final = 4096
 
 
 def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableResources | None) -> NumaView:
-    """What containers hold, and the devices of each NUMA node where the kubelet reports what it can give.
+    """Return the resources of containers, and the devices of each NUMA node if the kubelet reports its allocatable.
 
-    The service names no uids. Its holders are not all: what a finished init container keeps from the shared pool is
-    only in the checkpoint (rules: cpu-checkpoint). A device that lies on no NUMA node, or on several, is none of any
-    zone's. Raises BadRecord.
+    The service names no uids. Its holders are incomplete: only the checkpoint has what a finished init container
+    keeps from the shared pool (rules: cpu-checkpoint). A device that is on no NUMA node, or on several, is in no
+    zone. Raises BadRecord.
     """
     containers = [(pod, container) for pod in pods for container in pod.containers]
     holders = (
@@ -46,7 +46,7 @@ def allocatable_cpus(allocatable: AllocatableResources | None) -> frozenset[int]
 
 
 def names_exclusive_cpus(kubelet_version: str) -> bool:
-    """Whether this kubelet's `cpu_ids` are exclusive ones; an unknown version is taken for a new one."""
+    """Tell whether this kubelet's `cpu_ids` are exclusive ones; an unknown version counts as a new one."""
     return is_at_least(kubelet_version, EXCLUSIVE_SINCE)
 
 
@@ -76,5 +76,5 @@ def _zones(devices: Iterable[DeviceResources], taken: Iterable[DeviceResources])
 def _ids(ids: Iterable[int], most: int, what: str) -> frozenset[int]:
     for each in ids:
         if not 0 <= each < most:
-            raise BadRecord("bad_numa_source", f"podresources: {each} is no id of a {what}")
+            raise BadRecord("bad_numa_source", f"podresources: {each} is not the id of a {what}")
     return frozenset(ids)

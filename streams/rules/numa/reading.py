@@ -1,4 +1,4 @@
-"""What API objects and annotations write of NUMA nodes, as values. Every function raises BadRecord."""
+"""Parses NUMA data in API objects and annotations. Every function raises BadRecord."""
 
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
@@ -42,7 +42,7 @@ def number_of_cpus(quantity: Quantity) -> int:
     except InvalidQuantity as error:
         raise BadRecord("bad_numa_source", str(error)) from None
     if nanos % NANO or nanos < 0:
-        raise BadRecord("bad_numa_source", f"{quantity!r:.64} is no whole number of CPUs")
+        raise BadRecord("bad_numa_source", f"{quantity!r:.64} is not a whole number of CPUs")
     return nanos // NANO
 
 
@@ -56,5 +56,5 @@ def cpu_list(text: str) -> frozenset[int]:
 def distance(value: str | int) -> int:
     text = str(value)
     if not (text.isascii() and text.isdecimal()):
-        raise BadRecord("bad_numa_source", f"{text[:64]!r} is no distance between NUMA nodes")
+        raise BadRecord("bad_numa_source", f"{text[:64]!r} is not a distance between NUMA nodes")
     return int(text[:9])

@@ -30,52 +30,53 @@ _OF_THE_KUBELET: Final = frozenset({CHECKPOINT, PODRESOURCES, METRICS})
 
 
 class NodeFacts(NamedTuple):
-    """What else is known of a node; None where no source has it."""
+    """Other known facts about a node; None if no source has them."""
 
     topology: NumaTopology | None = None
     numa_named: frozenset[int] = frozenset()
     """NUMA nodes that any source ever named."""
     capacity_cpus: int | None = None
     reserved: frozenset[int] | None = None
-    """By `reservedSystemCPUs`, or all but what podresources reports as allocatable."""
+    """Reserved CPUs by `reservedSystemCPUs`, or all except those that podresources reports as allocatable."""
     reserved_cpus: int | None = None
-    """By the amounts of system and kube reservation, or capacity less allocatable."""
+    """Number by the amounts of system and kube reservation, or by capacity minus allocatable."""
     reserved_assumed: bool = True
     """The amount is not from the kubelet's settings."""
 
 
 class Account(NamedTuple):
-    """What one source reports of a node, together with the facts."""
+    """One source's report about a node, combined with the facts."""
 
     view: NumaView
     fidelity: Fidelity
     numbers: tuple[NumaNumbers, ...]
-    """By NUMA node; of fidelity none one of `WHOLE_NODE`, or NUMA nodes whose exclusive CPUs are not known."""
+    """Numbers by NUMA node; with fidelity none one of `WHOLE_NODE`, or NUMA nodes whose exclusive CPUs are unknown.
+    """
     assumed: tuple[str, ...] = ()
     explanation: str = ""
     topology: NumaTopology | None = None
-    """Of fidelity exact."""
+    """Topology, with fidelity exact."""
     taken: frozenset[int] = frozenset()
-    """Of fidelity exact: reserved and exclusive CPUs."""
+    """Reserved and exclusive CPUs, with fidelity exact."""
     reserved: frozenset[int] = frozenset()
-    """Of fidelity exact."""
+    """Reserved CPUs, with fidelity exact."""
 
     @property
     def exclusive_cpus(self) -> int | None:
-        """Of the whole node."""
+        """Return the exclusive CPUs of the whole node."""
         counts = [each.exclusive_cpus for each in self.numbers]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else self.view.exclusive_cpus
 
     def numa_nodes_of(self, cpus: frozenset[int]) -> tuple[int, ...]:
-        """Where CPUs lie; empty where that is not known."""
+        """Return the NUMA nodes of CPUs; empty if unknown."""
         if self.topology is not None:
             return self.topology.numa_nodes_of(cpus)
         return (self.numbers[0].numa_node,) if SINGLE_NUMA_NODE in self.assumed and cpus else ()
 
 
 def account(view: NumaView, facts: NodeFacts) -> Account:
-    """What this source reports of the node."""
+    """Combine a source's report with the facts."""
     if view.source in {CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
         return _of_cpu_ids(view, facts)
     if view.source == METRICS:
@@ -96,10 +97,11 @@ def ordered_accounts(accounts: Iterable[Account]) -> list[Account]:
 
 
 def disagreements(best: Account, others: Sequence[Account]) -> dict[tuple[int, str], tuple[int, int]]:
-    """Where others report another number of exclusive CPUs than the best: by NUMA node (`WHOLE_NODE` where only that
-    can be compared) and source the best's number and the other's. What pods ask for is no witness of what they hold,
-    and podresources reports fewer CPUs than the checkpoint by design: not those of finished init
-    containers (rules: podresources).
+    """Return where others report another number of exclusive CPUs than the best.
+
+    The key is the NUMA node (`WHOLE_NODE` if only that can be compared) and the source, the value the best's number
+    and the other's. Requests of pods do not prove what they hold. podresources reports fewer CPUs than the
+    checkpoint by design: not those of finished init containers (rules: podresources).
     """
     found: dict[tuple[int, str], tuple[int, int]] = {}
     for other in others:
@@ -191,7 +193,7 @@ def _of_zones(view: NumaView) -> Account:
         if zone.cpus != 0
     )
     if any(each.exclusive_cpus is None for each in numbers):
-        text = f"{view.producer or 'the exporter'} does not tell how many CPUs of a NUMA node are available"
+        text = f"{view.producer or 'the exporter'} does not report how many CPUs of a NUMA node are available"
         return Account(view, "none", numbers, (), text)
     too_many = next((each for each in numbers if (each.free_cpus or 0) < 0), None)
     if too_many is not None:

@@ -23,7 +23,7 @@ class NumaNumbers(NamedTuple):
 
     @property
     def allocatable_cpus(self) -> int | None:
-        """What containers can hold exclusively: cpus - reserved."""
+        """Return the CPUs that containers can hold exclusively: cpus - reserved."""
         if self.cpus is None or self.reserved_cpus is None:
             return None
         return self.cpus - self.reserved_cpus

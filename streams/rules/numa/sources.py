@@ -43,7 +43,7 @@ class Amount(NamedTuple):
 
 
 class NumaZone(NamedTuple):
-    """What a source reports of one NUMA node; None where it does not."""
+    """A source's report about one NUMA node; None for missing values."""
 
     numa_node: int
     cpus: int | None = None
@@ -66,44 +66,44 @@ class Holder(NamedTuple):
 
 
 class NumaView(NamedTuple):
-    """What one source reports of a node."""
+    """One source's report about a node."""
 
     source: str
     fidelity: Fidelity
     """The best that this source can give; a CPU id is exact only together with a topology."""
     producer: str = ""
-    """Who wrote it, where it is named: exporters do not agree (rules: noderesourcetopology)."""
+    """The writer, if named: exporters do not agree (rules: noderesourcetopology)."""
     cpus: tuple[Cpu, ...] = ()
     """The topology, where the source has it."""
     reserved: frozenset[int] | None = None
     zones: tuple[NumaZone, ...] = ()
     holders: tuple[Holder, ...] = ()
     exclusive_cpus: int | None = None
-    """Of the whole node, where the source has it besides zones and holders."""
+    """Exclusive CPUs of the whole node, if the source has the number besides zones and holders."""
     cpu_manager_policy: str = ""
     topology_manager_policy: str = ""
     topology_manager_scope: str = ""
     quirk: str = ""
-    """In words: what of the source was corrected or is not usable, and why."""
+    """Corrected or unusable parts of the source, in words, with the reason."""
 
 
 def numa_id(text: str, prefixes: tuple[str, ...] = ("",)) -> int:
-    """The id at the end of a NUMA node's name; raises BadRecord where `text` is no such name."""
+    """Return the id at the end of a NUMA node's name; raises BadRecord for another text."""
     for prefix in prefixes:
         digits = text.removeprefix(prefix)
         if text.startswith(prefix) and digits.isascii() and digits.isdecimal() and int(digits[:5]) < _MOST_NUMA_ID:
             return int(digits[:5])
-    raise BadRecord("bad_numa_source", f"{text[:64]!r} is no NUMA node's name")
+    raise BadRecord("bad_numa_source", f"{text[:64]!r} is not a NUMA node's name")
 
 
 def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
-    """The kubelet's gauges of exclusive CPUs, or None where it has none (before 1.33).
+    """Return the kubelet's gauges of exclusive CPUs, or None if it has none (before 1.33).
 
-    A gauge keeps its last value when its NUMA node lets go of the last pinned CPU (rules: kubelet-metrics): where the
-    gauges together exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0, and where that is
-    not clear none is believed. That count in turn has CPUs that init containers left to others twice, until the
-    kubelet restarts: where the gauges together are below it, they are right. A NUMA node without a gauge holds
-    nothing. Raises BadRecord.
+    A gauge keeps its last value when its NUMA node releases the last pinned CPU (rules: kubelet-metrics). If the
+    gauges together exceed `exclusive_cpu_allocation_count`, those that must be stale count as 0. If that is
+    ambiguous, none is believed. That count in turn counts CPUs twice that init containers left to others, until the
+    kubelet restarts: if the gauges together are below it, they are right. A NUMA node without a gauge holds nothing.
+    Raises BadRecord.
     """
     gauges = {numa_id(m.labels.get("numa_node", "")): _count(m.value) for m in metrics if m.name == GAUGE}
     total = next((_count(m.value) for m in metrics if m.name == TOTAL), None)
@@ -154,12 +154,12 @@ def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] |
             text + "the latter counts CPUs of init containers twice" if gauges else text + "no NUMA node has a gauge"
         )
     if believed is None:
-        return text + "no subset of the gauges tells which are stale"
+        return text + "no subset of the gauges shows which are stale"
     stale = ", ".join(str(numa) for numa in sorted(gauges) if gauges[numa] != believed[numa])
     return text + f"the gauge keeps its value after the last release, so NUMA node {stale} holds 0"
 
 
 def _count(value: float) -> int:
     if not (0 <= value < 2**31 and value % 1 == 0):
-        raise BadRecord("bad_numa_source", f"{value} is no count of CPUs")
+        raise BadRecord("bad_numa_source", f"{value} is not a count of CPUs")
     return int(value)

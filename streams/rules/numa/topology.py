@@ -1,4 +1,4 @@
-"""Which CPUs, physical cores and NUMA nodes a machine has (rules: cpu-checkpoint, cpu-topology)."""
+"""CPUs, physical cores and NUMA nodes of a machine (rules: cpu-checkpoint, cpu-topology)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -37,12 +37,12 @@ class NumaTopology(NamedTuple):
 
     @property
     def threads_per_core(self) -> int:
-        """As the kubelet's CPUsPerCore: all CPUs over all cores, whole."""
+        """Return the kubelet's CPUsPerCore: all CPUs over all cores, whole."""
         cores = sum(len(node.cores) for node in self.numa_nodes)
         return len(self.cpus) // cores if cores else 1
 
     def siblings(self, cpus: frozenset[int]) -> frozenset[int]:
-        """All CPUs of the physical cores that these lie on."""
+        """Return all CPUs of the physical cores that contain these."""
         return frozenset().union(*(core for node in self.numa_nodes for core in node.cores if core & cpus))
 
     def numa_nodes_of(self, cpus: frozenset[int]) -> tuple[int, ...]:
@@ -86,9 +86,9 @@ def _numa_node(numa_node: int, cores: Sequence[frozenset[int]], sockets: Sequenc
 
 
 def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
-    """The CPUs that the kubelet reserves where only an amount is configured (rules: cpu-checkpoint): whole cores from
-    the lowest NUMA node, package and core on, then single threads of the next core.
+    """Return the CPUs that the kubelet reserves if only an amount is configured (rules: cpu-checkpoint).
 
+    It takes whole cores from the lowest NUMA node, package and core on, then single threads of the next core.
     Kubernetes: pkg/kubelet/cm/cpumanager/{policy_static,cpu_assignment}.go, on a machine with nothing allocated.
     """
     taken: list[int] = []

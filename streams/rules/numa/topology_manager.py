@@ -51,15 +51,15 @@ class Machine(NamedTuple):
     """Empty where the memory manager's policy is not Static, or unknown."""
     devices: dict[str, Devices] = {}  # noqa: RUF012  as above
     distances: dict[int, dict[int, int]] = {}  # noqa: RUF012  as above
-    """Of each NUMA node to the others (10 is local)."""
+    """Distance of each NUMA node to the others (10 is local)."""
 
 
 class Request(NamedTuple):
-    """What a container asks for; exclusive CPUs are 0 where it is not pinned."""
+    """Requests of a container; exclusive CPUs are 0 if it is not pinned."""
 
     cpus: int = 0
     memory_bytes: dict[str, int] = {}  # noqa: RUF012  as above
-    """By memory type: `memory`, `hugepages-2Mi`."""
+    """Requests by memory type: `memory`, `hugepages-2Mi`."""
     devices: dict[str, int] = {}  # noqa: RUF012  as above
     is_init: bool = False
     """It ends before the next container begins, which takes over what it held; a sidecar does not."""
@@ -73,13 +73,13 @@ class Admission(NamedTuple):
     """
     message: str
     hint: Hint
-    """The merged hint of the container that decided; any affinity where the policy is none."""
+    """The merged hint of the container that decided; any affinity with policy `none`."""
     cpus: tuple[frozenset[int], ...]
-    """What each container would get, as far as it went."""
+    """CPUs of each container, up to the one that failed."""
     machine: Machine
-    """What is left of it; where the pod is refused, the machine as it was."""
+    """The remaining machine; if the pod is refused, the unchanged machine."""
     is_certain: bool = True
-    """Whether the kubelet would pick CPUs of the same NUMA nodes."""
+    """True if the kubelet would pick CPUs of the same NUMA nodes."""
 
 
 _ANY: Final = Hint(None, preferred=True)
@@ -90,7 +90,7 @@ class _Refused(Exception):
 
 
 class _Reuse(NamedTuple):
-    """What init containers of the pod hold, for those after them."""
+    """Resources of the pod's init containers, for later containers."""
 
     cpus: frozenset[int] = frozenset()
     devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
@@ -104,10 +104,12 @@ _NO_REUSE: Final = _Reuse()
 
 
 def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -> Admission:
-    """Whether a kubelet with this machine and these settings admits a pod of these containers, init containers first.
+    """Decide whether a kubelet with this machine and these settings admits a pod of these containers, init
+    containers first.
 
     With scope pod the hints are those of the whole pod. Each container takes CPUs, memory and devices, and the next
-    sees what is left; CPUs and devices of init containers are taken over by later ones, which have to lie there too.
+    sees the rest. Later containers take over CPUs and devices of init containers, and must be on the same NUMA
+    nodes.
     """
     numa_nodes = [node.numa_node for node in machine.topology.numa_nodes]
     if settings.topology_policy != "none" and len(numa_nodes) > settings.max_numa_nodes:
@@ -142,7 +144,7 @@ def admit(machine: Machine, settings: Settings, containers: Sequence[Request]) -
 def _reused(
     reuse: _Reuse, container: Request, cpus: frozenset[int], before: Machine, after: Mapping[str, Devices]
 ) -> _Reuse:
-    """What is there to be taken over after a container: an init container adds to it, another takes of it."""
+    """Return the reusable resources after a container: an init container adds to them, another one takes of them."""
     if not container.is_init:
         held = dict(reuse.devices)
         for name in container.devices.keys() & held.keys():
@@ -157,7 +159,7 @@ def _reused(
 
 
 def _taken_over(held: Mapping[int, int], count: int) -> tuple[dict[int, int], int]:
-    """What is left of devices that init containers hold once `count` are taken over, and how many are wanting."""
+    """Return the init containers' remaining devices once `count` are taken over, and the number that is missing."""
     left = dict(held)
     for numa in sorted(left):
         part = min(count, left[numa])
@@ -176,7 +178,9 @@ def _ended(machine: Machine, reuse: _Reuse) -> Machine:
 
 
 def whole_core_cpus(machine: Machine) -> frozenset[int]:
-    """What `full-pcpus-only` gives: all free CPUs, half-free cores too, but those of a core with a reserved CPU."""
+    """Return the CPUs that `full-pcpus-only` gives: all free CPUs, also of half-free cores, except those of a core
+    with a reserved CPU.
+    """
     return machine.free - machine.topology.siblings(machine.reserved)
 
 
@@ -246,7 +250,7 @@ def _cpus(
 
 
 def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) -> bool:
-    """Whether the caches, which are not known, decide between NUMA nodes."""
+    """Tell whether the unknown caches decide between NUMA nodes."""
     able = {node.numa_node for node in machine.topology.numa_nodes if node.cpus & machine.free}
     return settings.prefer_uncore_cache and len(able if affinity is None else able & affinity) > 1
 
@@ -284,7 +288,9 @@ def _unexpected(error: Exception) -> _Refused:
 
 
 def _of_pod(containers: Sequence[Request]) -> Request:
-    """What the whole pod asks for at most at one time: its last containers together, or an init container."""
+    """Return the maximum that the whole pod requests at one time: its last containers together, or an init
+    container.
+    """
     running = _sum([each for each in containers if not each.is_init])
     return _sum_of_most([running, *(each for each in containers if each.is_init)])
 

@@ -1,4 +1,4 @@
-"""Who drains a node, by the taint that it puts on it first."""
+"""Finds the program that drains a node, by the taint that it puts on it first."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -8,9 +8,9 @@ DRAINERS: Final = {
     "karpenter.sh/disruption": "karpenter",
     "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
 }
-"""By the key of the taint."""
+"""Programs by the key of their taint."""
 
 
 def drainer(taints: Iterable[str]) -> str:
-    """By taints as `key`, or `key=value:effect`; empty where nobody drains the node."""
+    """Return the drainer by taints as `key`, or `key=value:effect`; empty if the node is not drained."""
     return next((DRAINERS[key] for taint in taints if (key := taint.partition("=")[0]) in DRAINERS), "")

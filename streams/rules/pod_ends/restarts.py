@@ -1,4 +1,4 @@
-"""Which attempt of a container an Event is about, by the restarts in its pod (rules: how-pods-end)."""
+"""Finds the attempt of a container that an Event is about, by the restarts in its pod (rules: how-pods-end)."""
 
 from datetime import datetime
 from typing import NamedTuple
@@ -12,11 +12,11 @@ class Restarts(NamedTuple):
     started_at: datetime | None
     """When it was started for the last time; None while it waits for its next start."""
     exit_codes: tuple[tuple[int, int], ...] = ()
-    """Of the attempts whose end the status shows: the number of each, and its code."""
+    """Number and exit code of each attempt whose end the status shows."""
 
 
 def restarts_of(pod: Pod) -> dict[str, Restarts]:
-    """Of each container that was restarted or waits for it, by its name."""
+    """Return the restarts of each container that was restarted or waits for it, by its name."""
     codes: dict[str, tuple[tuple[int, int], ...]] = {}
     for each in container_ends(pod):
         if (code := known_code(each.terminated)) is not None:
@@ -33,10 +33,11 @@ def restarts_of(pod: Pod) -> dict[str, Restarts]:
 
 
 def attempt_that_ended(restarts: Restarts | None, at: datetime, before: datetime | None = None) -> int:
-    """Which attempt ended then, 0 the first: an Event can arrive after the status of the restart that it led to.
+    """Return the attempt that ended then, 0 the first: an Event can arrive after the status of the restart that it
+    caused.
 
-    `before` is when the attempt before the last start ended, as far as known. It decides where an end is of the
-    second of that start, for these times are in whole seconds.
+    `before` is the end of the attempt before the last start, if known. It decides if an end is in the second of that
+    start, because these times are in whole seconds.
     """
     if restarts is None:
         return 0

@@ -1,1 +1,1 @@
-"""What a pod asks for: QoS class, effective requests, cgroup values."""
+"""Requests of a pod: QoS class, effective requests, cgroup values."""

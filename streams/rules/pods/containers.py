@@ -1,4 +1,4 @@
-"""What a container of a pod's spec asks for, as the API server completes it (rules: qos-class, pod-requests)."""
+"""Requests of a container in a pod's spec, as the API server completes them (rules: qos-class, pod-requests)."""
 
 from collections.abc import Iterator
 
@@ -7,7 +7,7 @@ from ingest.model.objects.pod import Container, Pod
 
 
 def is_sidecar(init_container: Container) -> bool:
-    """Whether an init container keeps running beside the pod's containers."""
+    """Tell whether an init container keeps running with the pod's containers."""
     return init_container.restart_policy == "Always"
 
 

@@ -1,4 +1,4 @@
-"""Which pods still count: as `kubectl describe node` does, one that Succeeded or Failed does not."""
+"""Decides which pods still count. Like `kubectl describe node`, a pod that Succeeded or Failed does not."""
 
 from typing import Final
 
@@ -9,5 +9,5 @@ FINISHED: Final = frozenset({"Succeeded", "Failed"})
 
 
 def has_ended(record: PodRecord) -> bool:
-    """Whether the pod was deleted, or is finished: it no longer holds anything."""
+    """Tell whether the pod was deleted or is finished, and holds nothing."""
     return record.change == "DELETED" or record.object.status.phase in FINISHED

@@ -1,8 +1,7 @@
-"""What a pod asks a node for: effective requests and limits (rules: pod-requests, eviction-order, exclusive-cpus,
-eviction-loop).
+"""Effective requests and limits of a pod (rules: pod-requests, eviction-order, exclusive-cpus, eviction-loop).
 
-Amounts come out in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
-`quantity.InvalidQuantity`. What they return is shared: it is not to be changed.
+Amounts are in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
+`quantity.InvalidQuantity`. Results are shared: do not change them.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ class _Reported(NamedTuple):
 
     containers: dict[str, ContainerStatus]
     without_spec: bool
-    """What a resize wants beyond them does not count."""
+    """True if the amount that a resize wants beyond them does not count."""
 
 
 @alike
@@ -38,13 +37,13 @@ def effective_requests(pod: Pod) -> dict[str, int]:
 
 @alike
 def wanted_requests(pod: Pod) -> dict[str, int]:
-    """As `effective_requests`, were a resize of the pod possible."""
+    """Return `effective_requests` as if a resize of the pod were possible."""
     return _reserved(pod, without_spec=False)
 
 
 @alike
 def running_requests(pod: Pod) -> dict[str, int]:
-    """As `effective_requests`, without what a resize wants that the kubelet did not allocate."""
+    """Return `effective_requests` without what a resize wants and the kubelet did not allocate."""
     return _reserved(pod, without_spec=True)
 
 
@@ -62,8 +61,10 @@ def effective_limits(pod: Pod) -> dict[str, int]:
 
 @alike
 def eviction_requests(pod: Pod) -> dict[str, int]:
-    """Return the requests that the eviction ranking compares usage with, as the kubelet allocated them: overhead only
-    where one is asked, and of a pod with resources of its own these alone (rules: eviction-order).
+    """Return the requests that the eviction ranking compares with usage, as the kubelet allocated them (rules:
+    eviction-order).
+
+    Overhead counts only with a request. A pod with pod-level resources has these alone.
     """
     reported = _reported(pod)
     allocated = _pod_level(pod.status.allocated_resources) or None
@@ -92,11 +93,12 @@ def memory_limit(pod: Pod) -> int | None:
 
 @alike
 def exclusive_cpus(pod: Pod) -> int:
-    """Return how many CPUs the static CPU Manager pins for a pod, were it that node's policy (rules: exclusive-cpus).
+    """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy (rules:
+    exclusive-cpus).
 
-    Only containers of Guaranteed pods that ask for a whole number of CPUs count, and no pod with resources of its
-    own (but for an alpha gate of 1.36). CPUs of an init container that finished are taken over by those that
-    follow, so they count once.
+    Only containers of Guaranteed pods with a whole number of CPUs count, and no pod with pod-level resources (except
+    with an alpha gate of 1.36). Later containers take over the CPUs of a finished init container, so they count
+    once.
     """
     if qos_class(pod) != GUARANTEED or _has_pod_level_resources(pod):
         return 0
@@ -106,14 +108,14 @@ def exclusive_cpus(pod: Pod) -> int:
 
 
 def hands_cpus_over(pod: Pod) -> bool:
-    """Whether an init container gets exclusive CPUs that later containers take over (rules: exclusive-cpus)."""
+    """Tell whether an init container gets exclusive CPUs that later containers take over (rules: exclusive-cpus)."""
     reported = _reported(pod)
     starting = (each for each in pod.spec.init_containers or () if not is_sidecar(each))
     return exclusive_cpus(pod) > 0 and any(_whole_cpus(each, reported).get("cpu") for each in starting)
 
 
 def is_critical(pod: Pod) -> bool:
-    """Whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
+    """Tell whether pressure never evicts a pod: static, mirror, or of a system priority (rules: eviction-loop)."""
     annotations = pod.metadata.annotations
     if annotations is not None and (annotations.config_mirror or annotations.config_source not in {"", "api"}):
         return True
@@ -138,7 +140,7 @@ def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amoun
 
 
 def _own_requests(pod: Pod, *, without_spec: bool) -> _Amounts | None:
-    """Those of a pod that is resized itself (1.36 and later)."""
+    """Return the requests of a pod with a pod-level resize (1.36 and later)."""
     if pod.spec.resources is None or pod.status.resources is None:
         return None
     spec = pod.spec.resources.requests
@@ -148,7 +150,7 @@ def _own_requests(pod: Pod, *, without_spec: bool) -> _Amounts | None:
 
 
 def _own_names(pod: Pod) -> set[str]:
-    """What the pod itself asks for: where it has limits, the API server fills in what is missing."""
+    """Return the resources that the pod itself requests: with limits, the API server fills in the missing ones."""
     resources = pod.spec.resources or Resources()
     names = set(_pod_level(resources.requests)) | set(_pod_level(resources.limits))
     if resources.limits:
@@ -170,7 +172,7 @@ def _effective(pod: Pod, amounts_of: Callable[[Container], _Amounts]) -> _Amount
 
 
 def _reported(pod: Pod) -> _Reported:
-    """Of init containers those that are sidecars: no other is resized."""
+    """Return the reported resources; among init containers only sidecars have them, because no other is resized."""
     sidecars = {container.name for container in pod.spec.init_containers or () if is_sidecar(container)}
     starting = (status for status in pod.status.init_container_statuses or () if status.name in sidecars)
     statuses = (*starting, *(pod.status.container_statuses or ()))
@@ -234,7 +236,7 @@ def _pod_level(resources: ResourceList | None) -> _Amounts:
 
 
 def _is_pod_level(name: str) -> bool:
-    """Whether a pod can ask for the resource itself."""
+    """Tell whether a pod can request the resource at pod level."""
     return name in {"cpu", "memory"} or name.startswith("hugepages-")
 
 

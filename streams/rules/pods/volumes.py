@@ -16,7 +16,7 @@ class Used(NamedTuple):
 
 
 def local_volumes(pod: Pod) -> tuple[str, ...]:
-    """The names of its hostPath and local ephemeral volumes; a memory-backed emptyDir is none of these.
+    """Return the names of its hostPath and local ephemeral volumes, without memory-backed emptyDirs.
 
     Kubernetes: pkg/kubelet/eviction/helpers.go localVolumeNames, pkg/volume/util IsLocalEphemeralVolume.
     """
@@ -41,9 +41,9 @@ def volume_limits(pod: Pod) -> dict[str, int]:
 
 @lru_cache(maxsize=65_536)
 def used_by(names: tuple[str, ...], volumes: str) -> Used:
-    """What those of a sample's volumes (`PodColumns.volumes`) use that have one of these names.
+    """Return the use of a sample's volumes (`PodColumns.volumes`) that have one of these names.
 
-    Most volumes are as they were in the sample before.
+    Most volumes are unchanged since the sample before.
     """
     used = _VOLUME.findall(volumes)
     local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]

@@ -1,7 +1,7 @@
-"""Whether a scheduler works with a wrong list of nodes, judged from outside (rules: blind-spots).
+"""Judges from outside whether a scheduler works with a wrong list of nodes (rules: blind-spots).
 
-Nothing here is sure by itself: every verdict carries its evidence in words and numbers, and where the version, the
-zones or missing data do not allow one it is `inconclusive`, with the reason.
+No single sign is certain: every verdict carries its evidence in words and numbers. If the version, the zones or
+missing data do not allow one, it is `inconclusive`, with the reason.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ PINNED_ALONE_SINCE: Final = (1, 24)
 """From here on a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves nothing."""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
-"""What keeps a pod from nodes that are not open; an open node cannot be among them."""
+"""Reasons about nodes that are not open; an open node cannot be among them."""
 _SHOWN_REASONS: Final = 3
 _SHOWN_CHARACTERS: Final = 120
 
@@ -32,12 +32,14 @@ class Finding(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """What is known of a cluster: its nodes by zone, and the version of its scheduler or what stands in for it."""
+    """The known facts about a cluster: its nodes by zone, and the version of its scheduler or its stand-in."""
 
     zones: Mapping[str, int]
     version: str
     version_is_stand_in: bool
-    """The version is the newest kubelet's, which is no newer than the API server and its scheduler by a minor."""
+    """The version is the newest kubelet's. A kubelet is never newer than the API server, whose scheduler may be a
+    minor older.
+    """
 
     @property
     def nodes(self) -> int:
@@ -78,7 +80,7 @@ def newest(versions: Iterable[str]) -> str:
 
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
-    """Whether a pod may be placed on a node in spite of a taint; PreferNoSchedule keeps nobody away."""
+    """Tell whether a pod may be placed on a node despite a taint; PreferNoSchedule keeps no pod away."""
     if taint.effect == "PreferNoSchedule":
         return True
     return any(
@@ -130,7 +132,7 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
         return f"the text is of 1.{failure.oldest_minor} or later; {proves_nothing}"
     release = minor_version(cluster.version)
     if release is None:
-        return "the version of the scheduler is unknown: no node tells a kubelet version"
+        return "the version of the scheduler is unknown: no node reports a kubelet version"
     if release >= PINNED_ALONE_SINCE:
         return f"{_version(cluster)}; {proves_nothing}"
     if len(cluster.zones) <= 1:
@@ -165,11 +167,11 @@ def judge_cache(
     settled: AbstractSet[str],
     known: AbstractSet[str],
 ) -> list[Finding]:
-    """What the scheduler's cache shows (rules: scheduler-cache): the nodes of whose absence or presence there is a
-    witness, else their number. `settled` are the nodes that have existed for over a minute, `known` all of the last
-    minute.
+    """Judge the scheduler's cache (rules: scheduler-cache): the nodes with a witness of their absence or presence,
+    else their number.
 
-    A cache without fault proves nothing about the list that a faulty node tree makes of it.
+    `settled` are the nodes that have existed for over a minute, `known` all of the last minute. A cache without
+    fault proves nothing about the list that a faulty node tree makes of it.
     """
     if not counted.highest:
         return [Finding("inconclusive", f"the scheduler's cache has {nodes} nodes, but no Node was observed")]
@@ -198,7 +200,7 @@ class Placement(NamedTuple):
     others: int
     """Other nodes that were as open all that time."""
     others_with_pods: int
-    """Those of them that got pods."""
+    """Number of them that got pods."""
     ever_got_pods: bool
     daemon_pods_pending: int
 

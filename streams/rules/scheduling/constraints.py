@@ -1,5 +1,5 @@
-"""What the scheduler heeds of a pod beside its requests and tolerations, in a form that is stored with the pod
-(rules: scheduler-fit).
+"""The scheduler's inputs of a pod besides its requests and tolerations, in the form in which they are stored (rules:
+scheduler-fit).
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class ClaimedDevices(msgspec.Struct, frozen=True, array_like=True, gc=False):
     name: str
     """In the pod."""
     claim: str
-    """A ResourceClaim of the pod's namespace; empty for one that is to be made from a template."""
+    """A ResourceClaim of the pod's namespace; empty for one that must be made from a template."""
     from_template: bool = False
     """It is made for the pod."""
 
@@ -65,7 +65,7 @@ class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unknown_namespaces: bool = False
     """More are meant, by their labels."""
     namespace_selector: list[Requirement] = []
-    """What these meet; empty where no more are meant, and of pods that were seen by a version before 0076."""
+    """Requirements on namespaces; empty if no more are selected, and in pods from a version before 0076."""
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """In the namespaces that are known to be meant."""
@@ -94,11 +94,11 @@ class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     spread: list[Spread] = []
     gates: list[str] = []
     volumes: list[str] = []
-    """Names of those whose place the scheduler heeds, and that are no claims; of pods that were seen by a version
-    before 0072, also of claims.
+    """Names of volumes without a claim whose place the scheduler considers; in pods from a version before 0072 also
+    those with one.
     """
     claims: list[str] = []
-    """Of devices (DRA), of which nobody knows the objects; of pods that were seen by a version before 0075, all."""
+    """Device claims (DRA) with unknown objects; in pods from a version before 0075, all."""
     claimed: list[ClaimedVolume] = []
     devices: list[ClaimedDevices] = []
     scheduler: str = ""
@@ -136,7 +136,7 @@ def constraints_of(pod: Pod) -> Constraints:
 
 
 def stored(constraints: Constraints) -> str:
-    """As JSON; empty where there are none."""
+    """Encode as JSON; empty if there are none."""
     return "" if constraints == NONE else _encode(constraints).decode()
 
 
@@ -160,7 +160,7 @@ def undetermined(claim: str) -> str:
 
 
 def unknowns(constraints: Constraints) -> list[str]:
-    """Why nobody can know here whether a node would do, whichever it is."""
+    """Return the reasons why it is unknown for every node whether it would fit."""
     return [
         *map(unattached, constraints.volumes),
         *map(undetermined, constraints.claims),

@@ -1,5 +1,7 @@
-"""Where a pod's claims of devices let it go: the scheduler's DynamicResources (rules: scheduler-devices). What the
-evidence does not decide is unknown.
+"""Finds the nodes that a pod's device claims allow, like the scheduler's DynamicResources (rules:
+scheduler-devices).
+
+If the evidence does not decide, the result is unknown.
 """
 
 from collections import Counter, defaultdict
@@ -17,12 +19,12 @@ _OF_A_CLASS: Final = "request "
 
 
 class Devices(NamedTuple):
-    """What is known of a cluster's."""
+    """The known devices of a cluster."""
 
     listed: Collection[str] = ()
     """Resources of which all that there is is known."""
     claims: Mapping[tuple[str, str], DeviceClaim] = {}
-    """By namespace and name."""
+    """Claims by namespace and name."""
     classes: Mapping[str, Selection] = {}
     slices: Sequence[Slice] = ()
 
@@ -40,7 +42,7 @@ class Wanted(NamedTuple):
 
 
 class DeviceNeed(NamedTuple):
-    """What one claim of a pod needs of a node."""
+    """Requirements of one claim of a pod on a node."""
 
     claim: str
     """Its name in the pod."""
@@ -52,18 +54,18 @@ class DeviceNeed(NamedTuple):
     doubtful: bool = False
     """There it may be of no use all the same."""
     wanted: Sequence[Wanted] = ()
-    """What has to be allocated yet."""
+    """Requests that are not allocated yet."""
     alone: bool = False
     """Pods that follow go where the first one is."""
 
 
 class NodeDevices(NamedTuple):
-    """Of a node, by driver."""
+    """Devices of a node, by driver."""
 
     free: Mapping[str, int] = {}
     """No more than so many that nobody has."""
     plain: Mapping[str, int] = {}
-    """Those of them that everybody may have who may have one."""
+    """Number of plain ones, which every allowed claim may have."""
     known: bool = False
     """There are no others."""
     complete: bool = False
@@ -120,7 +122,7 @@ def _wanted(one: Request, of: Selection | None) -> Wanted:
 
 
 def node_devices(devices: Devices, nodes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[NodeDevices]:
-    """Of each node, with its labels."""
+    """Yield the devices of each node, given its labels."""
     held = {each for claim in devices.claims.values() for each in claim.held}
     pools, local = defaultdict[tuple[str, str], list[Slice]](list), defaultdict[str, list[Slice]](list)
     for each in devices.slices:
@@ -173,7 +175,7 @@ def _asked_first(reason: str) -> tuple[bool, bool, bool]:
 
 
 def _allocated(wanted: Sequence[Wanted], there: NodeDevices) -> bool | None:
-    """Whether there are devices for all; None where that is not known."""
+    """Tell whether there are devices for all; None if unknown."""
     if not wanted:
         return True
     totals = Counter[str]()

@@ -1,4 +1,4 @@
-"""What the scheduler reads of claims of devices, their classes and slices, in a form that is stored (rules:
+"""The scheduler's inputs from device claims, their classes and slices, in the form in which they are stored (rules:
 scheduler-devices).
 """
 
@@ -55,7 +55,7 @@ class DeviceClaim(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Of a class."""
+    """Selection of a class."""
 
     drivers: list[str] = []
     certain: bool = False
@@ -67,14 +67,14 @@ class Slice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     pool: str = ""
     generation: int = 0
     slices: int = 0
-    """Of its pool."""
+    """Slices of its pool."""
     node: str = ""
     everywhere: bool = False
     """Also where some of its devices are on some nodes only."""
     nodes: Terms | None = None
     devices: list[str] = []
     plain: bool = False
-    """Whoever may have one device of the driver may have each of these, if nobody else has it."""
+    """True if a claim that may have one device of the driver may have each of these, if it is free."""
 
 
 def claim_facts(of: ResourceClaim) -> DeviceClaim:

@@ -1,6 +1,8 @@
-"""What the scheduler has against a node for the node's own sake: gates, names, taints, the node selector and
-affinity, host ports, resources, volumes and claims of devices (rules: scheduler-fit, scheduler-messages).
-`neighbours` has the rest.
+"""The scheduler's reasons against a node that do not depend on other pods (rules: scheduler-fit,
+scheduler-messages).
+
+Gates, names, taints, the node selector and affinity, host ports, resources, volumes and device claims; `neighbours`
+has the rest.
 """
 
 from collections.abc import Mapping
@@ -35,13 +37,13 @@ class PodRequest(NamedTuple):
     ignored: frozenset[str] = frozenset()
     """Extended resources that no node has: the scheduler may have been set to ignore them (ignoredByScheduler)."""
     unknown: tuple[str, ...] = ()
-    """What else would have to be known of it."""
+    """Other missing facts about it."""
     made: Mapping[str, Claim] = {}
     """Claims that are made with it, by volume."""
     needs: tuple[Need, ...] | None = None
-    """Of its volumes; None where nobody looked for what they are."""
+    """Requirements of its volumes; None if they were not looked up."""
     device_needs: tuple[DeviceNeed, ...] | None = None
-    """Of its claims of devices; None as above."""
+    """Requirements of its device claims; None likewise."""
     insists: bool = True
     """Its exclusive CPUs are what it is about: it does not fit where the kubelet pins none."""
 
@@ -59,7 +61,7 @@ class PodRequest(NamedTuple):
 
 
 class NodeState(NamedTuple):
-    """What is known of a node; amounts in base units, cpu in millicores."""
+    """The known facts about a node; amounts in base units, cpu in millicores."""
 
     node: str
     allocatable: dict[str, int]
@@ -71,7 +73,7 @@ class NodeState(NamedTuple):
     taints: tuple[str, ...] = ()
     """`key=value:effect` each."""
     settings: tuple[Settings, ...] = (Settings(),)
-    """Those of its kubelet; where they are not known, those between which they can be."""
+    """Settings of its kubelet; if unknown, all possible ones."""
     machine: Machine | None = None
     """None where no source reports what each NUMA node has free."""
     free_cpus: int | None = None
@@ -81,7 +83,7 @@ class NodeState(NamedTuple):
     """The pods there; empty too where nobody asked for them."""
     volumes: NodeVolumes = NodeVolumes(limits=None)
     devices: NodeDevices = NodeDevices()
-    """Those that claims can get."""
+    """Devices that claims can get."""
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
@@ -125,14 +127,14 @@ def _of_devices(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple
 
 
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """What would have to be known to place the pod there for sure."""
+    """Return the missing facts that would decide the placement."""
     missing = [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
     heeded = (f"whether the scheduler heeds {name}, which no node has" for name in sorted(pod.ignored))
     return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]
 
 
 def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
-    """Those that keep the pod away."""
+    """Return the taints that keep the pod away."""
     taints = [_taint(text) for text in node.taints]
     return [taint for taint in taints if not tolerates(pod.tolerations, taint)]
 

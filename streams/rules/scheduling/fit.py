@@ -24,14 +24,14 @@ class Judgement(NamedTuple):
     reasons: tuple[str, ...] = ()
     """Against it, in the words of who refuses; empty where it fits."""
     hint: Hint | None = None
-    """What the Topology Manager merged; None where it was not asked."""
+    """The Topology Manager's merged hint; None if it was not asked."""
     numa_nodes: tuple[int, ...] = ()
-    """Where its CPUs would lie, or by the hint the rest of it; empty where that is not known or any will do."""
+    """NUMA nodes of its CPUs, or by the hint of the rest; empty if unknown or if any will do."""
     note: str = ""
 
 
 class NumaRoom(NamedTuple):
-    """Whether one NUMA node could take the whole pod."""
+    """Result of whether one NUMA node could take the whole pod."""
 
     numa_node: int
     free_cpus: int
@@ -63,8 +63,8 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
 
 
 def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
-    """What the kubelet alone would do about its exclusive CPUs: admitted, not_exclusive (it wants none), not_pinned,
-    unknown, or the reason for which it refuses the pod.
+    """Return the kubelet's own verdict about its exclusive CPUs: admitted, not_exclusive (it requests none),
+    not_pinned, unknown, or the reason of its refusal.
     """
     if not pod.exclusive_cpus:
         return "not_exclusive"
@@ -110,7 +110,7 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
 
 
 def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:
-    """What kubelets of all the settings that this one can have agree on."""
+    """Return the common verdict of kubelets with all the settings that this one can have."""
     judgements = [_kubelet(node, settings, pod) for settings in node.settings]
     judgement, machine = judgements[0]
     if any(other.verdict != judgement.verdict for other, _ in judgements[1:]):

@@ -31,14 +31,14 @@ class NumaCpus(NamedTuple):
     cores: int | None = None
     free: frozenset[int] = frozenset()
     core_cpus: tuple[frozenset[int], ...] = ()
-    """Of each physical core. Both are empty where the source has no CPU ids."""
+    """CPUs of each physical core. Both are empty if the source has no CPU ids."""
     core_sockets: tuple[int, ...] = ()
     """The package of each physical core."""
     reserved: frozenset[int] = frozenset()
 
 
 class Policies(NamedTuple):
-    """What is known of a kubelet; empty texts and None where it is unknown."""
+    """The known settings of a kubelet; empty texts and None if unknown."""
 
     cpu: str = ""
     topology: str = ""
@@ -50,9 +50,9 @@ class Policies(NamedTuple):
 def machine_of(
     parts: Sequence[NumaCpus], memory: dict[int, MemoryNode], devices: dict[str, Devices]
 ) -> Machine | None:
-    """The machine; None where a NUMA node's CPUs are not known.
+    """Build the machine; None if a NUMA node's CPUs are unknown.
 
-    Where only counts are known, CPU ids are made up, and those that are free are taken to be whole cores.
+    If only counts are known, CPU ids are invented, and free ones are assumed to be whole cores.
     """
     cpus: list[Cpu] = []
     free: set[int] = set()
@@ -115,7 +115,7 @@ def options_not_followed(known: Policies) -> Iterator[str]:
     options = {**(known.cpu_options or {}), **(known.topology_options or {})}
     for name in NOT_FOLLOWED:
         if options.get(name) in _TRUE:
-            yield f"option {name} is not followed: it can lie on other NUMA nodes"
+            yield f"option {name} is not followed: it can be on other NUMA nodes"
 
 
 def _made_up(

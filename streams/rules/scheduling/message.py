@@ -25,12 +25,12 @@ Kind: TypeAlias = Literal["no_fit", "no_nodes", "deleting"]
 
 
 class Preemption(NamedTuple):
-    """What became of preemption (1.24 and later): its own histogram, or why it was not tried."""
+    """Result of preemption (1.24 and later): its own histogram, or the reason why it was not tried."""
 
     nodes_total: int | None
     reasons: Mapping[str, int]
     text: str
-    """What is no histogram: "not eligible due to preemptionPolicy=Never"."""
+    """Text without a histogram: "not eligible due to preemptionPolicy=Never"."""
 
 
 class SchedulingMessage(NamedTuple):
@@ -47,7 +47,7 @@ class SchedulingMessage(NamedTuple):
     prefilter: str
     """Why no node was even looked at (1.26 and later); it stands beside the histogram in 1.26 to 1.28."""
     post_filter: str
-    """What other plugins add after the histogram: "no new claims to deallocate" (1.36)."""
+    """Texts of other plugins after the histogram: "no new claims to deallocate" (1.36)."""
     preemption: Preemption | None
     truncated: bool
 
@@ -60,7 +60,7 @@ class SchedulingMessage(NamedTuple):
 
 
 def parse(text: str) -> SchedulingMessage | None:
-    """Take a text apart; None where it is no failure to find a node (a timeout, a binding error, another language).
+    """Parse a text; None if it is not a failure to find a node (a timeout, a binding error, another language).
 
     Linear in the text's length. Reasons may contain commas: they end only before ", " and a number.
     """

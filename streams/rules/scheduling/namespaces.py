@@ -1,4 +1,4 @@
-"""Which namespaces the terms of affinity mean, by their labels (rules: scheduler-fit)."""
+"""Selects the namespaces of affinity terms, by their labels (rules: scheduler-fit)."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

@@ -1,6 +1,4 @@
-"""What pods have to do with those that are there already: affinity, anti-affinity and topology spread
-(rules: scheduler-fit).
-"""
+"""Effects of existing pods on a new one: affinity, anti-affinity and topology spread (rules: scheduler-fit)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,7 +44,7 @@ def in_namespaces(pod: Neighbour, places: Sequence[Place], namespaces: Namespace
 
 
 def places_named(places: Sequence[Place], namespaces: Namespaces, *, complete: bool) -> list[Place]:
-    """Those that are there, with these names; `complete` where that of the pod to come is known."""
+    """Return the places with these names; `complete` if that of the new pod is known."""
     return [
         place._replace(pods=[named(other, namespaces, complete=complete) for other in place.pods]) for place in places
     ]
@@ -59,12 +57,12 @@ def named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbou
 
 
 def is_among(place: Place, constraints: Constraints) -> bool:
-    """Whether the pod's node selector and affinity allow that node."""
+    """Tell whether the pod's node selector and affinity allow that node."""
     return meets_any(constraints.nodes, {**place.labels, NODE_NAME: place.node})
 
 
 class _Bearing(NamedTuple):
-    """What a pod that is there has to do with the one that comes."""
+    """Effects of an existing pod on the new one."""
 
     other: Neighbour
     is_any: bool
@@ -87,7 +85,7 @@ class Neighbourhood:
         self._perhaps_unwelcome: set[_Domain] = set()
         self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
         self._bearings: dict[int, _Bearing] = {}
-        """Of each pod, by its identity: most are alike, and the same object."""
+        """Effects of each pod, by its identity: most pods are equal, and the same object."""
         for place in places:
             for counts, each in self._counted(place):
                 counts.setdefault(place.labels[each.topology_key], 0)

@@ -1,7 +1,7 @@
 """The list of nodes that a scheduler of each version works with, and how it loses some (rules: node-tree).
 
-The tree files nodes by zone. To 1.18.6 a snapshot asks it for as many nodes as it has, and the tree goes on where
-the last snapshot ended: with zones of uneven size a snapshot then has nodes twice and others not at all.
+The tree files nodes by zone. To 1.18.6 a snapshot asks it for as many nodes as it has, and the tree continues where
+the last snapshot ended. With zones of uneven size a snapshot then has nodes twice and others not at all.
 """
 
 import re
@@ -20,7 +20,7 @@ _FIXED_TKE_OF_1_18_4: Final = 5
 
 
 class UnknownVersion(WrongUsage):
-    """A text that is no Kubernetes version."""
+    """A text that is not a Kubernetes version."""
 
 
 class Zone(NamedTuple):
@@ -44,13 +44,14 @@ class NodeTree(NamedTuple):
 
 
 def affected(version: str) -> Affected:
-    """Whether a scheduler of that version loses nodes: for a cycle (1.17), until the next change (to 1.18.6), or not.
+    """Tell whether a scheduler of that version loses nodes: for a cycle (1.17), until the next change (to 1.18.6),
+    or not.
 
     `v1.18.4-tke.5` and 1.19.0-rc.3 have the fix. Raises UnknownVersion.
     """
     found = _VERSION.fullmatch(version)
     if found is None:
-        raise UnknownVersion(f"{version[:80]!r} is no Kubernetes version; expected one like 1.18.4")
+        raise UnknownVersion(f"{version[:80]!r} is not a Kubernetes version; expected one like 1.18.4")
     release = (int(found[1]), int(found[2]))
     patch, build = int(found[3] or 0), found[4] or ""
     if release == (1, 17):

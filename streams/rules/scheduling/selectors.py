@@ -21,7 +21,7 @@ class Requirement(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 NOTHING: Final = [Requirement("", "In")]
-"""What a selector that is not there selects."""
+"""A missing selector, which selects nothing."""
 Terms: TypeAlias = list[list[Requirement]]
 """A node has to meet all of one."""
 
@@ -47,7 +47,7 @@ def matches(requirements: Sequence[Requirement], labels: Mapping[str, str]) -> b
 
 
 def meets_any(terms: Terms | None, labels: Mapping[str, str]) -> bool:
-    """Where there are none, any node does."""
+    """Tell whether labels meet any term; without terms, any node does."""
     return terms is None or any(matches(term, labels) for term in terms)
 
 

@@ -1,4 +1,4 @@
-"""What the scheduler reads of claims, volumes, classes and drivers, in a form that is stored (rules:
+"""The scheduler's inputs from claims, volumes, classes and drivers, in the form in which they are stored (rules:
 scheduler-volumes).
 """
 
@@ -32,11 +32,11 @@ _IN_TREE: Final = (
     "portworx_volume",
     "vsphere_volume",
 )
-"""Of which Kubernetes makes a CSI volume where the node's driver took them over, with other places."""
+"""In-tree disks that become CSI volumes with other places, if the node's driver took them over."""
 
 
 class _Facts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Of one object."""
+    """Facts about one object."""
 
 
 class Claim(_Facts, frozen=True):
@@ -51,7 +51,7 @@ class Claim(_Facts, frozen=True):
     """Empty for a file system, which is the default."""
     access: list[str] = []
     labels: list[Requirement] = []
-    """What a volume's have to meet."""
+    """Requirements on a volume's labels."""
     attributes: str = ""
     owner: str = ""
     """The uid of its controller."""
@@ -76,11 +76,11 @@ class Volume(_Facts, frozen=True):
     zones: list[Requirement] = []
     driver: str = ""
     handle: str = ""
-    """By which its driver knows it; empty of those that were seen by a version before 0076."""
+    """Identity of the volume for its driver; empty in volumes from a version before 0076."""
     in_tree: bool = False
 
     def known_as(self, name: str) -> str:
-        """What it is to its driver: volumes of one handle are one. `name` is its own."""
+        """Return its identity for its driver: volumes of one handle are one. `name` is its own."""
         return self.handle or name
 
 

@@ -1,4 +1,4 @@
-"""What the volumes of a pod need of a node, as far as the evidence says (rules: scheduler-volumes)."""
+"""Requirements of a pod's volumes on a node, as far as the evidence shows (rules: scheduler-volumes)."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -17,12 +17,12 @@ STATIC: Final = "kubernetes.io/no-provisioner"
 
 
 class Storage(NamedTuple):
-    """What is known of a cluster's."""
+    """The known storage of a cluster."""
 
     listed: Collection[str] = ()
     """Resources of which all that there is is known."""
     claims: Mapping[tuple[str, str], Claim] = {}
-    """By namespace and name."""
+    """Claims by namespace and name."""
     volumes: Mapping[str, Volume] = {}
     classes: Mapping[str, Class] = {}
     nodes: Mapping[str, NodeDrivers] = {}
@@ -34,7 +34,7 @@ NO_EVIDENCE: Final = Storage()
 
 
 class Need(NamedTuple):
-    """What one volume of a pod needs of a node."""
+    """Requirements of one volume of a pod on a node."""
 
     volume: str
     reason: str = ""
@@ -42,7 +42,7 @@ class Need(NamedTuple):
     unknown: bool = False
     """Nobody knows which."""
     in_use: bool | None = False
-    """By another pod, though only one may; None where that is not known."""
+    """True if another pod uses it, although only one may; None if unknown."""
     nodes: Terms | None = None
     zones: Sequence[Requirement] = ()
     delayed: bool = False
@@ -98,7 +98,7 @@ def needs_of(
 
 
 def _made(each: ClaimedVolume, claim: Claim, storage: Storage, namespace: str) -> Need:
-    """Of one that is made with the pod."""
+    """Return the requirement of a volume that is made with the pod."""
     if claim.by_default:
         defaults = [name for name, of in storage.classes.items() if of.default]
         if len(defaults) != 1 or "storageclasses" not in storage.listed:
@@ -169,7 +169,7 @@ def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[s
 
 
 def unmade(namespace: str, claim: str) -> str:
-    """What stands for the volume of a claim that has none yet, apart from all handles and names."""
+    """Return a stand-in for the volume of a claim that has none yet, different from all handles and names."""
     return f":{namespace}/{claim}"
 
 

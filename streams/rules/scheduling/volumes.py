@@ -1,5 +1,7 @@
-"""Where a pod's claims of volumes let it go: the scheduler's VolumeBinding, VolumeZone, NodeVolumeLimits and, of
-VolumeRestrictions, ReadWriteOncePod (rules: scheduler-volumes). What the evidence does not decide is unknown.
+"""Finds the nodes that a pod's volume claims allow (rules: scheduler-volumes).
+
+It follows the scheduler's VolumeBinding, VolumeZone, NodeVolumeLimits and, from VolumeRestrictions,
+ReadWriteOncePod. If the evidence does not decide, the result is unknown.
 """
 
 from collections import Counter
@@ -21,12 +23,12 @@ _LABELS_OF_TODAY: Final = dict(zip(ZONES[:2], ZONES[2:], strict=True))
 
 
 class NodeVolumes(NamedTuple):
-    """Of a node, as pairs of a driver and what identifies a volume."""
+    """Volumes of a node, as pairs of a driver and the identity of a volume."""
 
     limits: Mapping[str, int] | None = {}
     """None where they are not known."""
     used: frozenset[tuple[str, str]] = frozenset()
-    """By its pods."""
+    """Volumes that its pods use."""
     attached: frozenset[tuple[str, str]] = frozenset()
     """Beside those."""
     complete: bool = True
@@ -119,7 +121,7 @@ def _asked_first(reason: str) -> tuple[bool, bool, bool]:
 
 
 def _choosing(need: Need, node: str, labels: Mapping[str, str], wanted: int) -> tuple[list[str], list[str]]:
-    """Of a claim that is bound with the choice of the node: `wanted` volumes are enough for all like it."""
+    """Judge a claim that is bound with the choice of the node: `wanted` volumes are enough for all like it."""
     found = 0
     if need.selected_node is not None:
         if need.selected_node != node:

@@ -47,5 +47,5 @@ def pinned_node(pod: Pod) -> str:
 
 
 def is_of_daemon_set(pod: Pod) -> bool:
-    """Whether a DaemonSet made it, which makes pods only for nodes that its pods match."""
+    """Tell whether a DaemonSet made it, which makes pods only for nodes that its pods match."""
     return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())

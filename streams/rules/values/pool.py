@@ -21,5 +21,5 @@ def pool(labels: Mapping[str, str] | None) -> str:
 
 
 def is_control_plane(labels: Mapping[str, str] | None) -> bool:
-    """By its role, whatever the label's value."""
+    """Decide by its role, independent of the label's value."""
     return labels is not None and not _CONTROL_PLANE.isdisjoint(labels)

@@ -1,7 +1,7 @@
-"""Kubernetes resource quantities, exact (rules: quantities, pod-requests).
+"""Exact Kubernetes resource quantities (rules: quantities, pod-requests).
 
-A quantity is a multiple of 10^-9, so it is kept as a whole number of nano-units; a finer text is rounded up, away
-from zero, as the API server does.
+A quantity is a multiple of 10^-9, so it is kept as a whole number of nano-units. A finer text is rounded up, away
+from zero, as in the API server.
 """
 
 import re
@@ -38,11 +38,11 @@ _DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _DECIMAL_POWERS.i
 
 
 class InvalidQuantity(BadValue):
-    """A text that is no quantity; the message names it, shortened and escaped."""
+    """A text that is not a quantity; the message names it, shortened and escaped."""
 
     def __init__(self, text: str) -> None:
         shown = repr(text[:_SHOWN]) + ("..." if len(text) > _SHOWN else "")
-        super().__init__(f"{shown} is no Kubernetes quantity (such as 100m, 2Gi, 1.5 or 1e3)")
+        super().__init__(f"{shown} is not a Kubernetes quantity (such as 100m, 2Gi, 1.5 or 1e3)")
 
 
 def nano_units(text: Quantity) -> int:
@@ -82,10 +82,10 @@ def nano_to_millicores(nanos: int) -> int:
 
 
 def format_quantity(value: Fraction | int, format_: Format) -> str:
-    """Print a value as Kubernetes does (rules: quantities).
+    """Print a value like Kubernetes (rules: quantities).
 
-    Of BinarySI only a value of at least 1024 gets a binary suffix, and only so much of one as loses nothing: 17348Ki,
-    but 2722654248. A value finer than 10^-9 is rounded up.
+    In BinarySI only a value of at least 1024 gets a binary suffix, and only the largest one that loses nothing:
+    17348Ki, but 2722654248. A value finer than 10^-9 is rounded up.
     """
     exact = Fraction(value)
     return _print(_ceil_away(exact.numerator * NANO, exact.denominator), format_)

@@ -9,12 +9,14 @@ _VERSION: Final = re.compile(r"v?([0-9]{1,4})\.([0-9]{1,4})")
 
 @lru_cache(maxsize=256)
 def minor_version(version: str) -> tuple[int, int] | None:
-    """Major and minor of a kubelet's or scheduler's version: `v1.31.4+k3s1` is (1, 31); None if it is no version."""
+    """Return major and minor of a kubelet's or scheduler's version: `v1.31.4+k3s1` is (1, 31); None for another
+    text.
+    """
     match = _VERSION.match(version[:32])
     return (int(match[1]), int(match[2])) if match else None
 
 
 def is_at_least(version: str, minor: int) -> bool:
-    """Whether `version` is 1.`minor` or newer. An unknown version counts as newest."""
+    """Tell whether `version` is 1.`minor` or newer. An unknown version counts as newest."""
     known = minor_version(version)
     return known is None or known >= (1, minor)

@@ -29,30 +29,30 @@ HEAD: Final = """# How good forecasts are
 
 A forecast of an eviction threshold has three times. In one case of ten the threshold is met before the earliest, in
 half of the cases before the likely, and in nine of ten before the latest. `eviction_signals` has them in seconds:
-`seconds_to_hard_earliest`, `seconds_to_hard`, `seconds_to_hard_latest`, and the same for the soft threshold. They hold
-if the trend continues and nothing in `acts_first` helps before. That can be image GC (`image_gc`), the eviction for the
-`soft` or the `hard` threshold, or the eviction for another signal of the same resource. Null means that the samples
-support no forecast.
+`seconds_to_hard_earliest`, `seconds_to_hard`, `seconds_to_hard_latest`, and the same for the soft threshold. They
+hold if the trend continues and nothing in `acts_first` helps before. That can be image GC (`image_gc`), the eviction
+for the `soft` or the `hard` threshold, or the eviction for another signal of the same resource. Null means that the
+samples support no forecast.
 
 ## How are they made?
 
-The forecast extends the line of the last samples. Its window is as long as one slope explains it, from half a minute to a
-day, and restarts at a jump. The width of the band follows the errors of the signal's own forecasts so far, for each
-distance, and separately upwards and downwards. Some signals fall and recover again and again: a collected heap, a rotated
-log, a day. They are forecast by their lows. There is no forecast above the lows, and if the lows sink, the forecast follows
-their own line. A fall that is not clearly larger than the noise, or than the errors of earlier forecasts, has no forecast.
-Nothing is random and no clock is read: the same samples have the same forecasts.
+The forecast extends the line of the last samples. Its window is as long as one slope explains it, from half a minute
+to a day, and restarts at a jump. The width of the band follows the errors of the signal's own forecasts so far, for
+each distance, and separately upwards and downwards. Some signals fall and recover again and again: a collected heap,
+a rotated log, a day. They are forecast by their lows. There is no forecast above the lows, and if the lows sink, the
+forecast follows their own line. A fall that is not clearly larger than the noise, or than the errors of earlier
+forecasts, has no forecast. Nothing is random and no clock is read: the same samples have the same forecasts.
 
 ## What limits them?
 
 - The first goal was 75 to 85 % coverage. On these series it is a little below.
-- The second goal was a fifth of the false alarms of predict_linear at the same lead. It holds against ranges of 5 and 15
-  minutes, not against an hour.
-- The third goal was a warning 10 minutes ahead of nine in ten thresholds that are met after a longer growth. It holds for
-  slow fills only.
+- The second goal was a fifth of the false alarms of predict_linear at the same lead. It holds against ranges of 5
+  and 15 minutes, not against an hour.
+- The third goal was a warning 10 minutes ahead of nine in ten thresholds that are met after a longer growth. It
+  holds for slow fills only.
 - A leak that is over within a quarter of an hour leaves five minutes to see it, learn its rate and be sure.
-- If load that follows the day grazes a threshold, noise decides when. The fall of the last 10 minutes is smaller than the
-  noise. A day's first fall is unknown; from the second on its low is known.
+- If load that follows the day grazes a threshold, noise decides when. The fall of the last 10 minutes is smaller
+  than the noise. A day's first fall is unknown; from the second on its low is known.
 - A burst that stops short of the threshold looks until then like one that does not.
 
 ## How are they scored?

@@ -281,7 +281,7 @@ def test_a_database_that_another_process_holds_is_told_with_that_process(
         ),
         (
             "VALUES (1, '0001_create_nodes', 'x', now(), '0.1.0'), (2, '0002_create_node_events', 'y', now(), '0')",
-            "with other tables. Make it anew from its capture: leadsman replay CAPTURE --db chdb://",
+            "with other tables. Recreate it from its capture: leadsman replay CAPTURE --db chdb://",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
 
 
 def test_the_error_names_the_text_escaped_and_shortened() -> None:
-    with pytest.raises(InvalidDuration, match=r"'1\\n' is no duration"):
+    with pytest.raises(InvalidDuration, match=r"'1\\n' is not a duration"):
         parse_duration("1\n")
     with pytest.raises(InvalidDuration) as caught:
         parse_duration("x" * 1_000_000)

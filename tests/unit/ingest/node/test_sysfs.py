@@ -93,7 +93,7 @@ def test_a_package_that_the_firmware_does_not_tell_is_package_0(tmp_path: Path) 
         ("node/node1/cpulist", "a\n", "node1/cpulist"),
         ("node/node1/cpulist", "\n", "CPU 1 is online and in no NUMA node"),
         ("node/node1/cpulist", "0-1\n", "CPU 0 is in NUMA nodes 0 and 1"),
-        ("cpu/cpu0/topology/core_id", "zero\n", "'zero' is no id"),
+        ("cpu/cpu0/topology/core_id", "zero\n", "'zero' is not an id"),
         ("cpu/cpu0/topology/core_id", "\x1b[2J", r"\\x1b"),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, tol
         ("query nodes --db mysql://nope", EXIT_USAGE, "begins with chdb:, http: or https:"),
         ("digest", EXIT_NO_DATABASE, "there is no database yet"),
         ("fit -f nope", EXIT_USAGE, "No such file"),
-        ("fit --cpu x", EXIT_USAGE, "'x' is no Kubernetes quantity"),
+        ("fit --cpu x", EXIT_USAGE, "'x' is not a Kubernetes quantity"),
         ("capture -o x --keep 0", EXIT_USAGE, "not in the range"),
     ],
 )

@@ -111,7 +111,7 @@ def test_an_unknown_variable_is_refused_with_the_nearest(
     monkeypatch.setenv(variable, SECRET)
     with pytest.raises(SettingsError) as failure:
         load()
-    assert str(failure.value) == f"{variable} is no setting. Did you mean {meant}?"
+    assert str(failure.value) == f"{variable} is not a setting. Did you mean {meant}?"
 
 
 @pytest.mark.parametrize(

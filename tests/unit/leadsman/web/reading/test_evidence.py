@@ -256,7 +256,7 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     stale = SEEN._replace(last_at=HOUR.until - timedelta(minutes=31))
     assert absent(stale, quiet) == (
         "No alert fired up to the last observation, 2026-07-01 12:29:00 UTC, 31 min before the end. "
-        "What came after is not known."
+        "Later events are unknown."
     )
     before = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=30))
     assert absent(before, quiet) == (

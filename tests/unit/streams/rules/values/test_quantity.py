@@ -126,7 +126,7 @@ def test_a_hostile_size_is_refused_and_not_computed(text: str | float) -> None:
 
 
 def test_the_error_names_the_text_escaped_and_shortened() -> None:
-    with pytest.raises(InvalidQuantity, match=r"'12\\n34' is no Kubernetes quantity"):
+    with pytest.raises(InvalidQuantity, match=r"'12\\n34' is not a Kubernetes quantity"):
         nano_units("12\n34")
     with pytest.raises(InvalidQuantity) as caught:
         nano_units("x" * 5_000_000)
