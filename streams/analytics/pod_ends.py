@@ -15,7 +15,7 @@ from ingest.model.objects.pod import Pod, PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, on_shelf, put
+from streams.fold.shelves import Shelves, all_on, on_shelf, put
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
@@ -28,6 +28,7 @@ from streams.rules.pod_ends.causes import (
     exit_code,
     is_end_by_probe,
     is_failed_probe,
+    is_shutdown,
     known_code,
     kubelet_end,
     own_end,
@@ -36,13 +37,13 @@ from streams.rules.pod_ends.causes import (
 )
 from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When
+from streams.rules.pod_ends.when import When, deletion_asked_at, not_before
 from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
 """Of a node, that later witnesses can still confirm."""
 DELETION_GRACE: Final = timedelta(seconds=30)
-"""The usual time from a deletion that is asked for to its `deletionTimestamp`."""
+"""The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
 
@@ -50,6 +51,8 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """Who has tainted the node to drain it."""
+    shut_down_at: datetime | None = None
+    """When the kubelet last saw that its machine shuts down."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
@@ -93,6 +96,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and uid not in state.finished:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
+        if end.cause == "node_shutdown" and end.when is not None and state.shut_down_at is not None:
+            end = end._replace(when=not_before(end.when, state.shut_down_at))
         state = _witnessed(state, _row(record, pod.metadata, end), rows)
     elif known is not None:
         later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
@@ -126,7 +131,7 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
     """A deletion of a pod that was not over; else a failed probe, where the pod ended soon after it; else itself."""
     pod = record.object
-    asked = pod.metadata.deletion_timestamp
+    asked = deletion_asked_at(pod)
     if pod.status.phase not in FINISHED:
         is_deleted = asked is not None or record.change == "DELETED"
         return End("deleted", "", "", "", When(min(asked or record.ts, record.ts))) if is_deleted else None
@@ -138,9 +143,10 @@ def _end_without_witness(state: State, record: PodRecord) -> End | None:
 
 def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
     """A pod that is over and is being deleted was ended by that, unless it was over before."""
-    own, asked = own_end(pod, read_at), pod.metadata.deletion_timestamp
+    own, asked = own_end(pod, read_at), deletion_asked_at(pod)
+    grace = timedelta() if asked != pod.metadata.deletion_timestamp else DELETION_GRACE
     is_before = own is not None and own.when is not None and own.when.is_known and own.when.at
-    if asked is None or (is_before and is_before < asked - DELETION_GRACE):
+    if asked is None or (is_before and is_before < asked - grace):
         return own
     return End("deleted", "", "", "", When(min(asked, read_at)))
 
@@ -180,6 +186,8 @@ def _remember(state: State, record: PodRecord) -> State:
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     event, rows = record.object, list[PodEnd]()
     about = event.involved_object or event.regarding
+    if about is not None and about.kind == "Node" and is_shutdown(event.reason, message(event)):
+        return _shut_down(state, event_time(event) or record.ts, record)
     if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
         return state, rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
@@ -202,6 +210,17 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and about.uid not in state.finished:
         state = _witnessed(state, _row(record, about, end), rows)
     return state, rows
+
+
+def _shut_down(state: State, at: datetime, record: EventRecord) -> tuple[State, list[PodEnd]]:
+    """The kubelet saw the shutdown: pods that it ended and whose time is only bounded did not end before."""
+    rows, ends = list[PodEnd](), state.ends
+    for key, row in all_on(state.ends):
+        when = not_before(When(row.ts, row.time_known, row.earliest, row.latest), at)
+        if row.cause == "node_shutdown" and when.earliest != row.earliest:
+            rows.append(row._replace(ts=when.at, earliest=when.earliest, updated_at=record.ts))
+            ends = put(ends, key, rows[-1], MAX_ENDS)
+    return _with(state, ends=ends, shut_down_at=at), rows
 
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
@@ -292,7 +311,7 @@ def _row(
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=2,
+    version=3,
     log="node",
     takes=(PodRecord, EventRecord, NodeRecord),
     state=State,

@@ -89,6 +89,11 @@ FROM
             if(pod = '', concat(toString(uniqExact(uid)), ' pods were '), concat('Pod ', pod, ' was ')), about,
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
             '.',
+            multiIf(countIf(NOT time_known) = 0, '',
+                countIf(time_known) > 0, ' The time of some of them is not known.',
+                min(earliest) IS NULL OR max(latest) IS NULL, ' When is not known: this is when it was seen.',
+                concat(' That was between ', formatDateTime(assumeNotNull(min(earliest)), '%F %T'),
+                    ' and ', formatDateTime(assumeNotNull(max(latest)), '%F %T'), ' UTC.')),
             if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
             if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
         multiIf(
@@ -109,7 +114,7 @@ FROM
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+        SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
             explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
         WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
@@ -222,14 +227,15 @@ FROM
     SELECT
         cluster, ts, object_name AS node, 'node' AS kind,
         multiIf(
-            reason = 'NodeShutdown', 'The machine shuts down, as its kubelet saw.',
+            reason IN ('NodeShutdown', 'Shutdown') AND endsWith(message, 'cancellation'), 'The shutdown of the machine was called off.',
+            reason IN ('NodeShutdown', 'Shutdown'), 'The machine shuts down, as its kubelet saw.',
             reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
             concat(component, ' takes the node: "', message, '"')) AS what,
         toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     PREWHERE object_kind = 'Node' AND reason IN (
-        'NodeShutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
+        'NodeShutdown', 'Shutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
         'InstanceTerminating', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
     UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,

@@ -114,3 +114,62 @@ def test_a_refusal_is_stored_by_what_the_kubelets_text_names() -> None:
     )
     assert "nvidia.com/gpu" in found.explanation
     assert "CPU" not in found.explanation
+
+
+def gone(phase: str, grace: int | None, finished: datetime | None = None) -> Record:
+    """A pod of a dump that was read a minute later, and that is to be gone 60 s after its deletion was asked for."""
+    ended = {"terminated": {"exitCode": 0, "finishedAt": finished}} if finished else {"running": {}}
+    metadata = {"name": "p", "namespace": "d", "uid": "u", "deletionTimestamp": KILLED + timedelta(seconds=60)}
+    body = {
+        "metadata": metadata | ({} if grace is None else {"deletionGracePeriodSeconds": grace}),
+        "status": {"phase": phase, "containerStatuses": [{"name": "w", "restartCount": 0, "state": ended}]},
+    }
+    read_at = KILLED + timedelta(minutes=2)
+    return PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+
+
+@pytest.mark.parametrize(("grace", "seconds"), [(60, 0), (0, 60), (None, 60), (-1, 60)])
+def test_a_deletion_is_when_it_was_asked_for(grace: int | None, seconds: int) -> None:
+    """`deletionTimestamp` is its grace period later (API conventions: "when the object is to be gone")."""
+    (row,) = rows(gone("Running", grace))
+    assert (row.cause, row.ts) == ("deleted", KILLED + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(("after", "cause"), [(-1, "exited"), (1, "deleted")])
+def test_a_pod_that_was_over_before_its_deletion_was_asked_for_ended_by_itself(after: int, cause: str) -> None:
+    (row,) = rows(gone("Succeeded", 60, KILLED + timedelta(seconds=after)))
+    assert row.cause == cause
+
+
+def about_node(reason: str, message: str) -> Record:
+    body = {
+        "metadata": {"name": "e2", "namespace": "default", "uid": "e2"},
+        "involvedObject": {"kind": "Node", "name": "n"},
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": KILLED,
+        "source": {"component": "kubelet", "host": "n"},
+    }
+    return EventRecord(ts=KILLED, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Event))
+
+
+@pytest.mark.parametrize(
+    ("message", "earliest"),
+    [
+        ("Shutdown manager detected shutdown event", KILLED),
+        ("Shutdown manager detected shutdown cancellation", START),
+    ],
+)
+def test_a_pod_that_a_shutdown_ended_did_so_after_the_kubelet_saw_that(message: str, earliest: datetime) -> None:
+    status = {"phase": "Failed", "reason": "Shutdown", "message": "Node is shutting, evicting pods"}
+    body = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "status": status | {"startTime": START}}
+    read_at = KILLED + timedelta(hours=1)
+    pod = PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    for given in permutations((about_node("Shutdown", message), pod)):
+        row = rows(*given)[-1]
+        assert (row.cause, row.time_known, row.earliest, row.latest) == (
+            "node_shutdown",
+            False,
+            earliest,
+            read_at,
+        )
