@@ -21,7 +21,9 @@ from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    SIGKILL,
     SIGTERM,
+    WITHOUT_WITNESS,
     ContainerEnd,
     End,
     container_ends,
@@ -33,6 +35,7 @@ from streams.rules.pod_ends.causes import (
     kubelet_end,
     own_end,
     pod_end,
+    preempted_end,
     restarted_by_probe,
 )
 from streams.rules.pod_ends.drains import drainer
@@ -42,6 +45,8 @@ from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
 """Of a node, that later witnesses can still confirm."""
+LATE: Final = timedelta(seconds=2)
+"""From an end to the second of the Event of who did it: Events have whole ones."""
 DELETION_GRACE: Final = timedelta(seconds=30)
 """The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
@@ -106,7 +111,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """An OOM kill is an end by itself; the status of another has the exit code of an end that an Event told.
+    """An OOM kill is an end by itself, as is a container killed by whom nobody saw and restarted; the status of
+    another has the exit code of an end that an Event told.
 
     A container that ended by SIGTERM was not killed by the kernel, whatever its cgroup had counted before.
     """
@@ -123,6 +129,14 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
     known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
+    if known is None and ended.restarted and known_code(terminated) == SIGKILL and terminated.finished_at is not None:
+        failed_at = state.unhealthy.get(pod.uid)
+        if failed_at is not None and is_end_by_probe(record.object, failed_at, terminated.finished_at):
+            end = End("liveness", KUBELET, "Unhealthy", "", When(terminated.finished_at))
+        else:
+            end = End("exited", "", terminated.reason, "", When(terminated.finished_at))
+        row = _row(record, pod, end, ended.container, ended.attempt)
+        return _witnessed(state, row._replace(exit_code=SIGKILL, restarted=True), rows)
     if known is None or known.exit_code is not None:
         return state
     return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
@@ -188,11 +202,14 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     about = event.involved_object or event.regarding
     if about is not None and about.kind == "Node" and is_shutdown(event.reason, message(event)):
         return _shut_down(state, event_time(event) or record.ts, record)
-    if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
+    if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
+    at, text, component = event_time(event) or record.ts, message(event), component_of(event)
+    if component not in {"", KUBELET}:
+        end = preempted_end(event.reason, text, component, When(at))
+        return (state if end is None else _witnessed(state, _row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
-    at, text = event_time(event) or record.ts, message(event)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
             state = _with(state, unhealthy=_recent(state.unhealthy, about.uid, at))
@@ -235,10 +252,17 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 
 
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
+    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it.
+
+    The first that tells who did it takes the place of an end of which none did.
+    """
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
-    if known is not None:
+    if known is not None and _tells_who(row, known):
+        owner = {"owner_kind": known.owner_kind or row.owner_kind, "owner_name": known.owner_name or row.owner_name}
+        seen = {"exit_code": known.exit_code, "deleted": known.deleted, "restart_policy": known.restart_policy}
+        row = row._replace(restarted=known.restarted or row.restarted, witness="both", **owner, **seen)
+    elif known is not None:
         confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
         told = row if row.time_known and not known.time_known and row.cause == known.cause else known
         row = known._replace(
@@ -259,6 +283,12 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
             return state
     rows.append(row)
     return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
+
+
+def _tells_who(row: PodEnd, known: PodEnd) -> bool:
+    """Whether a later witness is of who ended what is known to have ended, and not of something after it."""
+    ended_by = known.ts if known.time_known or known.latest is None else known.latest
+    return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
 
 
 def _key(uid: str, container: str, attempt: int) -> str:

@@ -86,7 +86,8 @@ FROM
     SELECT
         cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
         concat(
-            if(pod = '', concat(toString(uniqExact(uid)), ' pods were '), concat('Pod ', pod, ' was ')), about,
+            if(pod = '', concat(toString(uniqExact(uid)), ' pods '), concat('Pod ', pod, ' ')),
+            if(startsWith(about, 'ended with'), '', if(pod = '', 'were ', 'was ')), about,
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
             '.',
             multiIf(countIf(NOT time_known) = 0, '',
@@ -106,6 +107,10 @@ FROM
             cause = 'node_lost', 'lost: the node no longer reports',
             cause = 'deadline', 'ended at the active deadline',
             cause = 'admission', concat('rejected at admission: ', rejection),
+            cause = 'exited', concat(
+                if(container = '', if(code IN (137, 143), 'ended', 'over by itself'), concat('restarted in container ', container)),
+                ' with exit code ', toString(code), multiIf(code = 137, ' (SIGKILL)', code = 143, ' (SIGTERM)', ''),
+                if(code IN (137, 143), ': nothing that was seen shows who did it', '')),
             concat(
                 if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
                 if(container = '', '', concat(' in container ', container)),
@@ -115,9 +120,11 @@ FROM
     FROM
     (
         SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+            if(cause = 'exited', ifNull(exit_code, 0), 0) AS code,
             explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
-        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
+        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
+            AND (cause != 'exited' OR code != 0)
             AND (cause != 'admission' OR (cluster, uid) NOT IN
             (
                 SELECT cluster, uid FROM pod_evictions
@@ -125,7 +132,17 @@ FROM
                 SELECT cluster, uid FROM numa_admission_failures FINAL
             ))
     )
-    GROUP BY cluster, node, cause, actor, rejection, container, toStartOfMinute(ended_at)
+    GROUP BY cluster, node, cause, actor, rejection, code, container, toStartOfMinute(ended_at)
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'pod_end' AS kind,
+        concat('Pod ', namespace, '/', object_name, ' was marked for deletion for a NoExecute taint of its node.') AS what,
+        'marked for deletion for a NoExecute taint' AS about, concat(namespace, '/', object_name) AS pod,
+        [toString(namespace)] AS namespaces
+    FROM node_events FINAL
+    PREWHERE reason = 'TaintManagerEviction' AND object_kind = 'Pod'
+    WHERE startsWith(message, 'Marking for deletion') AND (cluster, namespace, object_name) NOT IN
+        (SELECT cluster, namespace, pod FROM pod_ends WHERE cause = 'taint_manager')
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind,
         concat('Image GC ', transform(verdict,

@@ -43,6 +43,8 @@ Cause: TypeAlias = Literal[
 ]
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
+SIGKILL: Final = 137
+"""The exit code of a process that was killed: by the kernel, a kubelet whose grace period was over, or anybody."""
 SIGTERM: Final = 143
 """The exit code of a process that SIGTERM ended; beside it OOMKilled tells of an earlier kill in the cgroup
 (rules: how-pods-end)."""
@@ -109,8 +111,14 @@ _DEFAULT_GRACE_SECONDS: Final = 30
 _LONGEST_GRACE_SECONDS: Final = 3_600
 _PROBE_SLACK: Final = timedelta(seconds=30)
 """Beside its grace period, from a failed probe to the status of a container that was killed for it."""
+_EVENT: Final = timedelta(seconds=1)
+"""Events have whole seconds."""
 _CODE_UNKNOWN: Final = "ContainerStatusUnknown"
 """The kubelet lost the container: its exit code 137 is made up."""
+
+
+WITHOUT_WITNESS: Final = frozenset({"exited", "deleted"})
+"""Causes of what ended without a sign of who did it, until one is seen."""
 
 
 class End(NamedTuple):
@@ -200,6 +208,13 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     return None
 
 
+def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
+    """What a scheduler's Event about a pod shows."""
+    if reason != "Preempted" or not plain(message).startswith("Preempted by "):
+        return None
+    return End("scheduler_preemption", scheduler, reason, message, when)
+
+
 def _of_text(message: str) -> Cause | None:
     evicted = parse_evicted(message)
     if evicted is not None:
@@ -211,7 +226,7 @@ def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
     """Whether a pod that is over ended so soon after a failed probe that this was the cause."""
     grace = pod.spec.termination_grace_period_seconds
     grace_seconds = min(_DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0), _LONGEST_GRACE_SECONDS)
-    return ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
+    return -_EVENT <= ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
