@@ -91,7 +91,7 @@ def _persistent(episode: Episode) -> str:
         )
     return (
         f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}) because "
-        f"{because(episode.reported.reason)}, so unused images stay. Look at the kubelet's log and at the container "
+        f"{because(episode.reported.reason, episode.reported.text)}, so unused images stay. Look at the kubelet's log and at the container "
         "runtime."
     )
 
@@ -118,7 +118,7 @@ def _recovered(episode: Episode) -> str:
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
         f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
-        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {because(episode.reported.reason)}."
+        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {because(episode.reported.reason, episode.reported.text)}."
     )
 
 
