@@ -238,8 +238,56 @@ FROM
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before
         FROM nodes FINAL
-    )
-    WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
+    ) AS n
+    LEFT JOIN
+    (
+        SELECT cluster, object_name AS node, toNullable(min(ts)) AS told
+        FROM node_events PREWHERE reason = 'NodeNotReady' AND object_kind = 'Node' GROUP BY cluster, object_name
+    ) AS e ON e.cluster = n.cluster AND e.node = n.node
+    WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND (before != '' OR told < ts)))
+    UNION ALL
+    -- Of Events alone: a Node shows its last state, and what was between is in nobody's condition
+    SELECT
+        cluster, ts, node, 'node' AS kind,
+        if(is_ready, 'The node is Ready again, by an Event.', 'The node is not Ready, by an Event.') AS what,
+        if(is_ready, 'Ready', 'NotReady') AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT
+            cluster, ts, object_name AS node, reason = 'NodeReady' AS is_ready,
+            lagInFrame(toNullable(is_ready)) OVER (
+                PARTITION BY cluster, object_name ORDER BY ts, is_ready ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS before
+        FROM node_events FINAL
+        PREWHERE reason IN ('NodeReady', 'NodeNotReady') AND object_kind = 'Node'
+    ) AS e
+    LEFT JOIN
+    (
+        SELECT cluster, node, groupUniqArray(ifNull(ready_since, ts)) AS turned FROM nodes GROUP BY cluster, node
+    ) AS n ON n.cluster = e.cluster AND n.node = e.node
+    WHERE if(is_ready, before = 0, ifNull(before, 1) = 1)
+        AND NOT arrayExists(at -> abs(dateDiff('second', at, e.ts)) < 90, n.turned)
+    UNION ALL
+    SELECT
+        cluster, max(ts) AS ts, object_name AS node, 'pressure' AS kind,
+        concat(condition, ' began ', toString(max(count)), ' times by the count of an Event: the others have no time.') AS what,
+        condition AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT cluster, ts, object_name, count,
+            transform(reason, ['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID'],
+                ['MemoryPressure', 'DiskPressure', 'PIDPressure'], '') AS condition
+        FROM node_events FINAL
+        PREWHERE reason IN ('NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID') AND object_kind = 'Node'
+    ) AS e
+    LEFT JOIN
+    (
+        SELECT cluster, node, toString(condition) AS condition, count() AS known FROM pressure_changes FINAL WHERE status GROUP BY cluster, node, condition
+    ) AS p ON p.cluster = e.cluster AND p.node = e.object_name AND p.condition = e.condition
+    GROUP BY cluster, object_name, condition
+    HAVING max(count) > greatest(any(p.known), 1)
     UNION ALL
     SELECT
         cluster, ts, object_name AS node, 'node' AS kind,
