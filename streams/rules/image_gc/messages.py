@@ -57,8 +57,8 @@ class ImageGcFailure(NamedTuple):
 _MOST_TEXT: Final = 300
 _NO_ANSWER: Final = re.compile(
     r"rpc error: code = (?:Unavailable|DeadlineExceeded|Canceled|Unknown) desc = [^\n]{0,400}?"
-    r"(?:connection error|context deadline exceeded|context canceled|transport is closing|dial unix|connection refused"
-    r"|connect to the Docker daemon|error while dialing|operation timeout)",
+    r"(?:connection error|context deadline exceeded|context canceled|transport is closing|dial unix"
+    r"|connection refused|connect to the Docker daemon|error while dialing|operation timeout)",
     re.IGNORECASE,
 )
 _NUMBER: Final = "([0-9]{1,19})"
@@ -119,7 +119,8 @@ def parse_error(message: str) -> ImageGcFailure | None:
         return ImageGcFailure(
             "error", "delete_error", wanted_bytes=whole_number(match[1]), freed_bytes=whole_number(match[2])
         )
-    if _NO_ANSWER.match(next((text.removeprefix(each) for each in _STATS_ERRORS if text.startswith(each)), text)):
+    before = next((each for each in _STATS_ERRORS if text.startswith(each)), "")
+    if _NO_ANSWER.match(text.removeprefix(before)):
         return ImageGcFailure("error", "runtime_error")
     if text.startswith(_STATS_ERRORS):
         return ImageGcFailure("error", "stats_error")
