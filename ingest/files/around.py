@@ -34,3 +34,40 @@ def without_lines(document: bytes) -> tuple[bytes, bytes]:
     text = _WARNINGS.sub(b"", document)
     errors = [found[0].strip() for found in _ERRORS.finditer(text)] if b"rror" in text else []
     return (_ERRORS.sub(b"", text), b"; ".join(errors)) if errors else (text, b"")
+
+
+_COMMAS: Final = re.compile(rb'"(?:[^"\\]|\\.)*+"|,(?=\s*[}\]])')
+
+
+def without_trailing_commas(document: bytes) -> bytes:
+    """JSON without the commas that a person left behind the last item of a list or object."""
+    return _COMMAS.sub(lambda found: b"" if found[0] == b"," else found[0], document)
+
+
+_PREFIXED: Final = re.compile(
+    rb'\s*(?=[^\n]{0,4000}"(?:involvedObject|regarding|kind)")[^\s{"][^\n{"]{0,200}\{"[^\n]*\}[ \t]*\r?(?:\n|\Z)'
+)
+_PREFIX: Final = re.compile(rb'^[^\n{"]{1,200}(?=\{"[^\n]*\}[ \t]*\r?$)', re.MULTILINE)
+
+
+def is_prefixed(head: bytes) -> bool:
+    """Whether each line has an object behind what a log puts before: the time, the stream, who printed it."""
+    return _PREFIXED.match(head) is not None
+
+
+def without_prefixes(data: bytes) -> bytes:
+    """The lines without what a log puts before an object."""
+    return _PREFIX.sub(b"", data) if is_prefixed(data) else data
+
+
+_WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\x7e\r\n\t]){4}")
+
+
+def as_utf8(data: bytes) -> bytes:
+    """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
+    elif wide := _WIDE.match(data):
+        encoding = "utf-16-le" if wide["little"] else "utf-16-be"
+        data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
+    return data.removeprefix(b"\xef\xbb\xbf")

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.text import plain
-from ingest.files.around import NEWLINE, without_lines, without_logs
+from ingest.files.around import NEWLINE, without_lines, without_logs, without_trailing_commas
 from ingest.files.envelope import ErrorType, explain
 from ingest.files.newest import newest_time
 
@@ -41,14 +41,11 @@ class Bad(NamedTuple):
 
 Part: TypeAlias = Found | Bad
 
-ABOUT: Final = frozenset({"involvedObject", "regarding"})
-"""What an Event has, of either version."""
-
 FIELDS: Final = msgspec.json.Decoder(Fields)
 DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 """What msgspec raises for bytes that are no JSON of the wanted type."""
 
-_ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
+ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class _Row(msgspec.Struct, frozen=True):
@@ -56,7 +53,7 @@ class _Row(msgspec.Struct, frozen=True):
 
 
 _ROWS: Final = msgspec.json.Decoder(list[_Row])
-_STRING: Final = msgspec.json.Decoder(str)
+STRING: Final = msgspec.json.Decoder(str)
 _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
 _BETWEEN: Final = re.compile(r"[\s,]*")
@@ -84,21 +81,21 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     if data.lstrip().startswith(b"["):
         yield from _array_parts(data, kind)
         return
-    if (fields := _fields(data)) is not None:
-        yield from _object_parts("", data, fields)
+    if (fields := fields_of(data)) is not None:
+        yield from object_parts("", data, fields)
         return
     documents = re.split(rb"\n(?=\{)", without_logs(data.replace(b"\r\n", b"\n")))
     line = 1
     for document in documents:
         place = "" if len(documents) == 1 else f"line {line}"
-        if (fields := _fields(document)) is not None:
-            yield from _object_parts(place, document, fields)
+        if (fields := fields_of(document)) is not None:
+            yield from object_parts(place, document, fields)
         else:
             yield from _parts_between_lines_of_kubectl(place, document, line)
         line += document.count(NEWLINE) + 1
 
 
-def _fields(document: bytes) -> Fields | None:
+def fields_of(document: bytes) -> Fields | None:
     try:
         return FIELDS.decode(document)
     except DECODE_ERRORS:
@@ -118,7 +115,7 @@ def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> I
 def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
     head = ListHead("", kind, "", newest_time(data))
     try:
-        items = map(bytes, _ITEMS.decode(data))
+        items = map(bytes, ITEMS.decode(data))
     except DECODE_ERRORS as error:
         text = data.decode(errors="replace")
         complete = list(_complete_values(text, text.index("[") + 1))
@@ -136,10 +133,10 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
     except DECODE_ERRORS as error:
         yield from _broken_document(place, document, error)
     else:
-        yield from _object_parts(place, document, fields)
+        yield from object_parts(place, document, fields)
 
 
-def _object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
+def object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
     if "items" not in fields:
         if "rows" in fields and text_of(fields, "kind") == "Table":
             yield from _rows_parts(place, document, fields)
@@ -149,7 +146,7 @@ def _object_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]
         return
     head = list_head(place, fields, newest_time(document))
     try:
-        items = _ITEMS.decode(fields["items"])
+        items = ITEMS.decode(fields["items"])
     except msgspec.ValidationError as error:
         if fields["items"] != b"null":
             yield Bad(place or "1", document, "wrong_type", f"{error} of items")
@@ -183,24 +180,9 @@ def item_parts(head: ListHead, index: int, raw: bytes) -> Iterator[Part]:
     """Yield an item of a List, or the items of the List that it is itself."""
     part = item_part(head, index, raw)
     if isinstance(part, Found) and part.kind.endswith("List") and "items" in part.fields:
-        yield from _object_parts(part.place, raw, part.fields)
+        yield from object_parts(part.place, raw, part.fields)
     else:
         yield part
-
-
-def within(found: Found) -> Iterator[Part]:
-    """Yield the objects that an object without a kind holds: `{"event": {...}}` of an exporter, `{"pods": {...}}` of
-    somebody's script, a line of a container's log.
-    """
-    for name, raw in found.fields.items():
-        inner = text_of(found.fields, name).encode() or bytes(raw)
-        if inner.startswith(b"{") and (fields := _fields(inner)) is not None and _is_object(fields):
-            for part in _object_parts(f"{found.place} {plain(name)}", inner, fields):
-                yield part._replace(newest=found.newest) if isinstance(part, Found) else part
-
-
-def _is_object(fields: Fields) -> bool:
-    return "kind" in fields or "items" in fields or ("reason" in fields and not ABOUT.isdisjoint(fields))
 
 
 def item_part(head: ListHead, index: int, raw: bytes) -> Part:
@@ -217,7 +199,7 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 def text_of(fields: Fields, name: str) -> str:
     """Return the field where it is a string; else an empty one."""
     try:
-        return _STRING.decode(fields[name])
+        return STRING.decode(fields[name])
     except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
         return ""
 
@@ -227,13 +209,16 @@ def _broken_document(
 ) -> Iterator[Part]:
     """Yield what is complete: objects in a row, or every item of a List that is cut off; and the rest as it is."""
     error_type, reason = explain(error, document)
+    if "trailing comma" in reason and (mended := without_trailing_commas(document)) != document:
+        yield from document_parts(place, mended)
+        return
     text = document.decode(errors="replace")
     whole = [] if error_type == "cut_off" else list(_complete_values(text, 0))
     if whole and text[whole[0][0]] == "{":
         for begin, end in whole:
             value = text[begin:end].encode()
-            if (fields := _fields(value)) is not None:
-                yield from _object_parts(place, value, fields)
+            if (fields := fields_of(value)) is not None:
+                yield from object_parts(place, value, fields)
             else:  # what only Python takes for JSON, as half of a surrogate pair
                 yield Bad(place or "1", value, error_type, reason)
         if left := text[whole[-1][1] :].strip():
@@ -241,14 +226,28 @@ def _broken_document(
         return
     start = _ITEMS_START.search(text)
     rest = 0
-    if start is not None and error_type == "cut_off":
+    if start is not None:
         kind = _LIST_KIND.search(text[: start.start()])
         head = ListHead(place, kind[1] if kind else "", "", newest_time(document))
         rest = start.end()
-        for index, (begin, end) in enumerate(_complete_values(text, rest)):
+        for index, (begin, end) in enumerate(_readable_items(text, rest)):
             yield item_part(head, index, text[begin:end].encode())
             rest = end
     yield Bad(place or "1", text[rest:].encode() if rest else document, error_type, reason)
+
+
+def _readable_items(text: str, position: int) -> Iterator[tuple[int, int]]:
+    """Yield where complete items of a List are; behind one that is damaged, the next that begins as the first did."""
+    first = _BETWEEN.match(text, position)
+    between = text[position : first.end()] if first else ""
+    while True:
+        for begin, end in _complete_values(text, position):
+            yield begin, end
+            position = end
+        begin = text.find(f"}},{between}{{", position) if "\n" in between else -1
+        if begin < 0:
+            return
+        position = begin + 2
 
 
 def _complete_values(text: str, position: int) -> Iterator[tuple[int, int]]:

@@ -10,11 +10,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.text import plain
-from ingest.files.documents import Bad, Found, Part, json_parts, within
+from ingest.files.around import as_utf8, without_prefixes
+from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
 from ingest.files.names import named
+from ingest.files.nested import within
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread
@@ -176,7 +178,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind is FileKind.YAML:
         return yaml_parts(data)
     array_of = kind_in_path(file.path)
-    parts = json_parts(data, array_of)
+    parts = json_parts(without_prefixes(data), array_of)
     if file.in_folder and not array_of and data.lstrip().startswith(b"["):
         # as the errors of who packed a support bundle
         return (part for part in parts if isinstance(part, Found) and part.kind)
@@ -208,10 +210,7 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
                 raise SourceError(f"{plain(named(file.path))}: larger than {limit}; save the namespaces one by one")
     except DamagedError as error:
         damage = error
-    data = b"".join(chunks)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        data = data.decode("utf-16", errors="replace").encode()
-    return data.removeprefix(b"\xef\xbb\xbf"), damage
+    return as_utf8(b"".join(chunks)), damage
 
 
 def _modified_at(path: Path) -> datetime:

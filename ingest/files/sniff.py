@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
-from ingest.files.around import TYPED
+from ingest.files.around import TYPED, as_utf8, is_prefixed
 from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.names import named
 from ingest.files.unread import is_log_of_container, unread
@@ -84,10 +84,7 @@ def head_of(path: Path) -> bytes:
             head = next(file.chunks(), b"")
         except DamagedError:
             return b""
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        # PowerShell's `>` writes UTF-16
-        head = head[: len(head) & ~1].decode("utf-16", errors="replace").encode()
-    return head.removeprefix(b"\xef\xbb\xbf")
+    return as_utf8(head)
 
 
 def kind_of(head: bytes) -> FileKind | None:
@@ -100,7 +97,9 @@ def kind_of(head: bytes) -> FileKind | None:
         return FileKind.YAML
     if _LOG.match(head):
         return FileKind.LOG
-    return FileKind.METRICS if _METRICS.match(head) else None
+    if _METRICS.match(head):
+        return FileKind.METRICS
+    return FileKind.JSON if is_prefixed(head) else None
 
 
 def folder_files(

@@ -29,6 +29,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"a log, of which only a scheduler's dump of its cache is read; {SAVE}",
     ),
     (
+        r'(?:\w+=(?:"[^"\n]*"|\S*) ){1,8}objectAPIversion=',
+        f"Events as logfmt, which are not read; have them written as JSON, or {SAVE}",
+    ),
+    (
         r"# (?:HELP|TYPE) |[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [-+]?(?:\d|Inf|NaN)",
         "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),

@@ -1,5 +1,6 @@
 """Events of core/v1 and of events.k8s.io: every version of one is news, and none outlives its hour."""
 
+import re
 from functools import partial
 from typing import Final
 
@@ -14,10 +15,13 @@ from ingest.resources.reading import only_read
 from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of
 
+_PREEMPTED: Final = re.compile(r"Preempted by [^\n]{1,600} on node ([a-z0-9][-a-z0-9.]{0,252})")
+"""A scheduler's text, which names the pod that needs the room, only its UID, or neither, by its version."""
+
 
 def event_node(event: Event) -> str:
-    """The node that an event concerns, or "" (rules: event-fields): the node it is about, or whose kubelet
-    reported it.
+    """The node that an event concerns, or "" (rules: event-fields): the node it is about, whose kubelet reported it,
+    or from which a scheduler preempted a pod.
     """
     about = event.involved_object or event.regarding
     if about is not None and about.kind == "Node":
@@ -27,7 +31,8 @@ def event_node(event: Event) -> str:
         return source.host
     if "kubelet" in (event.reporting_component, event.reporting_controller):
         return event.reporting_instance
-    return ""
+    preempted = _PREEMPTED.fullmatch(event.message or event.note) if event.reason == "Preempted" else None
+    return preempted[1] if preempted else ""
 
 
 def _passing(event: Event, mode: Mode) -> Event:

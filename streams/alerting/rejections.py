@@ -23,6 +23,7 @@ _CONDITIONS: Final = {
 }
 _LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
 _SYSTEM: Final = "they are for another operating system"
+_SHUTDOWN: Final = "the node is shutting down"
 _PORT: Final = "a host port that they need is taken"
 _WORDS: Final = {
     "OutOfcpu": "not enough CPU is left",
@@ -43,7 +44,10 @@ _WORDS: Final = {
     "PodFitsHostPorts": _PORT,
     "SysctlForbidden": "they ask for a sysctl that the kubelet forbids",
     "AppArmor": "their AppArmor profile cannot be used",
-    "NodeShutdown": "the node is shutting down",
+    "NodeShutdown": _SHUTDOWN,
+    "Shutdown": _SHUTDOWN,
+    "Terminated": _SHUTDOWN,
+    "VolumeAttachmentLimitExceeded": "the node can attach no more volumes",
 }
 """Words for the kubelet's reasons (rules: admission-failures)."""
 _OUT_OF: Final = "OutOf"

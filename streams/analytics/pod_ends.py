@@ -15,34 +15,40 @@ from ingest.model.objects.pod import Pod, PodMetadata
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, on_shelf, put
+from streams.fold.shelves import Shelves, all_on, on_shelf, put
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    SIGKILL,
     SIGTERM,
+    WITHOUT_WITNESS,
     ContainerEnd,
     End,
     container_ends,
     exit_code,
     is_end_by_probe,
     is_failed_probe,
+    is_shutdown,
     known_code,
     kubelet_end,
     own_end,
     pod_end,
+    preempted_end,
     restarted_by_probe,
 )
 from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When
+from streams.rules.pod_ends.when import When, deletion_asked_at, not_before
 from streams.rules.pods.phase import FINISHED
 
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""
+LATE: Final = timedelta(seconds=2)
+"""The longest time from an end to the second of the Event about it: Events have whole seconds."""
 DELETION_GRACE: Final = timedelta(seconds=30)
-"""The usual time from a deletion that is asked for to its `deletionTimestamp`."""
+"""The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
 
@@ -50,6 +56,8 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """The program that has tainted the node to drain it."""
+    shut_down_at: datetime | None = None
+    """When the kubelet last saw that its machine shuts down."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
@@ -94,6 +102,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and uid not in state.finished:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
+        if end.cause == "node_shutdown" and end.when is not None and state.shut_down_at is not None:
+            end = end._replace(when=not_before(end.when, state.shut_down_at))
         state = _witnessed(state, _row(record, pod.metadata, end), rows)
     elif known is not None:
         later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
@@ -102,8 +112,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """Record the end of a container. An OOM kill is an end by itself; the status of another end has the exit code
-    for its Event.
+    """Record the end of a container. An OOM kill is an end by itself, and so is a kill by an unknown actor after which
+    the container restarts. The status of another end has the exit code for its Event.
 
     The kernel did not kill a container that ended by SIGTERM, even if its cgroup had counted a kill before.
     """
@@ -120,6 +130,14 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
     known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
+    if known is None and ended.restarted and known_code(terminated) == SIGKILL and terminated.finished_at is not None:
+        failed_at = state.unhealthy.get(pod.uid)
+        if failed_at is not None and is_end_by_probe(record.object, failed_at, terminated.finished_at):
+            end = End("liveness", KUBELET, "Unhealthy", "", When(terminated.finished_at))
+        else:
+            end = End("exited", "", terminated.reason, "", When(terminated.finished_at))
+        row = _row(record, pod, end, ended.container, ended.attempt)
+        return _witnessed(state, row._replace(exit_code=SIGKILL, restarted=True), rows)
     if known is None or known.exit_code is not None:
         return state
     return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
@@ -128,7 +146,7 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
     """A deletion of a pod that was not over; else a failed probe, where the pod ended soon after it; else itself."""
     pod = record.object
-    asked = pod.metadata.deletion_timestamp
+    asked = deletion_asked_at(pod)
     if pod.status.phase not in FINISHED:
         is_deleted = asked is not None or record.change == "DELETED"
         return End("deleted", "", "", "", When(min(asked or record.ts, record.ts))) if is_deleted else None
@@ -140,9 +158,10 @@ def _end_without_witness(state: State, record: PodRecord) -> End | None:
 
 def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
     """A pod that is over and is being deleted was ended by that, unless it was over before."""
-    own, asked = own_end(pod, read_at), pod.metadata.deletion_timestamp
+    own, asked = own_end(pod, read_at), deletion_asked_at(pod)
+    grace = timedelta() if asked != pod.metadata.deletion_timestamp else DELETION_GRACE
     is_before = own is not None and own.when is not None and own.when.is_known and own.when.at
-    if asked is None or (is_before and is_before < asked - DELETION_GRACE):
+    if asked is None or (is_before and is_before < asked - grace):
         return own
     return End("deleted", "", "", "", When(min(asked, read_at)))
 
@@ -184,11 +203,16 @@ def _remember(state: State, record: PodRecord) -> State:
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     event, rows = record.object, list[PodEnd]()
     about = event.involved_object or event.regarding
-    if about is None or about.kind != "Pod" or not about.uid or component_of(event) not in {"", KUBELET}:
+    if about is not None and about.kind == "Node" and is_shutdown(event.reason, message(event)):
+        return _shut_down(state, event_time(event) or record.ts, record)
+    if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
+    at, text, component = event_time(event) or record.ts, message(event), component_of(event)
+    if component not in {"", KUBELET}:
+        end = preempted_end(event.reason, text, component, When(at))
+        return (state if end is None else _witnessed(state, _row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
-    at, text = event_time(event) or record.ts, message(event)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
             state = _with(state, unhealthy=_recent(state.unhealthy, about.uid, at))
@@ -208,6 +232,17 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     return state, rows
 
 
+def _shut_down(state: State, at: datetime, record: EventRecord) -> tuple[State, list[PodEnd]]:
+    """The kubelet saw the shutdown: pods that it ended and whose time is only bounded did not end before."""
+    rows, ends = list[PodEnd](), state.ends
+    for key, row in all_on(state.ends):
+        when = not_before(When(row.ts, row.time_known, row.earliest, row.latest), at)
+        if row.cause == "node_shutdown" and when.earliest != row.earliest:
+            rows.append(row._replace(ts=when.at, earliest=when.earliest, updated_at=record.ts))
+            ends = put(ends, key, rows[-1], MAX_ENDS)
+    return _with(state, ends=ends, shut_down_at=at), rows
+
+
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
     restarts = state.restarts.get(uid, {}).get(container)
     before = restarts and on_shelf(state.ends, _key(uid, container, restarts.number - 1))
@@ -220,10 +255,17 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 
 
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it."""
+    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it.
+
+    The first that tells who did it takes the place of an end of which none did.
+    """
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
-    if known is not None:
+    if known is not None and _tells_who(row, known):
+        owner = {"owner_kind": known.owner_kind or row.owner_kind, "owner_name": known.owner_name or row.owner_name}
+        seen = {"exit_code": known.exit_code, "deleted": known.deleted, "restart_policy": known.restart_policy}
+        row = row._replace(restarted=known.restarted or row.restarted, witness="both", **owner, **seen)
+    elif known is not None:
         confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
         told = row if row.time_known and not known.time_known and row.cause == known.cause else known
         row = known._replace(
@@ -244,6 +286,12 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
             return state
     rows.append(row)
     return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
+
+
+def _tells_who(row: PodEnd, known: PodEnd) -> bool:
+    """Whether a later witness is of who ended what is known to have ended, and not of something after it."""
+    ended_by = known.ts if known.time_known or known.latest is None else known.latest
+    return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
 
 
 def _key(uid: str, container: str, attempt: int) -> str:
@@ -296,7 +344,7 @@ def _row(
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=2,
+    version=3,
     log="node",
     takes=(PodRecord, EventRecord, NodeRecord),
     state=State,

@@ -24,6 +24,8 @@ def step(state: State, record: PodRecord) -> tuple[State, Sequence[Output]]:
     uid = pod.metadata.uid
     before = state.resizes.get(uid)
     after = None if has_ended(record) else _resize(record, pod)
+    if before is not None and after is not None:
+        after = after._replace(ts=record.ts)
     if after == (before and before._replace(ts=record.ts)):
         return state, ()
     others = {key: each for key, each in state.resizes.items() if key != uid}
@@ -45,7 +47,7 @@ def _resize(record: PodRecord, pod: Pod) -> Resize | None:
         return None
     return Resize(
         record.cluster,
-        record.ts,
+        min(found.since or record.ts, record.ts),
         record.node,
         pod.metadata.namespace,
         pod.metadata.name,

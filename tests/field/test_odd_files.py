@@ -73,6 +73,9 @@ def read(path: Path) -> tuple[Counter[str], list[Unreadable], str, Counter[str]]
 FORMS: dict[str, bytes] = {
     "dump.json": TEXT.encode(),
     "without-extension": TEXT.encode(),
+    "utf-16.json": TEXT.encode("utf-16-le"),
+    "utf-16-be.json": TEXT.encode("utf-16-be"),
+    "commas.json": TEXT.replace("}\n    ]\n}", "},\n    ],\n}").encode(),
     "dump.txt": TEXT.encode(),
     "array.json": json.dumps(ITEMS).encode(),
     "lines.ndjson": "\n".join(map(json.dumps, ITEMS)).encode(),
@@ -130,6 +133,43 @@ EVENT = {
 }
 
 
+LINE = json.dumps(EVENT | {"metadata": {"name": "e", "namespace": "n"}, "message": "m"})
+STORES: dict[str, str] = {
+    "elasticsearch": json.dumps(
+        {"took": 3, "hits": {"total": 1, "hits": [{"_id": "1", "_source": json.loads(LINE)}]}}
+    ),
+    "cloudwatch": json.dumps({"events": [{"timestamp": 1, "message": LINE}], "searchedLogStreams": []}),
+    "cloudwatch-insights": json.dumps([{"@message": json.dumps({"log": LINE, "stream": "stdout"})}]),
+    "loki": json.dumps({"data": {"resultType": "streams", "result": [{"stream": {}, "values": [["1", LINE]]}]}}),
+    "google": json.dumps([{"insertId": "a", "jsonPayload": json.loads(LINE), "logName": "projects/p/logs/events"}]),
+    "splunk": json.dumps({"preview": False, "result": {"_raw": LINE}}),
+    "runtime": f"2026-07-31T14:40:00.1Z stdout F {LINE}\n2026-07-31T14:40:00.2Z stderr F ready\n",
+    "prefix": f"[pod/monitoring/event-exporter-1/exporter] {LINE}\n",
+    "timestamps": f"2026-07-31T14:40:00.123456789Z {LINE}\n",
+}
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_events_are_found_in_what_stores_of_logs_answer(tmp_path: Path, store: str) -> None:
+    (tmp_path / "answer").write_text(STORES[store])
+    found, _, refused, _ = read(tmp_path / "answer")
+    assert (found, refused) == (Counter(events=1), "")
+
+
+def test_an_item_that_a_person_shortened_costs_itself_alone(tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text(TEXT.replace('"kind": "Pod"', '"kind": "Pod",\n ...', 1))
+    found, [bad], _, _ = read(tmp_path / "dump.json")
+    assert (found, bad.error_type) == (ALL - Counter(pods=1), "not_json")
+
+
+def test_objects_deep_in_json_of_something_else_are_not_taken_for_those_of_a_cluster(tmp_path: Path) -> None:
+    """A kind alone makes no object: dashboards and charts have kinds too."""
+    (tmp_path / "x.json").write_text(json.dumps({"a": {"b": [{"kind": "Pod", "name": "x"}]}}))
+    found, _, refused, _ = read(tmp_path / "x.json")
+    assert not found
+    assert "JSON without a kind" in refused
+
+
 @pytest.mark.parametrize(
     "event",
     [
@@ -144,6 +184,10 @@ def test_events_of_exporters_are_events(tmp_path: Path, event: dict[str, Any]) -
 
 
 UNREAD: dict[str, tuple[str, str]] = {
+    "agent.log": (
+        'name=a kind=Pod action= objectAPIversion=v1 objectRV=1 reason=Evicted msg="m"\n',
+        "Events as logfmt",
+    ),
     "describe.txt": ("Name:               n1\nRoles:              agent\n", "text of kubectl describe"),
     "events.txt": (
         "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",

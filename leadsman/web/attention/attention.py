@@ -8,6 +8,7 @@ from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
 from leadsman.web.attention.item import Item, Step, distinct
+from leadsman.web.attention.lasting import resizes, terminating
 from leadsman.web.attention.nodes import not_ready
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
@@ -34,6 +35,8 @@ def attention(view: Overview) -> list[Item]:
         *not_ready(view),
         *out_of_memory(view),
         *waiting(view),
+        *resizes(view),
+        *terminating(view),
         *findings(view),
         *_warnings(view),
         *_without_statistics(view),

@@ -13,7 +13,7 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import because, fewer
-from streams.rules.events.admission import of
+from streams.rules.events.admission import amount, of, parse_refusal
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
@@ -90,10 +90,12 @@ def rejected(view: Overview) -> Iterator[Item]:
 
 
 def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
-    """Why, by the kubelet's text, what contradicts it, and the text itself."""
+    """Why, by the kubelet's texts, what contradicts them, and the last text itself."""
     last = denied or (said[0] if said else None)
-    words = numa or (last["explanation"] if last and last["refused_by"] not in _SAID_BY_REASON else "")
-    parts = [sentence(because(reason)), *([f"The last: {sentence(words)}"] if words else [])]
+    others = [row["explanation"] for row in said if row["refused_by"] not in _SAID_BY_REASON]
+    words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
+    parts = [sentence(because(reason)), *([f"The last: {sentence(words[0])}"] if words else [])]
+    parts += [f"Others: {' '.join(map(sentence, words[1:MOST_REASONS]))}"] if words[1:] else []
     if denied:
         parts.append(_contradiction(denied))
     if last and last["message"]:
@@ -102,24 +104,44 @@ def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | 
 
 
 def _contradiction(denied: RowDict) -> str:
-    """Room by the API that the kubelet denies."""
+    """Room by the API that the kubelet denies: it counts what is gone, or knows of less than the Node has."""
     resource, free, allocatable = denied["contradiction"]
+    if _knew_of_less(denied):
+        return f"The Node object offers {plain(amount(allocatable, resource))}."
     free_of = of(free, allocatable, resource)
     return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
 
 
+def _knew_of_less(denied: RowDict) -> bool:
+    refusal = parse_refusal(denied["reason"], denied["message"])
+    return None not in {refusal.capacity, refusal.requested} and (refusal.capacity or 0) < (refusal.requested or 0)
+
+
 def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> Step:
-    if denied:
+    if denied and not _knew_of_less(denied):
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
         kind, _, owner = first_owner(same).partition(" ")
         return Step(f"{fewer(kind, owner)}, and see what fits", "numa_largest_fit")
-    if said and said[0]["refused_by"] == "node_labels":
-        name = plain(said[0]["node"])
-        return Step(f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew")
+    if said:
+        name, resource = (plain(said[0][each]) for each in ("node", "resource"))
+        if "/" in resource and said[0]["refused_by"] in {"resources", "device_manager"}:
+            return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
+        if _knew_of_less(said[0]):
+            return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
+        if words := _STEPS.get(said[0]["refused_by"]):
+            return words._replace(words=words.words.format(name))
     return Step("Remove the cause or cordon the node", "refused_pods")
 
 
+_STEPS: Final = {
+    "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods to have them made anew"),
+    "node_shutdown": Step("Delete the failed pods; their owners have others made on other nodes"),
+    "node_pressure": Step("Find what the node {} is short of", "pressure_history"),
+    "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),
+    "resources": Step("Compare what the pods on {} request with what it has", "fit"),
+    "taint": Step("See the taints of the node: kubectl describe node {}"),
+}
 _SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
 _OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 

@@ -60,6 +60,10 @@ class Overview(NamedTuple):
     """OOM kills, and rejections at admission, by owner, node and reason, the most first."""
     refused: tuple[RowDict, ...] = ()
     """Messages of kubelets about pods that they rejected, by reason, node and namespace, the latest first."""
+    resizes: tuple[RowDict, ...] = ()
+    """Resizes that are deferred or infeasible at the end."""
+    terminating: tuple[RowDict, ...] = ()
+    """Pods that are still there at the end, long after their deletion was asked for."""
     begun: Begun = MappingProxyType({})
     """Since when nodes are as they are at the end."""
     node: str = ""
@@ -111,6 +115,8 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "evicted_by_owner", scope, node=node)),
         tuple(ask(db, "killed_by_owner", scope, node=node)),
         tuple(ask(db, "refused", scope, node=node)),
+        tuple(ask(db, "resizes", scope, node=node)),
+        tuple(ask(db, "terminating", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):

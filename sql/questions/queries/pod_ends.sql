@@ -1,7 +1,7 @@
 -- Who ended each pod or container, by which witness, and what recreates it
 -- group Pods
 -- needs pods or events
--- events Evicted, Preempting, OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
+-- events Evicted, Preempted, Preempting, TaintManagerEviction, OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all

@@ -6,7 +6,7 @@
 -- column available: How much of it the kubelet counted as free then
 -- column api_allocatable: How much of the resource the Node object offers; null if that is unknown
 -- column api_free: What is left of it beside the requests of all pods that have not ended, at the first row of node_fit from the refusal on
--- column is_contradicted: 1 if the API shows as free what was requested, and the kubelet denies it: its count is stale
+-- column is_contradicted: 1 if the API shows as free what was requested, and the kubelet denies it: its count is stale. 0 if no living pod of the node was seen: the pods that it counts may be missing
 -- column message: What the kubelet wrote, without the words that it puts before in the status of a pod
 CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS
@@ -35,13 +35,13 @@ SELECT
     r.available AS available,
     if(f.node = '', NULL, f.allocatable) AS api_allocatable,
     if(f.node = '', NULL, f.allocatable - f.requested) AS api_free,
-    toUInt8(ifNull(r.refused_by IN ('resources', 'device_manager') AND r.available < r.requested AND api_free >= r.requested, 0)) AS is_contradicted,
+    toUInt8(ifNull(r.refused_by IN ('resources', 'device_manager') AND r.available < r.requested AND api_free >= r.requested AND f.pods > 0, 0)) AS is_contradicted,
     r.explanation AS explanation,
     r.message AS message
 FROM refused AS r
 ASOF LEFT JOIN
 (
-    SELECT cluster, node, resource, ts, allocatable, requested
+    SELECT cluster, node, resource, ts, allocatable, requested, pods
     FROM node_fit FINAL
     WHERE (cluster, node) IN (SELECT cluster, node FROM refused WHERE resource != '')
 ) AS f ON f.cluster = r.cluster AND f.node = r.node AND f.resource = r.resource AND r.ts <= f.ts

@@ -86,9 +86,15 @@ FROM
     SELECT
         cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
         concat(
-            if(pod = '', concat(toString(uniqExact(uid)), ' pods were '), concat('Pod ', pod, ' was ')), about,
+            if(pod = '', concat(toString(uniqExact(uid)), ' pods '), concat('Pod ', pod, ' ')),
+            if(startsWith(about, 'ended with'), '', if(pod = '', 'were ', 'was ')), about,
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
             '.',
+            multiIf(countIf(NOT time_known) = 0, '',
+                countIf(time_known) > 0, ' The time of some of them is not known.',
+                min(earliest) IS NULL OR max(latest) IS NULL, ' When is not known: this is when it was seen.',
+                concat(' That was between ', formatDateTime(assumeNotNull(min(earliest)), '%F %T'),
+                    ' and ', formatDateTime(assumeNotNull(max(latest)), '%F %T'), ' UTC.')),
             if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
             if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
         multiIf(
@@ -101,6 +107,10 @@ FROM
             cause = 'node_lost', 'lost: the node no longer reports',
             cause = 'deadline', 'ended at the active deadline',
             cause = 'admission', concat('rejected at admission: ', rejection),
+            cause = 'exited', concat(
+                if(container = '', if(code IN (137, 143), 'ended', 'over by itself'), concat('restarted in container ', container)),
+                ' with exit code ', toString(code), multiIf(code = 137, ' (SIGKILL)', code = 143, ' (SIGTERM)', ''),
+                if(code IN (137, 143), ': nothing that was seen shows who did it', '')),
             concat(
                 if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
                 if(container = '', '', concat(' in container ', container)),
@@ -109,10 +119,12 @@ FROM
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+        SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
+            if(cause = 'exited', ifNull(exit_code, 0), 0) AS code,
             explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
         FROM pod_ends FINAL
-        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted', 'exited')
+        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
+            AND (cause != 'exited' OR code != 0)
             AND (cause != 'admission' OR (cluster, uid) NOT IN
             (
                 SELECT cluster, uid FROM pod_evictions
@@ -120,7 +132,17 @@ FROM
                 SELECT cluster, uid FROM numa_admission_failures FINAL
             ))
     )
-    GROUP BY cluster, node, cause, actor, rejection, container, toStartOfMinute(ended_at)
+    GROUP BY cluster, node, cause, actor, rejection, code, container, toStartOfMinute(ended_at)
+    UNION ALL
+    SELECT
+        cluster, ts, node, 'pod_end' AS kind,
+        concat('Pod ', namespace, '/', object_name, ' was marked for deletion for a NoExecute taint of its node.') AS what,
+        'marked for deletion for a NoExecute taint' AS about, concat(namespace, '/', object_name) AS pod,
+        [toString(namespace)] AS namespaces
+    FROM node_events FINAL
+    PREWHERE reason = 'TaintManagerEviction' AND object_kind = 'Pod'
+    WHERE startsWith(message, 'Marking for deletion') AND (cluster, namespace, object_name) NOT IN
+        (SELECT cluster, namespace, pod FROM pod_ends WHERE cause = 'taint_manager')
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind,
         concat('Image GC ', transform(verdict,
@@ -216,20 +238,69 @@ FROM
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before
         FROM nodes FINAL
-    )
-    WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND before != ''))
+    ) AS n
+    LEFT JOIN
+    (
+        SELECT cluster, object_name AS node, toNullable(min(ts)) AS told
+        FROM node_events PREWHERE reason = 'NodeNotReady' AND object_kind = 'Node' GROUP BY cluster, object_name
+    ) AS e ON e.cluster = n.cluster AND e.node = n.node
+    WHERE state != before AND (state IN ('NotReady', 'Unknown') OR (state = 'Ready' AND (before != '' OR told < ts)))
+    UNION ALL
+    -- Of Events alone: a Node shows its last state, and what was between is in nobody's condition
+    SELECT
+        cluster, ts, node, 'node' AS kind,
+        if(is_ready, 'The node is Ready again, by an Event.', 'The node is not Ready, by an Event.') AS what,
+        if(is_ready, 'Ready', 'NotReady') AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT
+            cluster, ts, object_name AS node, reason = 'NodeReady' AS is_ready,
+            lagInFrame(toNullable(is_ready)) OVER (
+                PARTITION BY cluster, object_name ORDER BY ts, is_ready ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS before
+        FROM node_events FINAL
+        PREWHERE reason IN ('NodeReady', 'NodeNotReady') AND object_kind = 'Node'
+    ) AS e
+    LEFT JOIN
+    (
+        SELECT cluster, node, groupUniqArray(ifNull(ready_since, ts)) AS turned FROM nodes GROUP BY cluster, node
+    ) AS n ON n.cluster = e.cluster AND n.node = e.node
+    WHERE if(is_ready, before = 0, ifNull(before, 1) = 1)
+        AND NOT arrayExists(at -> abs(dateDiff('second', at, e.ts)) < 90, n.turned)
+    UNION ALL
+    SELECT
+        cluster, max(ts) AS ts, object_name AS node, 'pressure' AS kind,
+        concat(condition, ' began ', toString(max(count)), ' times by the count of an Event: the others have no time.') AS what,
+        condition AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT cluster, ts, object_name, count,
+            transform(reason, ['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID'],
+                ['MemoryPressure', 'DiskPressure', 'PIDPressure'], '') AS condition
+        FROM node_events FINAL
+        PREWHERE reason IN ('NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID') AND object_kind = 'Node'
+    ) AS e
+    LEFT JOIN
+    (
+        SELECT cluster, node, toString(condition) AS condition, count() AS known FROM pressure_changes FINAL WHERE status GROUP BY cluster, node, condition
+    ) AS p ON p.cluster = e.cluster AND p.node = e.object_name AND p.condition = e.condition
+    GROUP BY cluster, object_name, condition
+    HAVING max(count) > greatest(any(p.known), 1)
     UNION ALL
     SELECT
         cluster, ts, object_name AS node, 'node' AS kind,
         multiIf(
-            reason = 'NodeShutdown', 'The machine shuts down, as its kubelet saw.',
+            reason IN ('NodeShutdown', 'Shutdown') AND endsWith(message, 'cancellation'), 'The shutdown of the machine was called off.',
+            reason IN ('NodeShutdown', 'Shutdown'), 'The machine shuts down, as its kubelet saw.',
             reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
             concat(component, ' takes the node: "', message, '"')) AS what,
         toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     PREWHERE object_kind = 'Node' AND reason IN (
-        'NodeShutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
+        'NodeShutdown', 'Shutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
         'InstanceTerminating', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
     UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,

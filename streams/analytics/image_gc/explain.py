@@ -60,6 +60,10 @@ def _times(episode: Episode) -> str:
     return f"at least {times}" if episode.lower_bound else times
 
 
+def _why(episode: Episode) -> str:
+    return because(episode.reported.reason, episode.reported.text)
+
+
 def _clock(at: datetime) -> str:
     return f"{at:%H:%M:%S}"
 
@@ -91,7 +95,7 @@ def _persistent(episode: Episode) -> str:
         )
     return (
         f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}) because "
-        f"{because(episode.reported.reason)}, so unused images stay. Look at the kubelet's log and at the container "
+        f"{_why(episode)}, so unused images stay. Look at the kubelet's log and at the container "
         "runtime."
     )
 
@@ -118,7 +122,7 @@ def _recovered(episode: Episode) -> str:
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
         f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
-        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {because(episode.reported.reason)}."
+        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {_why(episode)}."
     )
 
 

@@ -256,7 +256,7 @@ def _write(state: State, reason: str, episode: Episode, found: str, now: datetim
 
 REDUCER: Final = Reducer(
     name="image_gc",
-    version=2,
+    version=3,
     log="node",
     takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
     state=State,

@@ -66,6 +66,7 @@ _SMT: Final = re.compile(
     rf"SMT Alignment Error: (?:requested {_N} cpus not multiple cpus per core = {_N}"
     rf"|not enough free physical CPUs: available physical CPUs = {_N}, requested CPUs = {_N}, CPUs per core = {_N})"
 )
+_UNKNOWN_THEN: Final = "The kubelet knew of no {} then: no device plugin had registered it, or it is gone."
 _CAUSE: Final = re.compile(
     r"(?:Allocate failed due to|Update plugin resources failed due to) (.*?)(?:, which is unexpected\.?)?", re.DOTALL
 )
@@ -102,6 +103,20 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
         ),
     )
 )
+_NO_ROOM_TO_PREEMPT: Final = re.compile(
+    r"Unexpected error while attempting to recover from admission failure: preemption: .*"
+    rf"[Nn]o set of running pods found to reclaim resources: \[\(res: {_NAME}, q: {_N}\).*",
+    re.DOTALL,
+)
+"""Of a critical pod: none of the pods that it may preempt, or all of them, would make room for it."""
+_DISK_FULL: Final = "no space left on device"
+_SHUTDOWNS: Final = frozenset(
+    {
+        "Node is in progress of shutting down, not admitting any new pods",
+        "Pod was rejected as the node is shutting down.",
+    }
+)
+"""Up to 1.21 with the reason that pods had which the shutdown ended, and since."""
 _POD_BUDGET: Final = re.compile(r"pod rejected, .*\b(cpus?|memory|hugepages-\w{1,20})\b.*", re.DOTALL)
 _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
     "TopologyAffinityError": (
@@ -117,6 +132,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
     "HostName": ("node_name", "The pod names another node."),
     "TaintToleration": ("taint", "The pod does not tolerate a NoExecute taint of the node."),
     "NodeShutdown": ("node_shutdown", "The node was shutting down."),
+    "VolumeAttachmentLimitExceeded": ("resources", "The node can attach no more volumes of the driver."),
     "InvalidNodeInfo": ("node_info", "The kubelet could not read its own Node object."),
     "PodOSNotSupported": ("system", "The pod is for another operating system."),
     "PodOSSelectorNodeLabelDoesNotMatch": ("system", "The pod is for another operating system."),
@@ -147,12 +163,19 @@ def parse_refusal(reason: str, message: str) -> Refusal:
         return _of_managers(text)
     if reason == "SMTAlignmentError":
         return _smt(text)
+    if is_refused_at_shutdown(text):
+        return Refusal("node_shutdown", words="The node was shutting down.")
     if reason == "EmptyPodSharedPoolError":
         return _budget(text) or Refusal()
     if reason in _BY_REASON:
         refused_by, words = _BY_REASON[reason]
         return Refusal(refused_by, words=words)
     return _out_of(reason, text) or _pressure(text) or Refusal()
+
+
+def is_refused_at_shutdown(message: str) -> bool:
+    """Whether the kubelet refused the pod because its node was shutting down, by its text."""
+    return without_rejection(plain(message)).strip() in _SHUTDOWNS
 
 
 def _out_of(reason: str, text: str) -> Refusal | None:
@@ -164,7 +187,9 @@ def _out_of(reason: str, text: str) -> Refusal | None:
     if requested is None or capacity is None:
         return Refusal("resources", name)
     asked = amount(requested, name)
-    if used is None or requested > capacity:
+    if not capacity:
+        words = _UNKNOWN_THEN.format(name) if "/" in name else f"The kubelet did not know yet how much {name} it has."
+    elif used is None or requested > capacity:
         words = f"The pod requests {asked}, the node can give {amount(capacity, name)}."
     elif name == "pods":
         words = f"The kubelet counts {used} pods, and the node takes {capacity}."
@@ -177,7 +202,19 @@ def _out_of(reason: str, text: str) -> Refusal | None:
 def _of_managers(text: str) -> Refusal:
     found = _CAUSE.fullmatch(text)
     cause = found[1] if found else text
-    return _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause) or Refusal()
+    return _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause) or _others(text) or Refusal()
+
+
+def _others(text: str) -> Refusal | None:
+    """No room even by preemption, or a disk on which the device manager cannot keep what it gives."""
+    if found := _NO_ROOM_TO_PREEMPT.fullmatch(text):
+        lacks = _number(found[2])
+        missing = found[1] if lacks is None or found[1] == "pods" else amount(lacks, found[1])
+        words = f"The critical pod lacks {missing}, and the kubelet found no pods that it may preempt for that."
+        return Refusal("resources", found[1], words=words)
+    if "checkpoint" in text and _DISK_FULL in text:
+        return Refusal("device_manager", words="The kubelet could not write its checkpoint: its disk is full.")
+    return None
 
 
 def _devices(cause: str) -> Refusal | None:

@@ -13,7 +13,13 @@ from streams.rules.events.messages import plain, whole_number
 
 Result: TypeAlias = Literal["success", "error", "partial", "noop"]
 Reason: TypeAlias = Literal[
-    "stats_error", "invalid_capacity", "delete_error", "insufficient_freed", "detect_error", "unknown"
+    "stats_error",
+    "invalid_capacity",
+    "delete_error",
+    "insufficient_freed",
+    "detect_error",
+    "runtime_error",
+    "unknown",
 ]
 
 _WORDS: Final = {
@@ -22,12 +28,13 @@ _WORDS: Final = {
     "delete_error": "images cannot be deleted",
     "insufficient_freed": "too little is freed",
     "detect_error": "the images in use cannot be listed",
+    "runtime_error": "the container runtime does not answer",
 }
 
 
-def because(reason: str) -> str:
-    """Words for a reason, as they follow "because"."""
-    return _WORDS.get(reason, "of what its message names")
+def because(reason: str, text: str = "") -> str:
+    """Words for a reason, as they follow "because"; of an unknown one the text."""
+    return _WORDS.get(reason, f'of "{text}"' if text else "of what its message names")
 
 
 class ImageGcFailure(NamedTuple):
@@ -43,8 +50,17 @@ class ImageGcFailure(NamedTuple):
     """1.35 and later."""
     capacity_bytes_rounded: int | None = None
     """1.35 and later; the text has it to one decimal of its unit."""
+    text: str = ""
+    """The beginning of a text that is not known."""
 
 
+_MOST_TEXT: Final = 300
+_NO_ANSWER: Final = re.compile(
+    r"rpc error: code = (?:Unavailable|DeadlineExceeded|Canceled|Unknown) desc = [^\n]{0,400}?"
+    r"(?:connection error|context deadline exceeded|context canceled|transport is closing|dial unix"
+    r"|connection refused|connect to the Docker daemon|error while dialing|operation timeout)",
+    re.IGNORECASE,
+)
 _NUMBER: Final = "([0-9]{1,19})"
 _FREED_LESS: Final = (
     # seen 1.5 to 1.25; the oldest without "bytes"
@@ -90,7 +106,8 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
     """
     if reason not in _BY_REASON_ALONE:
         return None
-    return parse_error(message) or _BY_REASON_ALONE[reason]
+    alone = _BY_REASON_ALONE[reason]
+    return parse_error(message) or (alone._replace(text=plain(message)[:_MOST_TEXT]) if reason == _FAILED else alone)
 
 
 def parse_error(message: str) -> ImageGcFailure | None:
@@ -102,15 +119,19 @@ def parse_error(message: str) -> ImageGcFailure | None:
         return ImageGcFailure(
             "error", "delete_error", wanted_bytes=whole_number(match[1]), freed_bytes=whole_number(match[2])
         )
+    before = next((each for each in _STATS_ERRORS if text.startswith(each)), "")
+    if _NO_ANSWER.match(text.removeprefix(before)):
+        return ImageGcFailure("error", "runtime_error")
     if text.startswith(_STATS_ERRORS):
         return ImageGcFailure("error", "stats_error")
     return _freed_less(text) or _insufficient(text)
 
 
+_FAILED: Final = "ImageGCFailed"
 _BY_REASON_ALONE: Final = {
     "FreeDiskSpaceFailed": ImageGcFailure("partial", "insufficient_freed"),
     "InvalidDiskCapacity": ImageGcFailure("error", "invalid_capacity"),
-    "ImageGCFailed": ImageGcFailure("error", "unknown"),
+    _FAILED: ImageGcFailure("error", "unknown"),
 }
 
 

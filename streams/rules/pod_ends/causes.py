@@ -12,6 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from ingest.messages.prefixes import REJECTED, without_rejection
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
+from streams.rules.events.admission import is_refused_at_shutdown
 from streams.rules.events.messages import plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -42,6 +43,8 @@ Cause: TypeAlias = Literal[
 ]
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
+SIGKILL: Final = 137
+"""The exit code of a process that was killed: by the kernel, a kubelet whose grace period was over, or anybody."""
 SIGTERM: Final = 143
 """The exit code of a process that SIGTERM ended; beside it OOMKilled tells of an earlier kill in the cgroup
 (rules: how-pods-end)."""
@@ -86,6 +89,7 @@ _ADMISSION: Final = frozenset(
         "UnexpectedAdmissionError",
         "UnexpectedPredicateFailureType",
         "UnknownReason",
+        "VolumeAttachmentLimitExceeded",
     }
 )
 """Reasons of a rejection beside `OutOf` a resource."""
@@ -100,14 +104,21 @@ _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
 )
 """How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+_SHUTDOWN: Final = frozenset({"NodeShutdown", "Shutdown"})
 _PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
 _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
 _DEFAULT_GRACE_SECONDS: Final = 30
 _LONGEST_GRACE_SECONDS: Final = 3_600
 _PROBE_SLACK: Final = timedelta(seconds=30)
 """Beside its grace period, from a failed probe to the status of a container that was killed for it."""
+_EVENT: Final = timedelta(seconds=1)
+"""Events have whole seconds."""
 _CODE_UNKNOWN: Final = "ContainerStatusUnknown"
 """The kubelet lost the container: its exit code 137 is made up."""
+
+
+WITHOUT_WITNESS: Final = frozenset({"exited", "deleted"})
+"""Causes of what ended without a sign of who did it, until one is seen."""
 
 
 class End(NamedTuple):
@@ -142,7 +153,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
         return end
     if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost"):
         return None
-    cause = _STATUSES.get(status.reason)
+    cause = None if is_refused_at_shutdown(status.message) else _STATUSES.get(status.reason)
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
     end = kubelet_end(status.reason, status.message, None)
@@ -190,9 +201,18 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
         return cause and End(cause, KUBELET, reason, message, when)
     if reason == "Preempting":
         return End("kubelet_preemption", KUBELET, reason, message, when)
-    if reason in _ADMISSION or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
+    if reason in _STATUSES and not is_refused_at_shutdown(message):
+        return None
+    if reason in {*_ADMISSION, *_STATUSES} or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
         return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
+
+
+def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
+    """What a scheduler's Event about a pod shows."""
+    if reason != "Preempted" or not plain(message).startswith("Preempted by "):
+        return None
+    return End("scheduler_preemption", scheduler, reason, message, when)
 
 
 def _of_text(message: str) -> Cause | None:
@@ -206,7 +226,7 @@ def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
     """Whether a pod that is over ended so soon after a failed probe that this was the cause."""
     grace = pod.spec.termination_grace_period_seconds
     grace_seconds = min(_DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0), _LONGEST_GRACE_SECONDS)
-    return ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
+    return -_EVENT <= ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
@@ -228,6 +248,11 @@ def restarted_by_probe(message: str) -> str | None:
     """The container that the kubelet restarts because its liveness or startup probe failed, by the Event Killing."""
     match = _PROBE.match(plain(message))
     return match[1] if match else None
+
+
+def is_shutdown(reason: str, message: str) -> bool:
+    """Whether an Event about a node is its kubelet's word that the machine shuts down."""
+    return reason in _SHUTDOWN and plain(message) == "Shutdown manager detected shutdown event"
 
 
 def is_failed_probe(message: str) -> bool:

@@ -13,6 +13,7 @@ from ingest.model.objects.pod import Pod
 _READY = ("ContainersReady", "Ready")
 _STARTS = timedelta(seconds=1)
 _SECOND = timedelta(seconds=1)
+_LONGEST_GRACE_SECONDS = 7 * 86_400
 """The API's times have no fractions."""
 
 
@@ -41,6 +42,21 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
         return When(started)  # both bounds are in one second, and an Event has no more than that
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
+
+
+def not_before(when: When, at: datetime) -> When:
+    """The same end, which cannot be before `at`: where it is only bounded, that is when it began."""
+    if when.is_known or when.latest is None or not (when.earliest or at) <= at <= when.latest:
+        return when
+    return when._replace(at=at, earliest=at)
+
+
+def deletion_asked_at(pod: Pod) -> datetime | None:
+    """When its deletion was asked for: its grace period before it is to be gone; None where it was not."""
+    gone_by, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
+    if gone_by is None or grace is None or not 0 <= grace <= _LONGEST_GRACE_SECONDS:
+        return gone_by
+    return gone_by - timedelta(seconds=grace)
 
 
 def _ends_of_containers(pod: Pod) -> Iterator[datetime]:

@@ -1,5 +1,6 @@
 """How the resize of a pod in place stands, by its conditions or by the field before them (rules: resizes)."""
 
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from ingest.model.objects.pod import Pod
@@ -13,15 +14,17 @@ _FIELD: Final = {**_PENDING, "Proposed": "pending", "InProgress": "in_progress"}
 class Resizing(NamedTuple):
     state: str
     message: str = ""
+    since: datetime | None = None
+    """None where nothing has it."""
 
 
 def resizing(pod: Pod) -> Resizing | None:
     """What the kubelet reports of a resize that is not done; None where it reports nothing."""
     conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
     if pending := conditions.get("PodResizePending"):
-        return Resizing(_PENDING.get(pending.reason, "pending"), pending.message)
+        return Resizing(_PENDING.get(pending.reason, "pending"), pending.message, pending.last_transition_time)
     if going := conditions.get("PodResizeInProgress"):
-        return Resizing("in_progress", going.message)
+        return Resizing("in_progress", going.message, going.last_transition_time)
     field = _FIELD.get(pod.status.resize)
     return Resizing(field) if field else None
 

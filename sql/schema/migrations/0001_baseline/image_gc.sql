@@ -5,7 +5,7 @@ CREATE TABLE IF NOT EXISTS image_gc
     node LowCardinality(String) COMMENT 'Name of the node',
     verdict LowCardinality(String) COMMENT 'benign_startup, restart_loop, persistent, insufficient_freed or recovered',
     result LowCardinality(String) COMMENT 'success, error, partial or noop',
-    reason LowCardinality(String) COMMENT 'invalid_capacity, insufficient_freed, stats_error, delete_error, detect_error or unknown',
+    reason LowCardinality(String) COMMENT 'invalid_capacity, insufficient_freed, stats_error, delete_error, detect_error, runtime_error or unknown',
     usage_percent Nullable(Int64) COMMENT 'Disk usage of the image file system in percent' CODEC(T64, LZ4),
     high_percent Int64 COMMENT 'Usage in percent at which image GC begins' CODEC(T64, LZ4),
     low_percent Int64 COMMENT 'Usage in percent down to which it frees' CODEC(T64, LZ4),

@@ -18,9 +18,9 @@ def refused(minutes: float = 0, **values: Any) -> PodEnd:
     return row(PodEnd, **{**known, **what, "ts": T0 + timedelta(minutes=minutes), **values})
 
 
-def fit(requested: int, minutes: float = 1, resource: str = GPU, allocatable: int = 8) -> NodeFit:
+def fit(requested: int, minutes: float = 1, resource: str = GPU, allocatable: int = 8, pods: int = 2) -> NodeFit:
     at = T0 + timedelta(minutes=minutes)
-    return row(NodeFit, node="n", ts=at, resource=resource, allocatable=allocatable, requested=requested)
+    return row(NodeFit, node="n", ts=at, resource=resource, allocatable=allocatable, requested=requested, pods=pods)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,13 @@ def test_nothing_is_contradicted_without_a_witness(database: Database, values: d
     store(database, refused(**values), fit(0), fit(0, resource="cpu", allocatable=8000))
     (found,) = dicts(database, "SELECT * FROM refused_pods")
     assert found["is_contradicted"] == 0
+
+
+def test_a_dump_without_the_living_pods_of_the_node_contradicts_nothing(database: Database) -> None:
+    """Those that the kubelet counts are in other namespaces, perhaps, which were not saved."""
+    store(database, refused(), fit(0, pods=0))
+    (found,) = dicts(database, "SELECT * FROM refused_pods")
+    assert (found["api_free"], found["is_contradicted"]) == (8, 0)
 
 
 def test_the_kubelets_words_are_without_what_it_puts_before_them(database: Database) -> None:

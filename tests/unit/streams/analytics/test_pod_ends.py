@@ -114,3 +114,121 @@ def test_a_refusal_is_stored_by_what_the_kubelets_text_names() -> None:
     )
     assert "nvidia.com/gpu" in found.explanation
     assert "CPU" not in found.explanation
+
+
+def gone(phase: str, grace: int | None, finished: datetime | None = None) -> Record:
+    """A pod of a dump that was read a minute later, and that is to be gone 60 s after its deletion was asked for."""
+    ended = {"terminated": {"exitCode": 0, "finishedAt": finished}} if finished else {"running": {}}
+    metadata = {"name": "p", "namespace": "d", "uid": "u", "deletionTimestamp": KILLED + timedelta(seconds=60)}
+    body = {
+        "metadata": metadata | ({} if grace is None else {"deletionGracePeriodSeconds": grace}),
+        "status": {"phase": phase, "containerStatuses": [{"name": "w", "restartCount": 0, "state": ended}]},
+    }
+    read_at = KILLED + timedelta(minutes=2)
+    return PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+
+
+@pytest.mark.parametrize(("grace", "seconds"), [(60, 0), (0, 60), (None, 60), (-1, 60)])
+def test_a_deletion_is_when_it_was_asked_for(grace: int | None, seconds: int) -> None:
+    """`deletionTimestamp` is its grace period later (API conventions: "when the object is to be gone")."""
+    (row,) = rows(gone("Running", grace))
+    assert (row.cause, row.ts) == ("deleted", KILLED + timedelta(seconds=seconds))
+
+
+@pytest.mark.parametrize(("after", "cause"), [(-1, "exited"), (1, "deleted")])
+def test_a_pod_that_was_over_before_its_deletion_was_asked_for_ended_by_itself(after: int, cause: str) -> None:
+    (row,) = rows(gone("Succeeded", 60, KILLED + timedelta(seconds=after)))
+    assert row.cause == cause
+
+
+def about_node(reason: str, message: str) -> Record:
+    body = {
+        "metadata": {"name": "e2", "namespace": "default", "uid": "e2"},
+        "involvedObject": {"kind": "Node", "name": "n"},
+        "reason": reason,
+        "message": message,
+        "lastTimestamp": KILLED,
+        "source": {"component": "kubelet", "host": "n"},
+    }
+    return EventRecord(ts=KILLED, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Event))
+
+
+@pytest.mark.parametrize(
+    ("message", "earliest"),
+    [
+        ("Shutdown manager detected shutdown event", KILLED),
+        ("Shutdown manager detected shutdown cancellation", START),
+    ],
+)
+def test_a_pod_that_a_shutdown_ended_did_so_after_the_kubelet_saw_that(message: str, earliest: datetime) -> None:
+    status = {"phase": "Failed", "reason": "Shutdown", "message": "Node is shutting, evicting pods"}
+    body = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "status": status | {"startTime": START}}
+    read_at = KILLED + timedelta(hours=1)
+    pod = PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    for given in permutations((about_node("Shutdown", message), pod)):
+        row = rows(*given)[-1]
+        assert (row.cause, row.time_known, row.earliest, row.latest) == (
+            "node_shutdown",
+            False,
+            earliest,
+            read_at,
+        )
+
+
+def event(reason: str, message: str, component: str, at: datetime) -> Record:
+    body = {
+        "metadata": {"name": f"e-{reason}", "namespace": "d", "uid": f"e-{reason}"},
+        "involvedObject": {"kind": "Pod", "name": "p", "namespace": "d", "uid": "u"},
+        "reason": reason,
+        "message": message,
+        "eventTime": at,
+        "reportingComponent": component,
+    }
+    return EventRecord(ts=at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Event))
+
+
+@pytest.mark.parametrize("by", ["shop/urgent", "a pod", "pod 8f2e4ab2-5b1c-4d0f-9a3c-111111111111"])
+@pytest.mark.parametrize("is_event_first", [True, False])
+def test_a_schedulers_event_tells_who_ended_a_pod_that_is_being_deleted(by: str, *, is_event_first: bool) -> None:
+    """The texts of 1.20, 1.24 and 1.28; up to 1.25 no condition tells of it."""
+    preempted = event("Preempted", f"Preempted by {by} on node n", "default-scheduler", KILLED)
+    given = (preempted, gone("Running", 60)) if is_event_first else (gone("Running", 60), preempted)
+    row = rows(*given)[-1]
+    assert (row.cause, row.actor, row.ts) == ("scheduler_preemption", "default-scheduler", KILLED)
+
+
+@pytest.mark.parametrize(("after", "cause"), [(1, "admission"), (3600, "exited")])
+def test_only_a_witness_of_its_time_tells_who_ended_a_pod_that_was_over(after: int, cause: str) -> None:
+    """A kubelet that restarts refuses pods that completed before (rules: admission-texts)."""
+    refused = event("OutOfcpu", "Node didn't have enough resource: cpu", "kubelet", KILLED + timedelta(seconds=after))
+    over = gone("Succeeded", 60, KILLED - timedelta(hours=1) if cause == "exited" else KILLED)
+    assert rows(not_deleted(over), refused)[-1].cause == cause
+
+
+def not_deleted(record: Record) -> Record:
+    assert isinstance(record, PodRecord)
+    metadata = msgspec.structs.replace(record.object.metadata, deletion_timestamp=None)
+    return msgspec.structs.replace(record, object=msgspec.structs.replace(record.object, metadata=metadata))
+
+
+def killed(code: int, reason: str = "Error") -> Record:
+    ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": KILLED}}
+    return status(1, {"running": {"startedAt": RESTARTED}}, ended)
+
+
+@pytest.mark.parametrize(
+    ("record", "causes"),
+    [(killed(137), ["exited"]), (killed(137, "OOMKilled"), ["oom_kill"]), (killed(1), []), (killed(143), [])],
+)
+def test_a_container_that_sigkill_ended_has_a_row_without_who_did_it(record: Record, causes: list[str]) -> None:
+    found = rows(record)
+    assert [each.cause for each in found] == causes
+    assert all(
+        (each.container, each.exit_code, each.restarted, each.ts) == ("w", 137, True, KILLED) for each in found
+    )
+
+
+def test_a_failed_probe_before_it_tells_who_killed_a_container() -> None:
+    unhealthy = event("Unhealthy", "Liveness probe failed: timeout", "kubelet", KILLED - timedelta(seconds=31))
+    (row,) = rows(unhealthy, killed(137))
+    assert (row.cause, row.reason, row.exit_code) == ("liveness", "Unhealthy", 137)

@@ -42,6 +42,29 @@ def titles(seen: Overview) -> list[tuple[str, str]]:
     return [(item.severity.word, item.title) for item in attention(seen)]
 
 
+def lasts(**values: Any) -> dict[str, Any]:
+    return {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": "", **values}
+
+
+def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None:
+    seen = view(node(), resizes=(lasts(state="deferred"), lasts(state="infeasible", pod="db-1")))
+    assert [item.title for item in attention(seen)] == ["1 resize deferred", "1 resize infeasible"]
+    assert all("The kubelet's words: No room." in item.text for item in attention(seen))
+
+
+@pytest.mark.parametrize(
+    ("ready", "step"),
+    [(None, "kubectl taint node n node.kubernetes.io/out-of-service"), (1, "kubectl describe pod -n d db-0")],
+)
+def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, step: str) -> None:
+    """Of a kubelet that does not report nobody hears that a pod ended."""
+    lease = {"lease_seen": 0, "lease_age_seconds": None}
+    state = {"node": "n", "ready": ready, "since": T0, "message": "", "cordoned": 0, "taints": []}
+    seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
+    (card,) = [item for item in attention(seen) if item.title == "1 pod still Terminating"]
+    assert step in str(card.step)
+
+
 def test_a_quiet_cluster_needs_none() -> None:
     assert attention(view(node(margins=(margin(),)))) == []
     assert badges(node(margins=(margin(),))) == []

@@ -135,6 +135,27 @@ def allocate(cause: str) -> str:
         ("Evicted", "The node had condition: [DiskPressure]. ", ("node_pressure", "", None, None)),
         ("NodeShutdown", "Pod was rejected as the node is shutting down.", ("node_shutdown", "", None, None)),
         (
+            "Shutdown",
+            "Node is in progress of shutting down, not admitting any new pods",
+            ("node_shutdown", "", None, None),
+        ),
+        (
+            UNEXPECTED,
+            (
+                "Unexpected error while attempting to recover from admission failure: preemption: error finding a set"
+                " of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 2550), ]"
+            ),
+            ("resources", "cpu", None, None),
+        ),
+        (
+            UNEXPECTED,
+            (
+                'Update plugin resources failed due to failed to write checkpoint file "kubelet_internal_checkpoint":'
+                " write /var/lib/kubelet/device-plugins/.2615: no space left on device, which is unexpected."
+            ),
+            ("device_manager", "", None, None),
+        ),
+        (
             "PodOSNotSupported",
             "Failed to admit pod as the OS field doesn't match node OS",
             ("system", "", None, None),
@@ -165,6 +186,20 @@ def test_who_refused_over_what(prefix: str, reason: str, text: str, expected: tu
 )
 def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
     assert "CPU" not in parse_refusal(UNEXPECTED, allocate(cause)).words
+
+
+@pytest.mark.parametrize(
+    ("resource", "words"),
+    [
+        ("nvidia.com/gpu", "no device plugin had registered it"),
+        ("ephemeral-storage", "did not know yet how much ephemeral-storage"),
+    ],
+)
+def test_a_kubelet_that_knows_of_none_is_not_a_full_node(resource: str, words: str) -> None:
+    text = f"Node didn't have enough resource: {resource}, requested: 1, used: 0, capacity: 0"
+    found = parse_refusal(f"OutOf{resource}", text)
+    assert (found.available, found.capacity) == (0, 0)
+    assert words in found.words
 
 
 @given(st.sampled_from([UNEXPECTED, "OutOfcpu", "SMTAlignmentError", "Evicted", "x"]) | st.text(), st.text())

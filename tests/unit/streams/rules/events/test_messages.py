@@ -162,7 +162,8 @@ def test_missing_statistics_are_a_stats_error(message: str) -> None:
 )
 @pytest.mark.parametrize("message", ["", "rpc error: code = Unavailable", "Wanted to free 5 bytes"])
 def test_an_unknown_text_leaves_what_the_reason_tells(reason: str, failure: ImageGcFailure, message: str) -> None:
-    assert parse_image_gc(reason, message) == failure
+    kept = message if reason == "ImageGCFailed" else ""
+    assert parse_image_gc(reason, message) == failure._replace(text=kept)
     assert parse_error(message) is None
 
 
@@ -548,3 +549,24 @@ def test_the_recording_has_kubelet_starts() -> None:
     starts = _recorded_events("Starting")
     assert starts
     assert all(is_kubelet_start("Starting", message) for message in starts.values())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        (
+            'rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing dial unix'
+            ' /run/containerd/containerd.sock: connect: connection refused"'
+        ),
+        "rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+        "failed to get imageFs info: rpc error: code = Unknown desc = Cannot connect to the Docker daemon at unix:///x",
+        "failed to get image stats: rpc error: code = DeadlineExceeded desc = context deadline exceeded",
+    ],
+)
+def test_a_runtime_that_does_not_answer_is_named(message: str) -> None:
+    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "runtime_error")
+
+
+def test_an_unknown_text_of_image_gc_is_kept() -> None:
+    found = parse_image_gc("ImageGCFailed", "something new")
+    assert found == ImageGcFailure("error", "unknown", text="something new")

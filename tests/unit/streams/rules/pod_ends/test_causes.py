@@ -82,6 +82,10 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
         ("Preempting", "Preempted in order to admit critical pod", "kubelet_preemption"),
         ("Terminated", "Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
         ("Shutdown", "Node is shutting, evicting pods", "node_shutdown"),
+        ("Shutdown", "Pod Node is in progress of shutting down, not admitting any new pods", "admission"),
+        ("Terminated", "Pod Node is in progress of shutting down, not admitting any new pods", "admission"),
+        ("NodeShutdown", "Pod Pod was rejected as the node is shutting down.", "admission"),
+        ("VolumeAttachmentLimitExceeded", "", "admission"),
         ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline", "deadline"),
     ],
 )
