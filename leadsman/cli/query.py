@@ -76,10 +76,10 @@ def command(
 
 def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
     from sql.database.errors import QueryFailed
-    from sql.questions.ask import ask
+    from sql.questions.ask import ask, run_freely
 
     if write:
-        return database.query(sql, given)
+        return run_freely(database, sql, given)
     try:
         return ask(database, sql, given)
     except QueryFailed as error:

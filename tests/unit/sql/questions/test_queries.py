@@ -9,7 +9,8 @@ import pytest
 from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.site.asking import LIMITS
-from sql.database.open import Database, Result
+from sql.database.open import Database, Result, connect
+from sql.questions.cells import FLAGS
 from sql.questions.missing import why_empty
 from sql.questions.queries import (
     QUERIES,
@@ -82,6 +83,21 @@ def test_a_saved_query_has_columns_and_no_rows_on_an_empty_database(
     found, why = on_nothing[query.name]
     assert (bool(found.column_names), list(found.rows)) == (True, [])
     assert not query.needs or why.startswith("The database is empty: replay a capture")
+
+
+def test_every_flag_of_a_table_or_a_question_is_known_as_one(
+    on_nothing: dict[str, OnNothing], migrated_folder: Path
+) -> None:
+    """A number of that type would be an exception here."""
+    with connect(f"chdb://{migrated_folder}", make=False, read_only=True) as db:
+        columns = db.query("SELECT name, type FROM system.columns WHERE database = currentDatabase()").rows
+    asked = [
+        pair
+        for each in on_nothing.values()
+        for pair in zip(each.found.column_names, each.found.column_types, strict=True)
+    ]
+    flags = {name for name, kind in (*columns, *asked) if kind in {"UInt8", "Nullable(UInt8)"}}
+    assert flags == FLAGS
 
 
 UNNARROWED = {
