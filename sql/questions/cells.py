@@ -34,12 +34,22 @@ FLAGS: Final = frozenset(
 """Columns of type UInt8 that are yes or no; any other is a number."""
 _OF_ROW: Final = frozenset(
     {
-        *("available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "slope_per_second"),
+        *(
+            "available",
+            "capacity",
+            "threshold",
+            "hard_threshold",
+            "soft_threshold",
+            "room",
+            "slope_per_second",
+            "growth_per_hour",
+        ),
         *("usage", "pod_usage", "request", "excess", "largest", "stranded"),
         *("allocatable", "requested", "limits", "used", "free"),
     }
 )
 """Columns whose unit depends on the row's signal or resource."""
+_RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
 _COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
 
@@ -71,7 +81,7 @@ def heading(name: str) -> str:
     """A column's name without the unit that its cells carry."""
     if _PERCENT.search(name):
         return plain(_PERCENT.sub("_%", name))
-    return plain(_UNIT.sub("", name) or name)
+    return plain("growth" if name == "growth_per_hour" else _UNIT.sub("", name) or name)
 
 
 def moment(at: datetime) -> str:
@@ -117,8 +127,7 @@ def _amount(name: str, value: float, subject: str) -> str:
     if name.startswith("seconds_"):
         return duration(value)
     if name in _OF_ROW:
-        rate = "/s" if name == "slope_per_second" else ""
-        return _of(subject)(value) + rate
+        return _of(subject)(value) + _RATES.get(name, "")
     return _number(value)
 
 

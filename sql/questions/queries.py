@@ -2,7 +2,8 @@
 
 The first line of a file is `-- ` and what it answers. Then `-- group NAME` has the heading under which it is listed,
 `-- needs INPUT, INPUT` which inputs it has no rows without, `-- events REASON, REASON` the Events that contradict an
-empty answer, and a line `-- param NAME TYPE DEFAULT: meaning` each parameter.
+empty answer, `-- shows COLUMN, COLUMN` the columns of a table that is not `wide`, `-- newest` that its rows go from
+the oldest to the newest, and a line `-- param NAME TYPE DEFAULT: meaning` each parameter.
 """
 
 import re
@@ -47,6 +48,10 @@ class SavedQuery(NamedTuple):
     needs: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     """Reasons of Events that tell of what it answers."""
+    shows: tuple[str, ...] = ()
+    """The columns that answer it, in their order; empty where all do."""
+    newest: bool = False
+    """The last rows are the newest: where not all are shown, those are."""
 
 
 def saved_queries() -> list[SavedQuery]:
@@ -112,8 +117,20 @@ def _read(file: Path) -> SavedQuery:
     found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
     parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
     sql = "\n".join(line for line in lines if not line.startswith("--"))
-    needs, events = (tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events"))
-    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql, _line(lines, "group"), needs, events)
+    needs, events, shows = (
+        tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
+    )
+    return SavedQuery(
+        file.stem,
+        lines[0].removeprefix("-- "),
+        parameters,
+        sql,
+        _line(lines, "group"),
+        needs,
+        events,
+        shows,
+        newest="-- newest" in lines,
+    )
 
 
 def _line(lines: Sequence[str], key: str) -> str:

@@ -3,7 +3,6 @@
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param limit UInt32 20: how many
 SELECT
     cluster, node, kind, namespace, pod, volume, used_bytes, round(bytes_per_second) AS bytes_per_second, limit_bytes, over_limit,
     round(seconds_to_limit) AS seconds_to_limit, round(seconds_to_threshold) AS seconds_to_threshold
@@ -11,4 +10,3 @@ FROM disk_growth
 WHERE ({node:String} = '' OR node = {node:String}) AND (kind != 'pod' OR limit_bytes IS NOT NULL)
     AND ({cluster:String} = '' OR cluster = {cluster:String})
 ORDER BY bytes_per_second DESC NULLS LAST, used_bytes DESC, cluster, node, kind, namespace, pod, volume
-LIMIT {limit:UInt32}

@@ -4,6 +4,8 @@
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param type String '': Normal or Warning; empty is both
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     node,
@@ -19,5 +21,6 @@ FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 GROUP BY cluster, node, type, reason, object_kind
 ORDER BY occurrences DESC, cluster, node, type, reason, object_kind

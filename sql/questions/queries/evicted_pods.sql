@@ -2,9 +2,12 @@
 -- group Evictions and pressure
 -- needs pods or events
 -- events Evicted
+-- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     ts,
@@ -30,4 +33,5 @@ FROM pod_evictions
 WHERE cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 ORDER BY ts, cluster, node, pod

@@ -1,5 +1,6 @@
 -- What happened on a node, in order
 -- group What happened
+-- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: not before

@@ -278,6 +278,77 @@ def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> No
     assert column(database, "next_eviction", "hard_threshold") == [3]
 
 
+def test_next_eviction_has_a_line_a_node_with_the_nearest_signal_first(database: Database) -> None:
+    """Node n meets memory in 50 s and its disk in 90 s; m is over its disk's threshold; q nears nothing."""
+    at: dict[str, Any] = {"capacity": 1000, "available": 400, "hard_threshold": 100}
+    store(
+        database,
+        *(row(PodBinding, ts=T0, change="bound", node=node, pod=f"p-{node}", uid=node) for node in "nmq"),
+        row(PodBinding, ts=T0, change="bound", node="n", pod="p2", uid="n2"),
+        row(EvictionSignal, node="n", signal="memory.available", seconds_to_hard=50, **at),
+        row(EvictionSignal, node="n", signal="nodefs.available", seconds_to_hard=90, **at),
+        row(EvictionSignal, node="m", signal="nodefs.available", **{**at, "available": 90}, hard_met=True),
+        row(EvictionSignal, node="q", signal="nodefs.available", **at),
+        row(EvictionSignal, node="q", signal="memory.available", **{**at, "available": 300, "hard_threshold": None}),
+    )
+    for minute, used in ((0, 100), (5, 400)):
+        pods = [
+            {"pod": "p-n", "uid": "n", "memory_working_set_bytes": used},
+            {"pod": "p2", "uid": "n2", "memory_working_set_bytes": 1},
+        ]
+        memory = {"memory_available_bytes": 5, "memory_working_set_bytes": 9}
+        store_samples(database, summary(T0 + timedelta(minutes=minute), "n", pods, **memory))
+    assert column(database, "next_eviction", "node") == ["m", "n", "q"]
+    assert column(database, "next_eviction", "signal") == ["nodefs.available", "memory.available", "nodefs.available"]
+    assert column(database, "next_eviction", "room") == [-10, 300, 300]
+    assert column(database, "next_eviction", "seconds_to_threshold") == [0, 50, None]
+    assert column(database, "next_eviction", "pod", node="n") == ["p-n"]
+    assert column(database, "next_eviction", "growth_per_hour", node="n") == [3600]
+    assert column(database, "next_eviction", "pod", node="n", depth="0") == ["p-n", "p2"]
+    assert column(database, "next_eviction", "signal", node="q", signal="all") == [
+        "nodefs.available",
+        "memory.available",
+    ]
+
+
+def test_pressure_history_has_a_row_an_episode_with_its_own_length(database: Database) -> None:
+    """Calm for 40 s lies between two episodes; the second goes on until the last sample."""
+    changes = [(10, True, None), (70, False, 60.0), (110, True, 40.0)]
+    for second, status, lasted in changes:
+        at = {"ts": T0 + timedelta(seconds=second), "condition": "MemoryPressure", "node": "n"}
+        store(database, row(PressureChange, status=status, lasted_seconds=lasted, **at))
+    # its beginning was seen before the first change that was stored
+    store(
+        database,
+        row(
+            PressureChange,
+            ts=T0 + timedelta(seconds=5),
+            node="m",
+            condition="DiskPressure",
+            status=False,
+            lasted_seconds=3.0,
+        ),
+    )
+    store_samples(database, summary(T0 + timedelta(seconds=130), "n"))
+    begun: list[Any] = column(database, "pressure_history", "began_at")
+    assert [(at - T0).total_seconds() for at in begun] == [2, 10, 110]
+    assert column(database, "pressure_history", "lasted_seconds") == [3, 60, 20]
+    assert column(database, "pressure_history", "ended_at")[-1] is None
+    since = "2026-07-01T12:01:20Z"
+    assert column(database, "pressure_history", "lasted_seconds", since=since) == [20]
+    assert column(database, "pressure_history", "lasted_seconds", until="2026-07-01T12:00:10Z") == [3]
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_what_is_in_the_order_of_time_is_asked_of_a_range(
+    query: SavedQuery, on_nothing: dict[str, OnNothing]
+) -> None:
+    times = {parameter.name for parameter in query.parameters} & {"since", "until"}
+    assert times == ({"since", "until"} if query.newest else times)
+    assert len(times) != 1
+    assert set(query.shows) <= set(on_nothing[query.name].found.column_names)
+
+
 def test_gaps_between_samples_are_found(database: Database) -> None:
     store_samples(database, *(summary(T0 + timedelta(seconds=s), "n") for s in (0, 10, 100, 110)))
     assert column(database, "sample_gaps", "gap_seconds") == [90]
