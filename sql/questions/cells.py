@@ -49,6 +49,7 @@ _OF_ROW: Final = frozenset(
     }
 )
 """Columns whose unit depends on the row's signal or resource."""
+_RATE_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth"}
 _RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
 _COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
@@ -81,7 +82,7 @@ def heading(name: str) -> str:
     """A column's name without the unit that its cells carry."""
     if _PERCENT.search(name):
         return plain(_PERCENT.sub("_%", name))
-    return plain("growth" if name == "growth_per_hour" else _UNIT.sub("", name) or name)
+    return plain(_RATE_NAMES.get(name) or _UNIT.sub("", name) or name)
 
 
 def moment(at: datetime) -> str:
@@ -160,6 +161,7 @@ def _number(value: float) -> str:
 
 _BY_SUFFIX: Final[Sequence[tuple[str, Callable[[float], str]]]] = (
     ("_bytes", size),
+    ("bytes_per_second", lambda value: f"{size(value)}/s"),
     ("_millicores", cores),
     ("_microseconds", lambda value: f"{value / 1000:g} ms"),
     ("_seconds", duration),

@@ -100,7 +100,7 @@ _UNKNOWN: Final = (
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
-    ("time_to_thresholds", "which threshold each node meets first, and when"),
+    ("next_eviction", "which threshold each node meets first, when, and which pod goes"),
     ("fit", "requests against capacity and use"),
     ("pressure_oscillation", "which nodes swing in and out of pressure"),
 )

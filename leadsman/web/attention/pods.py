@@ -36,7 +36,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
         )._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
-            step=Step("Check system logs, images and host paths", "disk_unexplained")
+            step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure"),),
@@ -113,7 +113,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
         kind, _, owner = first_owner(same).partition(" ")
-        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_largest_fit")
+        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_map")
     if said and said[0]["refused_by"] == "node_labels":
         name = plain(said[0]["node"])
         return Step(f"See kubectl get node {name} --show-labels, and delete the pods to have them made anew")
@@ -190,7 +190,7 @@ def _contradicted(view: Overview) -> Item:
     text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
-    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pods_not_retried")
+    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
 

@@ -1,5 +1,6 @@
 -- Which nodes rejected pods one after the other, how many, and who created them
 -- group Evictions and pressure
+-- shows node, condition, started_at, pods, owners
 -- needs pods or events
 -- events Evicted
 -- newest

@@ -1,5 +1,6 @@
 -- When the capacity or allocatable of a node changed
 -- group Nodes
+-- shows ts, node, allocatable_before, allocatable
 -- needs nodes
 -- newest
 -- param cluster String '': only this cluster; empty is all

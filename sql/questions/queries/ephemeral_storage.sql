@@ -1,5 +1,6 @@
 -- Which pods use most local storage now
 -- group Pods
+-- shows node, namespace, pod, ephemeral_used_bytes, inodes_used
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Why pods were evicted or rejected, and how many
 -- group Evictions and pressure
+-- shows node, cause, resource, pods, last_at
 -- needs pods or events
 -- events Evicted
 -- param cluster String '': only this cluster; empty is all

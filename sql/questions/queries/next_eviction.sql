@@ -1,6 +1,8 @@
 -- How near each node is to its next eviction, and which pod goes first, nearest first
 -- group Evictions and pressure
--- needs samples, pods
+-- needs samples
+-- was thresholds signal=all
+-- was time_to_thresholds signal=all
 -- shows node, signal, room, threshold, seconds_to_threshold, pod, growth_per_hour
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Pods that a node refused for NUMA or exclusive CPUs, and the state of its NUMA nodes at that moment
 -- group NUMA
+-- shows ts, node, pod, requested_cpus, explanation
 -- needs pods or events
 -- events TopologyAffinityError, SMTAlignmentError
 -- newest

@@ -1,5 +1,6 @@
 -- Where two sources report different numbers of exclusive CPUs, and which is believed
 -- group NUMA
+-- shows ts, node, numa_node, value_a, value_b, explanation
 -- needs numa
 -- newest
 -- param cluster String '': only this cluster; empty is all

@@ -1,5 +1,6 @@
 -- Which workloads are OOM killed again and again, on how many nodes, and whether nodes or limits are the cause
 -- group Pods
+-- shows ended_at, namespace, owner, kills, nodes, cause
 -- needs pods
 -- events OOMKilling, SystemOOM
 -- param cluster String '': only this cluster; empty is all

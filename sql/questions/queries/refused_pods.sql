@@ -1,5 +1,6 @@
 -- Which pods a kubelet refused, by its own words, and where the API shows room that the kubelet denies
 -- group Pods
+-- shows ts, node, pod, reason, explanation
 -- needs pods or events
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest

@@ -1,5 +1,6 @@
 -- Where samples are missing: gaps between two samples of a node
 -- group What is not known
+-- shows node, gap_from, gap_to, gap_seconds
 -- needs samples
 -- newest
 -- param cluster String '': only this cluster; empty is all

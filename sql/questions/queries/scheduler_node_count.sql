@@ -1,5 +1,6 @@
 -- How many nodes the scheduler counts against how many there are, over time
 -- group Scheduling
+-- shows since, most_counted, most_known, texts_with_too_few_reasons, pods
 -- needs pods or events
 -- newest
 -- param cluster String '': only this cluster; empty is all

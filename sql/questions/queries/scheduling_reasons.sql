@@ -1,5 +1,6 @@
 -- For which reasons pods found no node, over time
 -- group Scheduling
+-- shows since, reason, pods, most_nodes
 -- needs pods or events
 -- events FailedScheduling
 -- newest

@@ -12,7 +12,7 @@ from streams.rules.image_gc.messages import because
 
 _OF_EVENTS: Final = (
     "The kubelet read capacity 0 of its image file system and left image GC undone. Once at its start this heals "
-    "itself; again five minutes later it does not. The verdict: leadsman query image_gc_now."
+    "itself; again five minutes later it does not. The verdict: leadsman query image_gc."
 )
 
 

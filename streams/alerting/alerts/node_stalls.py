@@ -29,7 +29,7 @@ _WORDS: Final[dict[Literal["memory", "io"], _Words]] = {
     "io": _Words(
         "I/O",
         "The disk does not keep up: with what pods write or pull, or because memory is reclaimed into it. Probes and "
-        "the container runtime can time out. Find the pods that stall (leadsman query pod_stalls) and what writes "
+        "the container runtime can time out. Find the pods that stall (leadsman query stalls) and what writes "
         "(leadsman query disk_growth).",
     ),
 }

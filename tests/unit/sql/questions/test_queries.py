@@ -131,14 +131,34 @@ def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Da
         assert len(column(database, name, "pod")) == 3, name
 
 
+def test_an_older_name_asks_the_question_that_took_its_place_and_no_list_has_it(
+    on_nothing: dict[str, OnNothing],
+) -> None:
+    older = {name: query for query in ALL for name in query.was}
+    assert not older.keys() & {query.name for query in ALL}
+    for name, query in older.items():
+        parameters = {each.name: each.default for each in saved_query(name).parameters}
+        assert saved_query(name).name == query.name
+        assert query.was[name].items() <= parameters.items(), name
+        values(query, query.was[name])
+    with pytest.raises(UnknownQuery) as refused:
+        saved_query("nonesuch")
+    assert "time_to_thresholds" not in str(refused.value)
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_table_has_at_most_seven_columns_that_answer(query: SavedQuery, on_nothing: dict[str, OnNothing]) -> None:
+    assert len(query.shows or on_nothing[query.name].found.column_names) <= 7
+
+
 def test_an_unknown_query_is_told_the_known_ones() -> None:
-    with pytest.raises(UnknownQuery, match="timeline"):
+    with pytest.raises(UnknownQuery, match="story"):
         saved_query("nonesuch")
 
 
 def test_an_unknown_parameter_is_told_the_known_ones() -> None:
     with pytest.raises(BadParameter, match="node"):
-        values(saved_query("timeline"), {"nod": "x"})
+        values(saved_query("story"), {"nod": "x"})
     with pytest.raises(BadParameter, match="It has none"):
         values(saved_query("dead_letters"), {"node": "x"})
 
@@ -154,7 +174,7 @@ def test_a_value_of_a_wrong_type_is_refused_with_its_meaning(kind: str, text: st
 
 
 def test_a_time_is_bound_in_utc() -> None:
-    query = saved_query("timeline")
+    query = saved_query("story")
     bound = values(query, {"since": "2026-07-01T14:00:00+02:00"})
     assert bound["since"] == "2026-07-01 12:00:00.000000"
     assert bound["node"] == ""
@@ -162,8 +182,8 @@ def test_a_time_is_bound_in_utc() -> None:
 
 def test_a_hostile_parameter_stays_text(database: Database) -> None:
     store(database, row(EvictionSignal, node="n", signal="s"))
-    assert list(run(database, saved_query("time_to_thresholds"), {"node": "' OR 1=1 --"}).rows) == []
-    assert len(run(database, saved_query("time_to_thresholds"), {"node": "n"}).rows) == 1
+    assert list(run(database, saved_query("next_eviction"), {"node": "' OR 1=1 --"}).rows) == []
+    assert len(run(database, saved_query("next_eviction"), {"node": "n"}).rows) == 1
 
 
 def column(db: Database, name: str, wanted: str, **given: str) -> list[object]:
@@ -181,8 +201,8 @@ def test_image_gc_is_broken_until_it_recovered(database: Database) -> None:
         row(ImageGc, node="well", ts=later, last_at=later, reason="insufficient_freed", verdict="recovered"),
         row(ImageGc, node="benign", reason="invalid_capacity", verdict="benign_startup"),
     )
-    assert column(database, "broken_image_gc", "node") == ["broken"]
-    assert column(database, "broken_image_gc", "since") == [T0]
+    assert column(database, "image_gc", "node", broken="1") == ["broken"]
+    assert column(database, "image_gc", "since", broken="1") == [T0]
 
 
 def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(database: Database) -> None:
@@ -198,8 +218,8 @@ def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(data
         ),
         *(pod("done"), pod("late", reason="DeadlineExceeded"), gone, pod("gone", "deleted", 1), evicted, running),
     )
-    assert column(database, "broken_image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
-    assert column(database, "broken_image_gc", "held_images") == ["unknown", None]
+    assert column(database, "image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
+    assert column(database, "image_gc", "held_images") == ["unknown", None]
     store(
         database,
         *(
@@ -224,7 +244,7 @@ def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(data
         ),
     )
     held = "r.example/beside:1, r.example/job:1"
-    assert column(database, "broken_image_gc", "held_images") == [f"{held}, unknown", None], "late has no Event"
+    assert column(database, "image_gc", "held_images") == [f"{held}, unknown", None], "late has no Event"
 
 
 def test_pull_loops_are_the_pulls_that_were_needed_again(database: Database) -> None:
@@ -258,12 +278,9 @@ def test_the_timeline_tells_of_one_node_in_order(database: Database) -> None:
         row(NodeEvent, ts=T0 + timedelta(seconds=1), node="n", reason="EvictionThresholdMet"),
         row(NodeEvent, ts=T0, node="other", reason="Starting"),
     )
-    assert column(database, "timeline", "what", node="n") == [
-        "event EvictionThresholdMet",
-        "DiskPressure begins",
-        "evicted: pressure",
-    ]
-    assert column(database, "timeline", "what", since="2026-07-01T12:00:03Z") == ["evicted: pressure"]
+    assert column(database, "story", "kind", node="n") == ["pressure", "eviction"]
+    assert column(database, "story", "kind", node="n", all="1") == ["event", "pressure", "eviction"]
+    assert column(database, "story", "kind", since="2026-07-01T12:00:03Z") == ["eviction"]
 
 
 def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> None:
@@ -362,7 +379,8 @@ def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) ->
         row(NodeEvent, node="n", name="b", reason="Evicted", occurrences=1),
         row(NodeEvent, node="n", name="c", reason="Starting", occurrences=1),
     )
-    assert column(database, "event_lower_bounds", "occurrences_at_least") == [4]
+    assert column(database, "events", "occurrences", uncertain="1") == [4]
+    assert column(database, "events", "states_uncertain", uncertain="1") == [1]
 
 
 def test_changes_of_allocatable_are_told_and_heartbeats_are_not(database: Database) -> None:
@@ -410,8 +428,8 @@ def test_forecasts_are_summed_up_by_how_far_they_looked(database: Database) -> N
 def test_disk_that_no_pod_explains_is_found(database: Database) -> None:
     pods = [{"pod": "p", "uid": "u", "rootfs_used_bytes": 10, "logs_used_bytes": 5, "volumes_used_bytes": 5}]
     store_samples(database, summary(T0, "n", pods, nodefs_used_bytes=100))
-    assert column(database, "disk_unexplained", "outside_pods_bytes") == [80]
-    assert column(database, "disk_unexplained", "pods_ratio") == [0.2]
+    assert column(database, "disk_growth", "used_bytes", kind="outside_pods") == [80]
+    assert column(database, "disk_growth", "pods_ratio", kind="outside_pods") == [0.2]
 
 
 def test_fit_tells_ratios_of_allocatable(database: Database) -> None:
