@@ -53,7 +53,7 @@ class SavedQuery(NamedTuple):
     """The columns that answer it, in their order; empty where all do."""
     newest: bool = False
     """The last rows are the newest: where not all are shown, those are."""
-    was: Mapping[str, Mapping[str, str]] = {}  # noqa: RUF012  # never changed
+    was: Mapping[str, Mapping[str, str]] = {}  # never changed
     """Older names, which no list has, each with the parameters that it stands for."""
 
     def as_was(self, name: str) -> "SavedQuery":
