@@ -11,10 +11,12 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from leadsman.cli.main import app
+from leadsman.cli.present.layout import lines
 from leadsman.cli.present.questions import GROUPS
+from leadsman.cli.present.tables import only, part
 from leadsman.cli.query import MOST_ROWS
 from sql.database.open import Database, Result, connect
-from sql.questions.cells import heading
+from sql.questions.cells import as_columns, heading
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
 
@@ -66,6 +68,19 @@ def test_no_line_is_wider_and_no_heading_is_folded(
     beneath = " ".join(" ".join(rest).split()).partition("in all rows: ")[2]
     assert all(each in words or f"{each} " in beneath for each in headings)
     assert rest[-1] == ended(len(result.rows))
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+@pytest.mark.parametrize("cluster", ["lab", "late-joiners"])
+def test_at_100_columns_a_question_about_a_cluster_is_a_table_and_cuts_no_sentence(
+    query: SavedQuery, cluster: str, asked: Database
+) -> None:
+    given = {"cluster": cluster} if any(each.name == "cluster" for each in query.parameters) else {}
+    result = only(part(run(asked, query, given), MOST_ROWS, newest=query.newest), query.shows)
+    columns = [each._replace(cells=[cell.replace("…", "") for cell in each.cells]) for each in as_columns(result)]
+    shown = list(lines(columns, 100))
+    assert not result.rows or shown[0] != "[1]"
+    assert not [line for line in shown if "…" in line and " " in line.split("…")[0].split("  ")[-1]]
 
 
 def ended(rows: int) -> str:

@@ -131,9 +131,7 @@ def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Da
         assert len(column(database, name, "pod")) == 3, name
 
 
-def test_an_older_name_asks_the_question_that_took_its_place_and_no_list_has_it(
-    on_nothing: dict[str, OnNothing],
-) -> None:
+def test_an_older_name_asks_the_question_that_took_its_place_and_no_list_has_it() -> None:
     older = {name: query for query in ALL for name in query.was}
     assert not older.keys() & {query.name for query in ALL}
     for name, query in older.items():
