@@ -123,16 +123,27 @@ def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
 
 
 def _watch(settings: Settings, seconds: float, namespace: str) -> None:
-    from leadsman.cli.live import run_served, until_signal
-    from leadsman.run.in_process import Glance, run_in_process
-    from leadsman.run.permissions import reachable
+    from concurrent.futures import ThreadPoolExecutor
 
-    async def look(stop: asyncio.Event) -> None:
-        watch = await reachable(settings.live(), namespace)
-        glance = Glance(timedelta(seconds=seconds), partial(_print_first, namespace=namespace))
-        await run_in_process(settings.model_copy(update={"watch": watch}), glance, None, note, stop)
+    from sql.database.open import preload
 
-    run_served(settings, "look", until_signal(look))
+    dsn = settings.db.get_secret_value()
+    preload(dsn)
+    with ThreadPoolExecutor(1) as meanwhile:
+        making = meanwhile.submit(lambda: _made(dsn).close())  # mostly without Python's lock
+
+        from common.tasks import in_thread
+        from leadsman.cli.live import run_served, until_signal
+        from leadsman.run.in_process import Glance, run_in_process
+        from leadsman.run.permissions import reachable
+
+        async def look(stop: asyncio.Event) -> None:
+            watch = await reachable(settings.live(), namespace)
+            await in_thread(making.result)
+            glance = Glance(timedelta(seconds=seconds), partial(_print_first, namespace=namespace))
+            await run_in_process(settings.model_copy(update={"watch": watch}), glance, None, note, stop)
+
+        run_served(settings, "look", until_signal(look))
 
 
 def _print_first(database: Database, namespace: str) -> None:

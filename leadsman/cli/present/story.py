@@ -133,7 +133,7 @@ def print_first(database: Database, clusters: Iterable[str], console: Console, n
             _heading(database, cluster, console)
             _sections(found, None, console)
             if not found.wrong:
-                console.print(f"  {nothing_found(found.view.evidence)}")
+                _nothing(found, console)
 
 
 def _print_cluster(
@@ -152,13 +152,19 @@ def _print_cluster(
     _sections(found, command, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
     if not found.wrong and all(kind in _HARMLESS for _, _, kind, _, _ in rows):
-        console.print(f"  {nothing_found(found.view.evidence)}")
+        _nothing(found, console)
     _timeline([row[:-1] for row in rows], console)
     total = rows[0][-1] if rows else 0
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
     _unknown(database, parameters, console)
+
+
+def _nothing(found: Findings, console: Console) -> None:
+    """That nothing is wrong, as far as what was seen supports it; where that is little, a card has it already."""
+    if found.view.evidence.seen or not found.items:
+        console.print(f"  {nothing_found(found.view.evidence)}")
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:

@@ -1,4 +1,4 @@
--- Whether image GC works on each node: how full its disk is, what it would do now, and what went wrong
+-- Whether image GC works on each node: how full its disk is, what it does now, and what went wrong
 -- group Image GC
 -- needs events or samples
 -- events FreeDiskSpaceFailed, ImageGCFailed, InvalidDiskCapacity

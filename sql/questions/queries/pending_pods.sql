@@ -1,4 +1,4 @@
--- Why pods are pending: the scheduler's last words, how many nodes would take each, and whether it is tried again
+-- Why pods are pending: the scheduler's last words, which nodes would take each, and whether it is retried
 -- group Pods
 -- needs pods or events
 -- events FailedScheduling

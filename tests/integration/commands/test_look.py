@@ -73,8 +73,15 @@ def test_ci_can_ask_that_nothing_is_worse(tmp_path: Path) -> None:
                 ]
             },
         }
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "shop", "uid": "v", "creationTimestamp": "2026-11-20T00:00:00Z"},
+            "spec": {"nodeName": "n1", "containers": [{"name": "c"}]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
         file = tmp_path / "nodes.json"
-        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}))
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
         done = leadsman("look", file, "--fail-on", severity)
         assert (done.returncode, "1 critical" in done.stderr) == (status, bool(status)), done.stderr
         assert ("problems in 1 node" in " ".join(done.stdout.split())) is (not status), done.stdout

@@ -60,7 +60,7 @@ WALKS: Final = {
         ("Find what fills the disk", "Pull it again and pin"),
         (
             (
-                "Whether image GC works on each node: how full its disk is, what it would do now, and what went wrong",
+                "Whether image GC works on each node: how full its disk is, what it does now, and what went wrong",
                 "name=image_gc",
             ),
         ),

@@ -38,7 +38,8 @@ def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_f
 def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quoted_for_a_shell() -> None:
     links = Links(Asked(cluster="prod eu"), node="n;1", path="/runbooks/NodeNotReady")
     text = html(
-        "```console\nkubectl describe node NODE   # why\nleadsman query next_eviction --depth 0\nleadsman query zones\n"
+        "```console\nkubectl describe node NODE   # why\n"
+        "leadsman query next_eviction --depth 0\nleadsman query zones\n"
         "leadsman query pod_ends --param node=m\n```\nThen `kubectl cordon NODE`, with `leadsman query nodes`.",
         links,
     )
