@@ -40,7 +40,8 @@ _OTHERWISE: Final = {
 @click.command(
     "look",
     epilog="Examples: leadsman look; leadsman look examples/troubled-cluster.json; "
-    "leadsman look --context prod -n shop --for 5m --open; leadsman look dump/ --fail-on critical; "
+    "leadsman look --context prod -n shop --for 5m --open; "
+    "leadsman look examples/late-joiners.jsonl.gz --fail-on critical; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE, callback=readable_sources)

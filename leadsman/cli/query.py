@@ -23,8 +23,8 @@ MOST_ROWS: Final = 50
 
 @click.command(
     "query",
-    epilog="Examples: leadsman query; leadsman query story -n shop --since 1h; "
-    "leadsman query next_eviction --node worker-1 --depth 10; leadsman query pod_ends -o json; "
+    epilog="Examples: leadsman query; leadsman query story -n shop --since 2026-11-21T04:20Z; "
+    "leadsman query next_eviction --node real-node-1 --depth 10; leadsman query pod_ends -o json; "
     "leadsman query --sql 'SELECT node, max(ts) FROM node_samples GROUP BY node'",
 )
 @click.argument("name", required=False, shell_complete=completion.questions)
