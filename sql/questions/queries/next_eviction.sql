@@ -19,7 +19,7 @@ WITH
             available - threshold AS room,
             row_number() OVER (
                 PARTITION BY cluster, node
-                ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
+                ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
             ) AS place
         FROM eviction_signals
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals GROUP BY cluster, node, signal)
@@ -94,4 +94,4 @@ LEFT JOIN (SELECT * FROM eviction_order WHERE {depth:UInt32} = 0 OR rank <= {dep
     ON o.cluster = s.cluster AND o.node = s.node AND o.signal = replaceOne(s.signal, 'allocatableMemory', 'memory')
 LEFT JOIN grown AS g ON g.cluster = o.cluster AND g.node = o.node AND g.uid = o.uid
 WHERE if({signal:String} = '', s.place = 1, {signal:String} IN ('all', s.signal))
-ORDER BY s.threshold IS NULL, NOT s.hard_met, NOT s.soft_met, coalesce(s.seconds_to_threshold, 1e18), s.room / s.capacity, cluster, node, signal, rank
+ORDER BY s.threshold IS NULL, NOT s.hard_met, NOT s.soft_met, s.gc_first, coalesce(s.seconds_to_threshold, 1e18), s.room / s.capacity, cluster, node, signal, rank

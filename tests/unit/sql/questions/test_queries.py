@@ -294,7 +294,9 @@ def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> No
 
 
 def test_next_eviction_has_a_line_a_node_with_the_nearest_signal_first(database: Database) -> None:
-    """Node n meets memory in 50 s and its disk in 90 s; m is over its disk's threshold; q nears nothing."""
+    """Node n meets memory in 50 s, its disk in 90 s, and frees images before another; m is over its disk's threshold,
+    and q nears nothing.
+    """
     at: dict[str, Any] = {"capacity": 1000, "available": 400, "hard_threshold": 100}
     store(
         database,
@@ -305,6 +307,7 @@ def test_next_eviction_has_a_line_a_node_with_the_nearest_signal_first(database:
         row(EvictionSignal, node="m", signal="nodefs.available", **{**at, "available": 90}, hard_met=True),
         row(EvictionSignal, node="q", signal="nodefs.available", **at),
         row(EvictionSignal, node="q", signal="memory.available", **{**at, "available": 300, "hard_threshold": None}),
+        row(EvictionSignal, node="n", signal="imagefs.available", seconds_to_hard=10, gc_first=True, **at),
     )
     for minute, used in ((0, 100), (5, 400)):
         pods = [
