@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +34,8 @@ def command(
     *,
     rules: Path | None,
     compare: Path | None,
-    since: datetime | None,
-    until: datetime | None,
+    since: datetime | timedelta | None,
+    until: datetime | timedelta | None,
     cluster: str,
     node: str,
     at: datetime | None,
@@ -51,14 +51,16 @@ def command(
     from ingest.files.progress import progress_bar
     from leadsman.cli.present.backtest import document, fired_rows
     from leadsman.cli.present.tables import show, show_document
+    from leadsman.cli.since import last_in_files, settled
     from sql.questions.backtest import backtest
     from streams.alerting.rules_file import default_rules, read_rules
 
     rule_sets = {_name(rules): read_rules(rules) if rules else default_rules()}
     if compare is not None:
         rule_sets[_name(compare, rule_sets)] = read_rules(compare)
+    between = settled(since, until, lambda: last_in_files(paths, cluster, node, at))
     with progress_bar(quiet=form not in options.FOR_PEOPLE) as progress:
-        items = read_ahead(paths, cluster=cluster, node=node, at=at, since=since, until=until, progress=progress)
+        items = read_ahead(paths, cluster=cluster, node=node, at=at, progress=progress, **between._asdict())
         found = backtest(items, rule_sets)
     match form:
         case "json" | "yaml":

@@ -52,9 +52,8 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
 
     name, equals, value = begun.partition("=")
     if equals:
-        known = _named(ctx, name, value) if name in {"node", "cluster"} else []
-        return [CompletionItem(f"{name}={each.value}") for each in known]
-    del param
+        known = {"node": nodes, "cluster": clusters, "namespace": namespaces}.get(name)
+        return [CompletionItem(f"{name}={each.value}") for each in (known(ctx, param, value) if known else ())]
     of = {each.name: each for each in saved_queries()}.get(ctx.params.get("name") or "")
     return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (of.parameters if of else ())]
 
@@ -71,6 +70,12 @@ def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
     return _named(ctx, "cluster", begun)
 
 
+def namespaces(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Namespaces of pods that the database knows."""
+    del param
+    return _named(ctx, "namespace", begun, "pod_bindings")
+
+
 def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Contexts of the kubeconfig."""
     from ingest.apiserver.connect import contexts as known
@@ -79,13 +84,15 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
     return [CompletionItem(name) for name in known(ctx.params.get("kubeconfig")) if _fits(name, begun)]
 
 
-def _named(ctx: click.Context, column: str, begun: str) -> list[CompletionItem]:
+def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") -> list[CompletionItem]:
     """Nothing where the database cannot be asked: an error would stand in the middle of the reader's line."""
     from leadsman.cli.database import existing_database
     from leadsman.cli.options import DEFAULT_DSN
     from sql.database.errors import DatabaseError
 
-    sql = f"SELECT DISTINCT {column} AS name FROM nodes WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
+    sql = (
+        f"SELECT DISTINCT {column} AS name FROM {table} WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
+    )
     try:
         with existing_database(ctx.params.get("db") or DEFAULT_DSN) as database:
             found = [str(name) for (name,) in database.query(sql, {"begun": begun}).rows]

@@ -43,7 +43,7 @@ MESSAGE: Final = 2000
 """Characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
-    EXIT_NO_FIT: "fit found no room, or doctor something wrong",
+    EXIT_NO_FIT: "fit found no room, doctor something wrong, or look what --fail-on names",
     EXIT_USAGE: "wrong usage",
     EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
     EXIT_NO_SOURCE: "a source cannot be used",

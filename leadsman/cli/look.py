@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from leadsman.cli import options
-from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, fail, note
+from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, EXIT_WRONG, fail, note
 from leadsman.cli.given import readable_sources
 
 if TYPE_CHECKING:
@@ -29,21 +30,18 @@ SELECT
     (SELECT count() FROM node_samples),
     (SELECT argMin(error, (ts, node)) FROM source_errors WHERE resource = 'stats/summary')
 """
+FAIL_ON: Final = ("warning", "critical")
 _OTHERWISE: Final = {
     "direct": "Ask them through the API server (--kubelet proxy), or not at all (--kubelet off)",
     "proxy": "Give the account `get` of nodes/proxy (deploy/), or ask them at their own port (--kubelet direct)",
 }
-STORY: Final = """
-SELECT * FROM story
-WHERE {namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String})
-ORDER BY cluster, ts, node, kind, what
-"""
 
 
 @click.command(
     "look",
     epilog="Examples: leadsman look; leadsman look examples/troubled-cluster.json; "
     "leadsman look --context prod -n shop --for 5m --open; "
+    "leadsman look examples/late-joiners.jsonl.gz --fail-on critical; "
     "kubectl get pods,nodes,events -A -o json | leadsman look -",
 )
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=options.FILE, callback=readable_sources)
@@ -57,6 +55,11 @@ ORDER BY cluster, ts, node, kind, what
 )
 @options.namespace
 @options.output
+@click.option(
+    "--fail-on",
+    type=click.Choice(FAIL_ON),
+    help="End with status 1 where something is that severe: a check for CI.",
+)
 @click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too; of all namespaces.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
 @options.config
@@ -67,12 +70,17 @@ def command(
     seconds: float,
     namespace: str,
     form: str,
+    fail_on: str | None,
     report: Path | None,
     open_: bool,
     config: Path | None,
     **flags: Any,
 ) -> None:
-    """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input)."""
+    """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input).
+
+    Of a live cluster, what its lists show comes first, on standard error. As JSON, YAML or CSV each finding has its
+    severity, kind, since when, and the next step.
+    """
     from leadsman.cli.live import live_settings, watch_flags
     from leadsman.web.reading.overview import read_spans
     from sql.database.open import connect
@@ -85,7 +93,7 @@ def command(
         else:
             _watch(settings, seconds, namespace)
             database, refused = stack.enter_context(connect(dsn, read_only=True)), ""
-        _print(database, form, namespace)
+        found = _print(database, form, namespace)
         if report or open_:
             _write(database, report or Path("report.html"), settings.page, open_=open_)
         blind = "" if paths else _blind(database, settings.live().kubelet.access)
@@ -98,6 +106,9 @@ def command(
         fail("watch it longer (--for 5m), or see what is wrong: leadsman doctor", EXIT_NO_SOURCE)
     if blind:
         fail(blind, EXIT_NO_KUBELETS)
+    severe = [each for each in found if fail_on is not None and each in FAIL_ON[FAIL_ON.index(fail_on) :]]
+    if severe:
+        fail(" and ".join(f"{severe.count(each)} {each}" for each in FAIL_ON[::-1] if each in severe), EXIT_WRONG)
 
 
 @contextmanager
@@ -113,17 +124,36 @@ def _temporary(settings: Settings) -> Iterator[tuple[Settings, str]]:
 
 
 def _watch(settings: Settings, seconds: float, namespace: str) -> None:
-    from leadsman.cli.live import run_served, until_signal
-    from leadsman.run.in_process import run_in_process
-    from leadsman.run.permissions import reachable
+    from concurrent.futures import ThreadPoolExecutor
 
-    async def look(stop: asyncio.Event) -> None:
-        watch = await reachable(settings.live(), namespace)
-        await run_in_process(
-            settings.model_copy(update={"watch": watch}), timedelta(seconds=seconds), None, note, stop
-        )
+    from sql.database.open import preload
 
-    run_served(settings, "look", until_signal(look))
+    dsn = settings.db.get_secret_value()
+    preload(dsn)
+    with ThreadPoolExecutor(1) as meanwhile:
+        making = meanwhile.submit(lambda: _made(dsn).close())  # mostly without Python's lock
+
+        from common.tasks import in_thread
+        from leadsman.cli.live import run_served, until_signal
+        from leadsman.run.in_process import Glance, run_in_process
+        from leadsman.run.permissions import reachable
+
+        async def look(stop: asyncio.Event) -> None:
+            watch = await reachable(settings.live(), namespace)
+            await in_thread(making.result)
+            glance = Glance(timedelta(seconds=seconds), partial(_print_first, namespace=namespace))
+            await run_in_process(settings.model_copy(update={"watch": watch}), glance, None, note, stop)
+
+        run_served(settings, "look", until_signal(look))
+
+
+def _print_first(database: Database, namespace: str) -> None:
+    """What the lists show, for whoever waits; standard output gets the result alone."""
+    from leadsman.cli.console import err
+    from leadsman.cli.present.story import print_first
+    from leadsman.web.reading.overview import read_spans
+
+    print_first(database, [span.cluster for span in read_spans(database)], err, namespace)
 
 
 @contextmanager
@@ -181,17 +211,25 @@ def _blind(database: Database, access: str) -> str:
     return f"no kubelet could be read: {error or 'none answered in this time'}. {_OTHERWISE[access]}"
 
 
-def _print(database: Database, form: str, namespace: str) -> None:
+def _print(database: Database, form: str, namespace: str) -> list[str]:
+    """Print the story, or the findings for a program, and return the severity of each."""
     from leadsman.cli.console import out
+    from leadsman.cli.present.findings import finding_rows, read_findings
     from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
-    from leadsman.cli.present.tables import show
+    from leadsman.cli.present.tables import raw_rows, show, show_document
     from leadsman.web.reading.overview import read_spans
 
-    if form in options.FOR_PEOPLE:
-        lines = LINES if form == "table" else EVERY_LINE
-        print_story(database, [span.cluster for span in read_spans(database)], out, None, lines, namespace)
-    else:
-        show(database.query(STORY, {"namespace": namespace}), form)
+    clusters = [span.cluster for span in read_spans(database)]
+    found = [each for each in (read_findings(database, cluster, namespace) for cluster in clusters) if each]
+    rows = [row for each in found for row in finding_rows(each)]
+    match form:
+        case "json" | "yaml":
+            show_document(rows, form)
+        case "csv":
+            show(raw_rows(list(rows[0]) if rows else (), [list(row.values()) for row in rows]), form)
+        case _:
+            print_story(database, clusters, out, None, LINES if form == "table" else EVERY_LINE, namespace)
+    return [str(row["severity"]) for row in rows]
 
 
 def _write(database: Database, file: Path, settings: PageSettings, *, open_: bool) -> None:

@@ -38,6 +38,11 @@ def time(text: str) -> datetime:
         raise click.BadParameter(f"{text!r} is not a time; write 2026-11-21T04:19, 2026-11-21T04:19Z or 1h") from None
 
 
+def when(text: str) -> datetime | timedelta:
+    """A time as `time` reads it, or a duration before an end that `leadsman.cli.since` finds."""
+    return ago(text) or time(text)
+
+
 def ago(text: str) -> timedelta | None:
     """A duration as 90s, 1h30m or 2d; None for what is none."""
     days = _DAYS.fullmatch(text)
@@ -80,6 +85,7 @@ namespace = click.option(
     default="",
     show_default=False,
     metavar="NAME",
+    shell_complete=completion.namespaces,
     help="Show only pods of this namespace; nodes and everything about the whole cluster stay.  [default: all]",
 )
 output = click.option(
@@ -130,8 +136,14 @@ sources = _all(
 )
 """What is read, and what a dump leaves out: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
-    click.option("--since", type=time, metavar="TIME", help="Skip observations before this time; 1h is an hour ago."),
-    click.option("--until", type=time, metavar="TIME", help="Skip observations from this time on."),
+    click.option(
+        "--since",
+        type=when,
+        metavar="TIME",
+        help="Not before this time; 1h is an hour before the end: --until, else now, or of a recording its last "
+        "observation.",
+    ),
+    click.option("--until", type=when, metavar="TIME", help="Before this time; 1h is an hour before that end."),
 )
 
 config = click.option(
@@ -142,6 +154,23 @@ config = click.option(
     help="Settings as YAML; LEADSMAN_... variables and flags override it.",
 )
 kafka = click.option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]")
+asked_cluster = click.option(
+    "--cluster",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    shell_complete=completion.clusters,
+    help="Only this cluster.  [default: all]",
+)
+asked_node = click.option(
+    "--node",
+    default="",
+    show_default=False,
+    metavar="NAME",
+    shell_complete=completion.nodes,
+    help="Only this node.  [default: all]",
+)
+"""Of what a database knows."""
 cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
 watched_namespace = click.option(
     "--namespace",

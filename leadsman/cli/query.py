@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import click
 
@@ -11,16 +13,34 @@ from leadsman.cli import completion, options
 
 if TYPE_CHECKING:
     from sql.database.open import Database, Result
+    from sql.questions.queries import SavedQuery
+
+When: TypeAlias = datetime | timedelta | None
+
+MOST_ROWS: Final = 50
+"""Of a table: one that is longer is not read."""
 
 
 @click.command(
     "query",
-    epilog="Examples: leadsman query; leadsman query story -n shop -o json; "
+    epilog="Examples: leadsman query; leadsman query story -n shop --since 2026-11-21T04:20Z; "
+    "leadsman query next_eviction --node real-node-1 --depth 10; leadsman query pod_ends -o json; "
     "leadsman query --sql 'SELECT node, max(ts) FROM node_samples GROUP BY node'",
 )
 @click.argument("name", required=False, shell_complete=completion.questions)
 @click.option("--list", "list_", is_flag=True, help="List the saved questions; -o wide with their parameters.")
 @click.option("--sql", metavar="TEXT", help="Your own query instead.")
+@options.asked_cluster
+@options.asked_node
+@options.namespace
+@options.since_until
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Of an order, so many pods of each; 0 is all.")
+@click.option(
+    "--limit",
+    type=click.IntRange(0),
+    metavar="N",
+    help=f"Print so many rows, the newest of what is in order of time; 0 is all.  [default: {MOST_ROWS} as a table]",
+)
 @click.option(
     "--param",
     "parameters",
@@ -28,9 +48,8 @@ if TYPE_CHECKING:
     type=options.pair,
     metavar="K=V",
     shell_complete=completion.parameters,
-    help="A value for {k:Type} in the query.",
+    help="A value for any other {k:Type} in the query.",
 )
-@click.option("--namespace", "-n", metavar="NAME", help="As --param namespace=NAME, for questions about pods.")
 @options.output
 @click.option("--write", is_flag=True, help="Let --sql change the database, and reach files and other servers.")
 @options.db
@@ -38,17 +57,25 @@ def command(
     name: str | None,
     sql: str | None,
     parameters: Sequence[tuple[str, str]],
-    namespace: str | None,
+    since: When,
+    until: When,
+    limit: int | None,
     form: str,
     db: str,
     *,
     list_: bool,
     write: bool,
+    **named: str | int | None,
 ) -> None:
-    """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones."""
+    """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones.
+
+    --cluster, --node, --namespace, --since, --until and --depth are parameters that many questions have; in --sql
+    they are values for {cluster:String} and the like.
+    """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.questions import show_questions
-    from leadsman.cli.present.tables import show
+    from leadsman.cli.present.tables import only, part, show
+    from leadsman.cli.since import last_stored, settled
     from sql.questions.missing import why_empty
     from sql.questions.queries import run, saved_query
 
@@ -59,27 +86,49 @@ def command(
     if list_ or (name is None and sql is None):
         show_questions(form)
         return
-    given = dict(parameters) | ({} if namespace is None else {"namespace": namespace})
-    if sql is not None:
-        with existing_database(db, write=write) as database:
-            result = _own(database, sql, given, write=write)
-        show(result, form)
-        return
-    query = saved_query(name or "")
-    times = {each.name for each in query.parameters if each.type.startswith("DateTime")}
-    given |= {key: options.time(value).isoformat() for key, value in given.items() if key in times}
-    with existing_database(db) as database:
-        result = run(database, query, given)
-        reason = "" if result.rows or form not in options.FOR_PEOPLE else why_empty(database, query, given)
-    show(result, form, reason)
+    given = dict(parameters) | {key: str(value) for key, value in named.items() if value not in ("", None)}
+    query = None if name is None else saved_query(name)
+    if query is None:
+        _check_used(sql or "", given | {key: "" for key, at in (("since", since), ("until", until)) if at})
+    else:
+        since, until = _times(query, given, since, until)
+    with existing_database(db, write=write) as database:
+        times = settled(since, until, lambda: last_stored(database, given.get("cluster", "")))
+        given |= {key: at.strftime("%Y-%m-%d %H:%M:%S.%f") for key, at in times._asdict().items() if at}
+        result = run(database, query, given) if query else _own(database, sql or "", given, write=write)
+        empty = query is not None and not result.rows and form in options.FOR_PEOPLE
+        reason = why_empty(database, query, given) if query and empty else ""
+    most = limit if limit is not None else MOST_ROWS if query and form == "table" else 0
+    shown = part(result, most, newest=query is not None and query.newest)
+    if form == "table" and query:
+        shown = only(shown, query.shows)
+    show(shown, form, reason, len(result.rows))
+
+
+def _times(query: SavedQuery, given: dict[str, str], since: When, until: When) -> tuple[When, When]:
+    """Both times, as an option or as a parameter of the question, which is taken out. Raises BadParameter."""
+    from sql.questions.queries import values
+
+    times = {"since": since, "until": until}
+    times |= {key: options.when(given.pop(key)) for key in times if key in given}
+    known = {each.name for each in query.parameters}
+    values(query, given | {key: "" for key, at in times.items() if at and key not in known})
+    return times["since"], times["until"]
+
+
+def _check_used(sql: str, given: Mapping[str, str]) -> None:
+    """Raises BadParameter for a value that a reader's own SQL has no place for."""
+    for key in given:
+        if not re.search(rf"\{{\s*{re.escape(key)}\s*:", sql):
+            raise click.BadParameter(f"the SQL has no {{{key}:Type}}, so {key} would change nothing")
 
 
 def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
     from sql.database.errors import QueryFailed
-    from sql.questions.ask import ask
+    from sql.questions.ask import ask, run_freely
 
     if write:
-        return database.query(sql, given)
+        return run_freely(database, sql, given)
     try:
         return ask(database, sql, given)
     except QueryFailed as error:

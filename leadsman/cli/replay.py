@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +58,8 @@ def command(
     paths: tuple[Path, ...],
     *,
     db: str,
-    since: datetime | None,
-    until: datetime | None,
+    since: datetime | timedelta | None,
+    until: datetime | timedelta | None,
     cluster: str,
     node: str,
     at: datetime | None,
@@ -85,6 +85,7 @@ def command(
     from leadsman.cli.live import live_settings
     from leadsman.cli.piped import begun, on_disk
     from leadsman.cli.present.story import print_story
+    from leadsman.cli.since import last_in_files, settled
     from leadsman.run.feed import feed
     from leadsman.run.replay import replay
     from leadsman.run.settings import load
@@ -95,10 +96,11 @@ def command(
     if into == "kafka":
         settings = live_settings(config, kafka=kafka)
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
+            between = settled(since, until, lambda: last_in_files(files, cluster, node, at))
             observed = read_sources(files, cluster=cluster, node=node, at=at, progress=progress)
-            name = fingerprint(files, cluster, node, at, since, until)
+            name = fingerprint(files, cluster, node, at, *between)
             strict = settings.live().strict
-            sending = feed(settings.kafka, observed, name=name, speed=speed, since=since, until=until, strict=strict)
+            sending = feed(settings.kafka, observed, name=name, speed=speed, strict=strict, **between._asdict())
             published = asyncio.run(sending)
         _print_published(published, quiet=quiet)
         return
@@ -107,15 +109,15 @@ def command(
     parse_dsn(db)
     with ExitStack() as stack:
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
+            between = settled(since, until, lambda: last_in_files(files, cluster, node, at))
             read = read_ahead(
                 files,
                 cluster=cluster,
                 node=node,
                 at=at,
-                since=since,
-                until=until,
                 progress=progress,
                 skipped=skipped,
+                **between._asdict(),
             )
             items = begun(read)
             database = stack.enter_context(connect(db))

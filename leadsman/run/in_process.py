@@ -33,7 +33,7 @@ from leadsman.run.settings import Settings
 from leadsman.run.silences import Silences
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
-from sql.database.open import connect
+from sql.database.open import Database, connect
 from sql.database.patient import Patient
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
@@ -75,6 +75,14 @@ class Page(NamedTuple):
     host: str
     port: int
     token: str
+
+
+class Glance(NamedTuple):
+    """A look of this length, instead of a page."""
+
+    length: timedelta
+    first: Callable[[Database], None]
+    """Called once all that is there was listed, with a database to read; the watching goes on after it."""
 
 
 class _Error(msgspec.Struct):
@@ -122,6 +130,11 @@ class InProcess:
         await self._fold(self._window.rest())
         await self._checkpoint()
         await self._checkpoint()  # the second one covers the present segment too
+
+    async def store_now(self) -> None:
+        """Fold and store what was observed so far, without waiting for what may come late."""
+        await self._fold(self._window.rest())
+        await self._alone(self._replay.store)
 
     def _dead_letters(self) -> Values:
         return {(kind,): count for kind, count in dict(self._replay.report.dead_letters).items()}
@@ -224,10 +237,9 @@ class Announcing:
 
 
 async def run_in_process(
-    settings: Settings, page: Page | timedelta, capture: Path | None, report: Report, stop: asyncio.Event
+    settings: Settings, page: Page | Glance, capture: Path | None, report: Report, stop: asyncio.Event
 ) -> None:
-    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or watch for the given
-    time.
+    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or glance at it.
 
     With `capture`, all observations are kept there as capture files. Raises KubeconfigError, ClusterUnusable,
     JournalHeld, DatabaseError, CannotListen, BadRules, and OSError if the journal cannot be written.
@@ -260,25 +272,28 @@ async def run_in_process(
             await process.resume()
             async with silences.served(dsn), Tasks() as begin:
                 begin(silences.run())
-                if isinstance(page, timedelta):
-                    length = in_words(page.total_seconds())
+                if isinstance(page, Glance):
+                    length = in_words(page.length.total_seconds())
                     report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
-                    begin(_end(live, page, stop))
+                    begin(_glance(live, process, page, reader, stop))
                     await process.run(stop)
                 else:
                     async with listening(reader, page.host, page.port, page.token, settings.page) as at:
                         report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
                         await process.run(stop)
             await in_thread(partial(calculate, database))
-    if not isinstance(page, timedelta):
+    if not isinstance(page, Glance):
         report("all that was observed is stored")
 
 
-async def _end(live: Live, after: timedelta, stop: asyncio.Event) -> None:
-    """Set `stop` when that time is over since all that is there was listed: a busy API server takes its time."""
+async def _glance(live: Live, process: InProcess, glance: Glance, reader: Database, stop: asyncio.Event) -> None:
+    """Set `stop` when its time is over since all that is there was listed: a busy API server takes its time."""
     while not live.is_listed():  # noqa: ASYNC110  # five sources would have to tell of it
         await asyncio.sleep(LISTED_SECONDS)
-    await asyncio.sleep(after.total_seconds())
+    listed_at = SYSTEM.monotonic()
+    await process.store_now()
+    await in_thread(partial(glance.first, reader))
+    await asyncio.sleep(glance.length.total_seconds() - (SYSTEM.monotonic() - listed_at))
     stop.set()
 
 

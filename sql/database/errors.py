@@ -44,6 +44,11 @@ LASTING: Final = frozenset({16, 36, 47, 53, 60, 62, 70, 81, 349, 497})
 
 FORBIDDEN: Final = frozenset({164, 497})
 """ClickHouse's numbers of what a reader may not: a statement that writes, a grant that is missing."""
+UNKNOWN_FUNCTION: Final = 46
+UNKNOWN_COLUMN: Final = 47
+UNKNOWN_TABLE: Final = 60
+SYNTAX: Final = 62
+UNKNOWN_PARAMETER: Final = 456
 
 
 class QueryFailed(DatabaseError):

@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Final
 
+from sql.database.errors import QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.limits import Limits
+from sql.questions.mistakes import explained
 from sql.questions.vetting import refusal, vetted
 
 _READ_ONLY: Final = {"readonly": 1}
@@ -22,7 +24,18 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
     if limits:
         check_reader(db)
     settings = (limits.settings(embedded=db.embedded) if limits else {}) | ({} if db.embedded else _READ_ONLY)
-    return db.query(vetted(db, sql, bounded=limits is not None), given, settings)
+    try:
+        return db.query(vetted(db, sql, bounded=limits is not None), given, settings)
+    except QueryFailed as error:
+        raise explained(db, sql, error) from None
+
+
+def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
+    """The answer to one statement of somebody who may do whatever the database's user may. Raises QueryFailed."""
+    try:
+        return db.query(sql, given)
+    except QueryFailed as error:
+        raise explained(db, sql, error) from None
 
 
 def check_reader(db: Database) -> None:

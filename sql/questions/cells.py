@@ -21,15 +21,36 @@ _MILLI: Final = 1000
 _PERCENT: Final = re.compile(r"_(percent|ratio)$")
 _UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds)$|^seconds_")
 _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
-_FLAG: Final = re.compile(r"(Nullable\()?(UInt8|Bool)\)?")
+_FLAG: Final = re.compile(r"(?:Nullable\()?(UInt8|Bool)\)?")
+FLAGS: Final = frozenset(
+    {
+        *("aligned", "can_fire", "could_be_next", "critical", "deleted", "exceeds_request", "fits", "found_late"),
+        *("gc_first", "hard_met", "holds", "is_contradicted", "is_recent", "kubelet_restart", "lower_bound"),
+        *("occurrences_lower_bound", "over_high", "over_limit", "ready", "required", "restarted", "settings_assumed"),
+        *("soft_met", "status", "terminating", "thresholds_assumed", "time_known", "truncated", "uneven"),
+        *("unschedulable", "was_next"),
+    }
+)
+"""Columns of type UInt8 that are yes or no; any other is a number."""
 _OF_ROW: Final = frozenset(
     {
-        *("available", "capacity", "threshold", "hard_threshold", "soft_threshold", "room", "slope_per_second"),
+        *(
+            "available",
+            "capacity",
+            "threshold",
+            "hard_threshold",
+            "soft_threshold",
+            "room",
+            "slope_per_second",
+            "growth_per_hour",
+        ),
         *("usage", "pod_usage", "request", "excess", "largest", "stranded"),
         *("allocatable", "requested", "limits", "used", "free"),
     }
 )
 """Columns whose unit depends on the row's signal or resource."""
+_RATE_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth"}
+_RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
 _COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
 
@@ -49,7 +70,8 @@ def as_columns(result: Result) -> list[Column]:
     of = [_subject(result.column_names, row) for row in result.rows]
     columns = []
     for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):
-        flag = bool(_FLAG.fullmatch(kind)) and name.isidentifier() and not _PERCENT.search(name)
+        of_flag = _FLAG.fullmatch(kind)
+        flag = of_flag is not None and (of_flag[1] == "Bool" or name in FLAGS)
         number = not flag and bool(_NUMBER.search(kind)) and not kind.startswith(("Map", "Array"))
         cells = [_cell(name, row[at], about, flag=flag) for row, about in zip(result.rows, of, strict=True)]
         columns.append(Column(heading(name), cells, number, number or flag or "DateTime" in kind))
@@ -60,7 +82,7 @@ def heading(name: str) -> str:
     """A column's name without the unit that its cells carry."""
     if _PERCENT.search(name):
         return plain(_PERCENT.sub("_%", name))
-    return plain(_UNIT.sub("", name) or name)
+    return plain(_RATE_NAMES.get(name) or _UNIT.sub("", name) or name)
 
 
 def moment(at: datetime) -> str:
@@ -79,7 +101,7 @@ def _subject(names: Sequence[str], row: Sequence[Any]) -> str:
 def _cell(name: str, value: Any, subject: str, *, flag: bool) -> str:
     if value is None or value in ("", [], {}, ()):
         return NOTHING
-    if isinstance(value, bool) or flag:
+    if flag:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _amount(name, value, subject)
@@ -106,8 +128,7 @@ def _amount(name: str, value: float, subject: str) -> str:
     if name.startswith("seconds_"):
         return duration(value)
     if name in _OF_ROW:
-        rate = "/s" if name == "slope_per_second" else ""
-        return _of(subject)(value) + rate
+        return _of(subject)(value) + _RATES.get(name, "")
     return _number(value)
 
 
@@ -140,6 +161,7 @@ def _number(value: float) -> str:
 
 _BY_SUFFIX: Final[Sequence[tuple[str, Callable[[float], str]]]] = (
     ("_bytes", size),
+    ("bytes_per_second", lambda value: f"{size(value)}/s"),
     ("_millicores", cores),
     ("_microseconds", lambda value: f"{value / 1000:g} ms"),
     ("_seconds", duration),

@@ -1,9 +1,11 @@
 """Why a saved question has no rows: what was never seen, what contradicts that, else what was looked at."""
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
 
 from common.amounts import some
+from common.nearest import match
 from common.text import plain
 from sql.database.open import Database
 from sql.questions.queries import SavedQuery
@@ -37,48 +39,99 @@ _SEEN: Final[Mapping[str, str]] = {
 }
 """Where each simple one is found."""
 _DENIED: Final = """
-SELECT reason, sum(occurrences), max(ts)
+SELECT cluster, reason, sum(occurrences), max(ts)
 FROM node_events
 WHERE reason IN {reasons:Array(String)}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
     AND ({namespace:String} = '' OR namespace = {namespace:String})
-GROUP BY reason
+GROUP BY cluster, reason
 ORDER BY max(ts) DESC, reason
 """
 _LOOKED: Final = """
-SELECT
-    (SELECT uniqExact(cluster, node) FROM nodes WHERE {cluster:String} IN ('', cluster)),
-    (SELECT uniqExact(cluster, uid) FROM pod_bindings WHERE {cluster:String} IN ('', cluster)),
-    (SELECT uniqExact(cluster, namespace, name) FROM node_events WHERE {cluster:String} IN ('', cluster)),
-    (
-        SELECT nullIf(max(last), toDateTime64(0, 6, 'UTC'))
-        FROM
-        (
-            SELECT max(ts) AS last FROM nodes WHERE {cluster:String} IN ('', cluster)
-            UNION ALL SELECT max(last_at) AS last FROM node_samples_5m WHERE {cluster:String} IN ('', cluster)
-            UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE {cluster:String} IN ('', cluster)
-            UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE {cluster:String} IN ('', cluster)
-        )
-    )
+SELECT cluster, sum(nodes), sum(pods), sum(events), max(last)
+FROM
+(
+    SELECT cluster, uniqExact(node) AS nodes, 0 AS pods, 0 AS events, max(ts) AS last FROM nodes GROUP BY cluster
+    UNION ALL SELECT cluster, 0, uniqExact(uid), 0, max(ts) FROM pod_bindings GROUP BY cluster
+    UNION ALL SELECT cluster, 0, 0, uniqExact(namespace, name), max(observed_at) FROM node_events GROUP BY cluster
+    UNION ALL SELECT cluster, 0, 0, 0, max(last_at) FROM node_samples_5m GROUP BY cluster
+    UNION ALL SELECT cluster, 0, 0, 0, max(ts) FROM kubelet_settings GROUP BY cluster
+)
+GROUP BY cluster
+ORDER BY cluster
 SETTINGS final = 0
 """
+_NAMED: Final[Mapping[str, str]] = {
+    "node": """
+        SELECT cluster, node FROM nodes UNION DISTINCT SELECT cluster, node FROM node_samples_5m
+        UNION DISTINCT SELECT cluster, node FROM node_events UNION DISTINCT SELECT cluster, node FROM pod_bindings
+    """,
+    "namespace": """
+        SELECT cluster, namespace FROM pod_bindings UNION DISTINCT SELECT cluster, namespace FROM node_events
+    """,
+}
+"""Where every node and namespace is found."""
+_TOLD: Final = 3
+"""Clusters with a reason of their own; of more, the number."""
 
 
 def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
-    """A sentence, for an answer of no rows."""
-    seen = {name: _clusters(database, source) for name, source in _SEEN.items() if name in _parts(query)}
-    if query.needs and not any(seen.values()) and _is_empty(database):
+    """A sentence, for an answer of no rows: each cluster that was asked about, and its own reason."""
+    if not query.needs:
+        return _mistyped(database, given, set()) or "There is none"
+    looked = {cluster: _in_words(*counts) for cluster, *counts in database.query(_LOOKED).rows}
+    if not looked:
         return "The database is empty: replay a capture, or watch a cluster with leadsman up"
-    told = _denied(database, query, given)
-    known = set().union(*(_clusters(database, source) for source in _SEEN.values()))
+    if mistyped := _mistyped(database, given, set(looked)):
+        return mistyped
+    seen = {name: _clusters(database, source) for name, source in _SEEN.items() if name in _parts(query)}
+    denied = _denied(database, query, given)
+    reasons: dict[str, list[str]] = {}
+    for cluster in [given["cluster"]] if given.get("cluster") else looked:
+        reason = _reason(cluster, query, seen, denied.get(cluster, ""), _nothing(given, looked[cluster]))
+        reasons.setdefault(reason, []).append(plain(cluster))
+    told = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_TOLD]]
+    more = len(reasons) - len(told)
+    return "; ".join([*told, *([f"and {some(more, 'more cluster')}"] if more else [])])
+
+
+def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
     for need in query.needs:
-        having = set().union(*(seen[part] for part in need.split(" or ")))
-        lacking = ({given["cluster"]} if given.get("cluster") else known) - having
-        if lacking:
-            where = "" if lacking >= known else f" of {', '.join(plain(each) for each in sorted(lacking)[:3])}"
-            return f"No {INPUTS[need]}{where} were seen{f', but {told}' if told else ''}"
-    return f"No row, but {told}" if told else _nothing(database, query, given)
+        if not any(cluster in seen[part] for part in need.split(" or ")):
+            return f"no {INPUTS[need]} were seen{f', but {denied}' if denied else ''}"
+    return f"no row, but {denied}" if denied else nothing
+
+
+def _clusters_named(clusters: Sequence[str]) -> str:
+    if len(clusters) == 1:
+        return f"Cluster {clusters[0]}"
+    more = f" and {len(clusters) - _TOLD} more" if len(clusters) > _TOLD else ""
+    return f"Clusters {', '.join(clusters[:_TOLD])}{more}"
+
+
+def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
+    """Which cluster, node or namespace was never seen, with the nearest that was."""
+    cluster = given.get("cluster", "")
+    if cluster and clusters and cluster not in clusters:
+        return f"There is no cluster {plain(cluster)}. {_or_all(cluster, clusters)}"
+    for kind, source in _NAMED.items():
+        name = given.get(kind, "")
+        known = {
+            str(each)
+            for of, each in (database.query(f"{source} SETTINGS final = 0").rows if name else ())
+            if each and cluster in {"", of}
+        }
+        if name and name not in known:
+            where = f" in cluster {plain(cluster)}" if cluster else ""
+            return f"No {kind} {plain(name)} was seen{where}. {_or_all(name, known)}".rstrip(". ")
+    return ""
+
+
+def _or_all(name: str, known: set[str]) -> str:
+    """The nearest, else a few of those that there are."""
+    if hint := match(name, known):
+        return f"Did you mean {plain(hint)}?"
+    return f"There are {', '.join(plain(each) for each in sorted(known)[:_TOLD])}" if known else ""
 
 
 def _parts(query: SavedQuery) -> set[str]:
@@ -89,32 +142,27 @@ def _clusters(database: Database, source: str) -> set[str]:
     return {str(name) for (name,) in database.query(f"SELECT DISTINCT cluster FROM {source} SETTINGS final = 0").rows}
 
 
-def _is_empty(database: Database) -> bool:
-    return not any(_clusters(database, source) for source in _SEEN.values())
-
-
-def _asked(given: Mapping[str, str]) -> dict[str, str]:
-    return {name: given.get(name, "") for name in ("cluster", "node", "namespace")}
-
-
-def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
-    """Events that tell of what the answer lacks; empty where there are none."""
+def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
+    """Events that tell of what the answer lacks, by cluster."""
     if not query.events:
-        return ""
-    rows = database.query(_DENIED, {**_asked(given), "reasons": list(query.events)}).rows
-    if not rows:
-        return ""
+        return {}
+    asked = {name: given.get(name, "") for name in ("node", "namespace")}
+    rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}).rows
+    return {cluster: _told([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
+
+
+def _told(rows: Sequence[Sequence[Any]]) -> str:
     times = ", ".join(f"{plain(reason)} ({some(count, 'time')})" for reason, count, _ in rows)
     last = max(at for _, _, at in rows)
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
-def _nothing(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
+def _in_words(nodes: int, pods: int, events: int, last: datetime) -> str:
     """What was looked at, and until when."""
-    nodes, pods, events, last = database.query(_LOOKED, {"cluster": given.get("cluster", "")}).rows[0]
-    until = "" if last is None else f" until {last:%Y-%m-%d %H:%M:%S} UTC"
-    looked = f"{some(nodes, 'node')}, {some(pods, 'pod')} and {some(events, 'Event')} that were seen{until}"
-    chosen = ", ".join(f"{name}={value}" for name, value in given.items())
-    if chosen:
-        return f"Nothing is so with {chosen}, of {looked}"
-    return f"Nothing of this kind in {looked}" if query.needs else "There is none"
+    looked = f"{some(nodes, 'node')}, {some(pods, 'pod')} and {some(events, 'Event')}"
+    return f"{looked} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _nothing(given: Mapping[str, str], looked: str) -> str:
+    chosen = ", ".join(f"{name}={plain(value)}" for name, value in given.items() if name != "cluster")
+    return f"nothing with {chosen} in {looked}" if chosen else f"nothing of this kind in {looked}"

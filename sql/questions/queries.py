@@ -2,7 +2,9 @@
 
 The first line of a file is `-- ` and what it answers. Then `-- group NAME` has the heading under which it is listed,
 `-- needs INPUT, INPUT` which inputs it has no rows without, `-- events REASON, REASON` the Events that contradict an
-empty answer, and a line `-- param NAME TYPE DEFAULT: meaning` each parameter.
+empty answer, `-- shows COLUMN, COLUMN` the columns of a table that is not `wide`, `-- newest` that its rows go from
+the oldest to the newest, `-- was NAME K=V` an older name and the parameters with which it is asked, and a line
+`-- param NAME TYPE DEFAULT: meaning` each parameter.
 """
 
 import re
@@ -47,6 +49,19 @@ class SavedQuery(NamedTuple):
     needs: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
     """Reasons of Events that tell of what it answers."""
+    shows: tuple[str, ...] = ()
+    """The columns that answer it, in their order; empty where all do."""
+    newest: bool = False
+    """The last rows are the newest: where not all are shown, those are."""
+    was: Mapping[str, Mapping[str, str]] = {}  # never changed
+    """Older names, which no list has, each with the parameters that it stands for."""
+
+    def as_was(self, name: str) -> "SavedQuery":
+        """The question as an older name of it asks."""
+        given = self.was[name]
+        return self._replace(
+            parameters=tuple(each._replace(default=given.get(each.name, each.default)) for each in self.parameters)
+        )
 
 
 def saved_queries() -> list[SavedQuery]:
@@ -57,6 +72,9 @@ def saved_queries() -> list[SavedQuery]:
 def saved_query(name: str) -> SavedQuery:
     """Raises UnknownQuery, which names the nearest, or all there are."""
     by_name = {query.name: query for query in saved_queries()}
+    older = next((query for query in by_name.values() if name in query.was), None)
+    if older is not None:
+        return older.as_was(name)
     if name not in by_name:
         hint = nearest(name, by_name) or f"There are: {', '.join(by_name)}"
         raise UnknownQuery(f"there is no saved query {name!r}. {hint}")
@@ -112,8 +130,26 @@ def _read(file: Path) -> SavedQuery:
     found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
     parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
     sql = "\n".join(line for line in lines if not line.startswith("--"))
-    needs, events = (tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events"))
-    return SavedQuery(file.stem, lines[0].removeprefix("-- "), parameters, sql, _line(lines, "group"), needs, events)
+    needs, events, shows = (
+        tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
+    )
+    return SavedQuery(
+        file.stem,
+        lines[0].removeprefix("-- "),
+        parameters,
+        sql,
+        _line(lines, "group"),
+        needs,
+        events,
+        shows,
+        newest="-- newest" in lines,
+        was=dict(_was(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
+    )
+
+
+def _was(line: str) -> tuple[str, dict[str, str]]:
+    name, *given = line.split()
+    return name, dict(each.split("=", 1) for each in given)
 
 
 def _line(lines: Sequence[str], key: str) -> str:

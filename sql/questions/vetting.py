@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from sql.database.errors import FORBIDDEN, QueryFailed
+from common.nearest import nearest
+from sql.database.errors import FORBIDDEN, UNKNOWN_FUNCTION, QueryFailed
 from sql.database.open import Database
 
 ALLOWED: Final = Path(__file__).parent / "allowed"
@@ -45,6 +46,7 @@ _TOKEN: Final = re.compile(
 _OTHERS: Final = "SELECT lower(name) FROM system.databases WHERE name != currentDatabase()"
 _LANGUAGE: Final = """
 SELECT (SELECT groupArray(lower(name)) FROM system.functions),
+    (SELECT groupArray(lower(name)) FROM system.table_functions),
     (SELECT groupUniqArray(arrayJoin(splitByChar(' ', keyword))) FROM system.keywords)
 """
 
@@ -54,7 +56,13 @@ class Language(NamedTuple):
 
     functions: frozenset[str]
     """In lower case."""
+    table_functions: frozenset[str]
+    """In lower case."""
     keywords: frozenset[str]
+
+    def has(self, function: str) -> bool:
+        """Whether there is such a function; an aggregate's name may end in combinators."""
+        return any(each in self.functions or each in self.table_functions for each in _shorter(function))
 
 
 class Token(NamedTuple):
@@ -78,10 +86,15 @@ def vetted(db: Database, sql: str, *, bounded: bool) -> str:
 
     A `bounded` one has no SETTINGS.
     """
-    formatted = db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0]
+    formatted = as_formatted(db, sql)
     others = frozenset(name for (name,) in db.query(_OTHERS).rows)
     check(formatted, _language(db), others, frozenset() if bounded else SETTINGS)
-    return str(formatted)
+    return formatted
+
+
+def as_formatted(db: Database, sql: str) -> str:
+    """The engine's own form of a statement, whatever it does. Raises QueryFailed where it is none."""
+    return str(db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0])
 
 
 def check(formatted: str, language: Language, others: frozenset[str], settings: frozenset[str]) -> None:
@@ -91,19 +104,19 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
     """
     if not formatted.startswith(STATEMENTS):
         raise refusal("only questions are answered here: SELECT, SHOW, DESCRIBE and EXPLAIN")
-    tokens = list(_tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
-    for place, token in enumerate(tokens):
-        before, after = _at(tokens, place - 1), _at(tokens, place + 1)
+    found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
+    for place, token in enumerate(found):
+        before, after = at(found, place - 1), at(found, place + 1)
         if token.kind == "parameter":
             _check_parameter(token.text)
         elif token.kind == "word" and token.text in language.keywords and token.text.isupper():
             _check_keyword(token.text, after)
             if token.text == "SETTINGS":
-                _check_settings(tokens[place + 1 :], settings)
+                _check_settings(found[place + 1 :], settings)
         elif token.is_name:
-            _check_function(token.text, before, after, language.functions)
+            _check_function(token.text, before, after, language)
             if after == _DOT and token.text.lower() in others:
-                _check_table(token.text, _at(tokens, place + 2))
+                _check_table(token.text, at(found, place + 2))
 
 
 @cache
@@ -121,12 +134,17 @@ def words(name: str) -> frozenset[str]:
 
 def is_allowed(function: str) -> bool:
     """Whether it may be called; an aggregate's name may end in combinators."""
-    while function.lower() not in functions():
-        shorter = COMBINATORS.sub("", function)
-        if shorter == function:
-            return function.lower() in TABLE_FUNCTIONS
-        function = shorter
-    return True
+    return function.lower() in TABLE_FUNCTIONS or any(each in functions() for each in _shorter(function))
+
+
+def _shorter(function: str) -> Iterator[str]:
+    """The name in lower case, then without one combinator after the other."""
+    while function:
+        yield function.lower()
+        without = COMBINATORS.sub("", function)
+        if without == function:
+            return
+        function = without
 
 
 def refusal(why: str) -> QueryFailed:
@@ -141,7 +159,8 @@ def _language(db: Database) -> Language:
     return _languages[db]
 
 
-def _tokens(formatted: str) -> Iterator[Token]:
+def tokens(formatted: str) -> Iterator[Token]:
+    """The parts of a formatted statement. Raises QueryFailed for what cannot be part of a question."""
     place = 0
     while place < len(formatted):
         found = _TOKEN.match(formatted, place)
@@ -154,8 +173,9 @@ def _tokens(formatted: str) -> Iterator[Token]:
             yield Token(str(found.lastgroup), found[0])
 
 
-def _at(tokens: Sequence[Token], place: int) -> Token:
-    return tokens[place] if 0 <= place < len(tokens) else _END
+def at(found: Sequence[Token], place: int) -> Token:
+    """The token there; one of the kind `end` beyond them."""
+    return found[place] if 0 <= place < len(found) else _END
 
 
 def _check_parameter(text: str) -> None:
@@ -174,12 +194,17 @@ def _check_keyword(word: str, after: Token) -> None:
         )
 
 
-def _check_function(name: str, before: Token, after: Token, known: frozenset[str]) -> None:
+def _check_function(name: str, before: Token, after: Token, language: Language) -> None:
     """A name alone can call a function too: `APPLY name`, `arrayMap(name, values)`."""
     if "/" in name:  # the embedded engine takes it for a file, and its answer tells whether there is one
         raise refusal(f"the name {name[:80]} has a slash: choose another")
     called = after == _PARENTHESIS or (before == Token("word", "APPLY") and after.text != "-")
-    if (called or (name.lower() in known and _DOT not in {before, after})) and not is_allowed(name):
+    bare = name.lower() in language.functions and _DOT not in {before, after}
+    if (called or bare) and not is_allowed(name):
+        if not language.has(name):
+            raise QueryFailed(
+                f"there is no function {name[:80]}. {nearest(name.lower(), functions())}".rstrip(), UNKNOWN_FUNCTION
+            )
         raise refusal(
             f"the function {name[:80]} is not allowed in a question, which only computes from what is stored. "
             "Leave it out; a column or an alias needs another name. What is allowed: docs/sql.md"
@@ -194,11 +219,11 @@ def _check_table(database: str, table: Token) -> None:
         )
 
 
-def _check_settings(tokens: Sequence[Token], allowed: frozenset[str]) -> None:
+def _check_settings(given: Sequence[Token], allowed: frozenset[str]) -> None:
     if not allowed:
         raise refusal("SETTINGS cannot be given here: a question's limits are fixed")
-    for place in range(0, len(tokens), 4):
-        name, equals, value, comma = (_at(tokens, place + nth) for nth in range(4))
+    for place in range(0, len(given), 4):
+        name, equals, value, comma = (at(given, place + nth) for nth in range(4))
         if not name.is_name or name.text not in allowed:
             raise refusal(
                 f"the setting {name.text[:80]} is not allowed in a question. Allowed are {', '.join(sorted(allowed))}"

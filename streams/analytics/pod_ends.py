@@ -112,8 +112,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
 
 
 def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows: list[PodEnd]) -> State:
-    """Record the end of a container. An OOM kill is an end by itself, and so is a kill by an unknown actor after which
-    the container restarts. The status of another end has the exit code for its Event.
+    """Record the end of a container. An OOM kill is an end by itself, and so is a kill by an unknown actor with a
+    restart after it. The status of another end has the exit code for its Event.
 
     The kernel did not kill a container that ended by SIGTERM, even if its cgroup had counted a kill before.
     """

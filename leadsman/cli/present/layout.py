@@ -1,29 +1,32 @@
 """Columns on a terminal: no line is wider than it, and no heading is folded."""
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, zip_longest
 from textwrap import wrap
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from sql.questions.cells import Column
+from sql.questions.cells import NOTHING, Column
 
 GAP: Final = "  "
-NARROW: Final = 20
-"""A text is not cut below this: what names a thing is still known by it."""
-OF_SENTENCES: Final = 3
-"""What is longer than a line is not cut below this part of it: less of a sentence says nothing."""
+NARROW: Final = 16
+"""A name is not cut below this: what it names is still known by it."""
+OF_SENTENCES: Final = 4
+"""A sentence has at least this part of a line, or a word stands alone in each."""
 INDENT: Final = 12
 """The least that is left to values of a record."""
+_SUFFIX: Final = re.compile(r"\.[^.]*[A-Za-z].*")
 
 
 class _Set(NamedTuple):
     column: Column
     width: int
+    """A name that is wider is cut, a sentence folded."""
 
 
 def columns() -> int | None:
@@ -36,57 +39,102 @@ def columns() -> int | None:
 def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
     """A table with its heading, or a record a row where that is too wide; any width where it is None.
 
-    What is the same in all rows of a table that is too wide stands once beneath it.
+    What is the same in all rows of a table that is too wide stands once beneath it, and so does what the names of all
+    nodes end in.
     """
     rows = len(shown[0].cells) if shown else 0
+    beneath = ""
     chosen = _fitted(shown, width)
+    if chosen is None or any(_is_cut(each) for each in chosen):
+        shown, beneath = _without_suffix(shown)
+        chosen = _fitted(shown, width)
     same: Sequence[Column] = ()
     if chosen is None and rows > 1:
         same = [each for each in shown if len(set(each.cells)) == 1]
         chosen = _fitted([each for each in shown if each not in same], width)
     if chosen is None:
         yield from _records(shown, rows, width or 0)
-        return
-    for cells in (
-        [each.column.heading for each in chosen],
-        *zip(*(each.column.cells for each in chosen), strict=True),
-    ):
-        yield GAP.join(_put(cell, each) for cell, each in zip(cells, chosen, strict=True)).rstrip()
+    else:
+        for cells in (
+            [each.column.heading for each in chosen],
+            *zip(*(each.column.cells for each in chosen), strict=True),
+        ):
+            yield from _row(cells, chosen)
     if same:
         text = ", ".join(f"{each.heading} {each.cells[0]}" for each in same)
         yield from _wrapped("in all rows: ", text, width or 0)
+    if beneath:
+        yield from _wrapped("", f"names of nodes end in {beneath}", width or 0)
 
 
-def folded(text: str, width: int | None) -> Iterator[str]:
-    """A sentence in lines of that width; in one where it is None."""
-    yield from (text,) if width is None else _wrapped("", text, width)
+def folded(text: str, width: int | None, lead: str = "") -> Iterator[str]:
+    """A sentence in lines of that width, behind a lead; in one where it is None."""
+    yield from (lead + text,) if width is None else _wrapped(lead, text, width)
+
+
+def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
+    """Names of nodes without the domain that all of them have, and that domain."""
+    names = [name for each in shown if each.heading == "node" for name in each.cells if name != NOTHING]
+    ends = [name[name.find(".") :] if _SUFFIX.search(name) else "" for name in names]
+    suffix = ends[0] if ends and len(set(ends)) == 1 and len(names) > 1 else ""
+    if not suffix:
+        return shown, ""
+    return [
+        each._replace(cells=[cell.removesuffix(suffix) for cell in each.cells]) if each.heading == "node" else each
+        for each in shown
+    ], suffix
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """How wide each column is, the widest texts cut; None where a line does not hold them."""
+    """How wide each column is: sentences folded first, then names cut; None where a line does not hold them."""
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]
     if width is None:
         return list(map(_Set, columns, widths))
     room = width - len(GAP) * (len(columns) - 1)
+    sentences = [_is_sentence(each) for each in columns]
     least = [
         wide
         if each.whole or each.right
-        else min(wide, max(cell_len(each.heading), NARROW, width // OF_SENTENCES if wide > width else 0))
-        for each, wide in zip(columns, widths, strict=True)
+        else min(wide, max(cell_len(each.heading), NARROW, width // OF_SENTENCES * prose))
+        for each, wide, prose in zip(columns, widths, sentences, strict=True)
     ]
     if sum(least) > room:
         return None
-    most = min(max(widths), room)
-    while sum(kept := [min(wide, max(low, most)) for wide, low in zip(widths, least, strict=True)]) > room:
-        most -= 1
-    return list(map(_Set, columns, kept))
+    for folding in (True, False):
+        of = [low if prose is folding else wide for low, wide, prose in zip(least, widths, sentences, strict=True)]
+        most = max(widths)
+        while sum(widths) > room and most:
+            most -= 1
+            widths = [min(wide, max(low, most)) for wide, low in zip(widths, of, strict=True)]
+    return list(map(_Set, columns, widths))
+
+
+def _is_sentence(column: Column) -> bool:
+    return not column.whole and not column.right and any(" " in cell for cell in column.cells)
+
+
+def _is_cut(each: _Set) -> bool:
+    return any(cell_len(cell) > each.width for cell in each.column.cells)
+
+
+def _row(cells: Sequence[str], into: Sequence[_Set]) -> Iterator[str]:
+    """The lines of a row: a sentence goes on below its beginning."""
+    parts = [_parts(cell, each) for cell, each in zip(cells, into, strict=True)]
+    for line in zip_longest(*parts, fillvalue=""):
+        yield GAP.join(_put(part, each) for part, each in zip(line, into, strict=True)).rstrip()
+
+
+def _parts(cell: str, into: _Set) -> list[str]:
+    if cell_len(cell) <= into.width:
+        return [cell]
+    if _is_sentence(into.column):
+        return list(_wrapped("", cell, into.width))
+    return [set_cell_size(cell, into.width - 1) + "…"]
 
 
 def _put(cell: str, into: _Set) -> str:
-    if cell_len(cell) > into.width:
-        return set_cell_size(cell, into.width - 1) + "…"
     space = " " * (into.width - cell_len(cell))
     return space + cell if into.column.right else cell + space
 

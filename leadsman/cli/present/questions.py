@@ -4,10 +4,9 @@ from typing import Final
 
 import click
 
-from leadsman.cli.present.layout import columns, lines
+from leadsman.cli.present.layout import columns, folded
 from leadsman.cli.present.tables import bold, show
 from sql.database.open import Result
-from sql.questions.cells import Column
 from sql.questions.queries import SavedQuery, saved_queries
 
 GROUPS: Final = (
@@ -30,16 +29,16 @@ def show_questions(form: str) -> None:
         rows = [(each.name, each.group, each.description, _parameters(each)) for each in queries]
         show(Result(("name", "group", "description", "parameters"), ("String",) * 4, rows), form)
         return
-    described = [each.description + (f"  [{_parameters(each)}]" if each.parameters else "") for each in queries]
-    names = Column("", [f"  {each.name}" for each in queries], whole=True)
-    width = None if form == "wide" else columns()
-    _, *shown = lines([names, Column("", described)], width)
+    widest = max(len(each.name) for each in queries)
     group = ""
-    for query, line in zip(queries, shown, strict=True):
+    for query in queries:
         if query.group != group:
             group = query.group
             click.echo(bold(f"{group}:"))
-        click.echo(line)
+        text = query.description + (f"  [{_parameters(query)}]" if form == "wide" and query.parameters else "")
+        lead = f"  {query.name:{widest}}  "
+        for line in folded(text, None if form == "wide" else columns(), lead):
+            click.echo(line)
 
 
 def _parameters(query: SavedQuery) -> str:

@@ -10,13 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from leadsman.web.attention.attention import attention
+from leadsman.cli.present.findings import Findings, read_findings
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
 from leadsman.web.reading.evidence import nothing_found
-from leadsman.web.reading.overview import Overview, read_overview, read_spans, with_contradictions
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import clock, moment
 from sql.database.open import Database
 from streams.alerting.words import some
@@ -43,6 +42,8 @@ _COLOURS: Final = {
     "node": "red",
     "kubelet": "dim",
 }
+_HARMLESS: Final = frozenset({"kubelet", "settings"})
+"""Kinds of lines of the story that are nothing wrong."""
 _NODES: Final = """
 SELECT uniqExact(node), arrayStringConcat(arraySort(groupUniqArray(kubelet_version)), ', ')
 FROM nodes WHERE cluster = {cluster:String} AND NOT deleted
@@ -99,7 +100,7 @@ _UNKNOWN: Final = (
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
-    ("time_to_thresholds", "which threshold each node meets first, and when"),
+    ("next_eviction", "which threshold each node meets first, when, and which pod goes"),
     ("fit", "requests against capacity and use"),
     ("pressure_oscillation", "which nodes swing in and out of pressure"),
 )
@@ -124,33 +125,53 @@ def print_story(
         _next(console, command)
 
 
+def print_first(database: Database, clusters: Iterable[str], console: Console, namespace: str = "") -> None:
+    """Print what is wrong by what was seen so far, without what happened in order."""
+    for cluster in clusters:
+        found = read_findings(database, cluster, namespace)
+        if found is not None:
+            _heading(database, cluster, console)
+            _sections(found, None, console)
+            if not found.wrong:
+                _nothing(found, console)
+
+
 def _print_cluster(
     database: Database, cluster: str, console: Console, command: str | None, lines: int, namespace: str
 ) -> None:
     parameters = {"cluster": cluster, "namespace": namespace}
     _heading(database, cluster, console)
-    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
-    if span is None:
+    found = read_findings(database, cluster, namespace)
+    if found is None:
         console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
         return
-    scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
-    view = with_contradictions(database, read_overview(database, scope, [span]))
-    items = attention(view)
     if namespace:
-        what = "Pods" if view.evidence.pods or view.evidence.events else "No pods were seen"
+        evidence = found.view.evidence
+        what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
-    for now, heading in ((True, f"At the end, {moment(view.scope.until)} UTC"), (False, "Earlier")):
-        of_then = [_readable(item, command) for item in items if item.now is now]
-        _section(heading, of_then, view, console)
+    _sections(found, command, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
-    if not rows and not items:
-        console.print(f"  {nothing_found(view.evidence)}")
+    if not found.wrong and all(kind in _HARMLESS for _, _, kind, _, _ in rows):
+        _nothing(found, console)
     _timeline([row[:-1] for row in rows], console)
     total = rows[0][-1] if rows else 0
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
     _unknown(database, parameters, console)
+
+
+def _nothing(found: Findings, console: Console) -> None:
+    """That nothing is wrong, as far as what was seen supports it; where that is little, a card has it already."""
+    if found.view.evidence.seen or not found.items:
+        console.print(f"  {nothing_found(found.view.evidence)}")
+
+
+def _sections(found: Findings, command: str | None, console: Console) -> None:
+    until = f"At the end, {moment(found.view.scope.until)} UTC"
+    for now, heading in ((True, until), (False, "Earlier")):
+        of_then = [_readable(item, command) for item in found.items if item.now is now]
+        _section(heading, of_then, found.view, console)
 
 
 def _readable(item: Item, command: str | None) -> Item:

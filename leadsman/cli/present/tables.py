@@ -9,6 +9,7 @@ from typing import Any
 import click
 import msgspec
 
+from common.amounts import some
 from common.text import plain_json
 from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
@@ -16,8 +17,11 @@ from sql.questions.answers import as_csv
 from sql.questions.cells import Column, as_columns
 
 
-def show(result: Result, form: str, why_empty: str = "") -> None:
-    """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`."""
+def show(result: Result, form: str, why_empty: str = "", of: int = 0) -> None:
+    """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`.
+
+    `of` is how many rows there are where these are not all.
+    """
     match form:
         case "json" | "yaml":
             show_document(as_objects(result), form)
@@ -26,9 +30,33 @@ def show(result: Result, form: str, why_empty: str = "") -> None:
         case _:
             show_columns(as_columns(result), form)
             rows = len(result.rows)
-            ends = "1 row" if rows == 1 else f"{rows} rows" if rows else f"0 rows. {why_empty}".rstrip(" .")
+            ends = some(rows, "row") if rows else f"0 rows. {why_empty}".rstrip(" .")
+            if of > rows:
+                ends = f"{rows} of {some(of, 'row')}; --limit 0 shows all"
             for line in folded(ends, _width(form)):
                 click.echo(line)
+
+
+def part(result: Result, most: int, *, newest: bool) -> Result:
+    """The first rows of an answer, or the last where those are the newest; all where `most` is 0."""
+    if not most or len(result.rows) <= most:
+        return result
+    return result._replace(rows=result.rows[-most:] if newest else result.rows[:most])
+
+
+def only(result: Result, names: Sequence[str]) -> Result:
+    """The answer with these columns, in this order, and the cluster where rows are of several; all without names."""
+    if not names:
+        return result
+    of = {name: place for place, name in enumerate(result.column_names)}
+    if "cluster" in of and len({row[of["cluster"]] for row in result.rows}) > 1:
+        names = ["cluster", *names]
+    places = [of[name] for name in dict.fromkeys(names)]
+    return Result(
+        tuple(result.column_names[place] for place in places),
+        tuple(result.column_types[place] for place in places),
+        [tuple(row[place] for place in places) for row in result.rows],
+    )
 
 
 def show_columns(shown: Sequence[Column], form: str = "table") -> None:

@@ -161,7 +161,7 @@ def _order(order: Order) -> Answer:
 
 
 def _described(query: Answer) -> Answer:
-    del query["sql"]
+    del query["sql"], query["was"]
     return {**query, "parameters": [each._asdict() for each in query["parameters"]]}
 
 

@@ -150,7 +150,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 tuple(nodes),
                 "image-gc",
                 since=min(row["ts"] for row in rows),
-                step=Step("See what it wanted and freed", "broken_image_gc"),
+                step=Step("See what it wanted and freed", "image_gc"),
                 about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
             )
 
@@ -202,7 +202,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
     if saved:
         _, name, first_saved = saved[0]
         text = f"{measured(first_saved.signal)}: {first_saved.ahead}, but image GC acts before that."
-        step = Step("Nothing to do unless image GC fails", "image_gc_now")
+        step = Step("Nothing to do unless image GC fails", "image_gc")
         nodes = distinct(each[1] for each in saved)
         signals, text = (first_saved.signal,), _of(view, name, text)
         item = Item(Severity.NOTE, "Image GC will act", text, nodes, "nodes", step=step, signals=signals)
@@ -228,7 +228,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 tuple(node.name for node in under),
                 "nodes",
                 since=since,
-                step=Step("See what is left and what goes first", "thresholds"),
+                step=Step("See what is left and what goes first", "next_eviction"),
                 about=(("NodePressureLasting", condition),),
                 of_each=condition,
             )

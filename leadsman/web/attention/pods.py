@@ -36,7 +36,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
         )._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
-            step=Step("Check system logs, images and host paths", "disk_unexplained")
+            step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure"),),
@@ -122,7 +122,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
         kind, _, owner = first_owner(same).partition(" ")
-        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_largest_fit")
+        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_map")
     if said:
         name, resource = (plain(said[0][each]) for each in ("node", "resource"))
         if "/" in resource and said[0]["refused_by"] in {"resources", "device_manager"}:
@@ -212,7 +212,7 @@ def _contradicted(view: Overview) -> Item:
     text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
-    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pods_not_retried")
+    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
 

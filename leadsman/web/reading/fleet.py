@@ -171,8 +171,11 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     parts = []
     if not _is_ready(node):
         parts.append("not Ready")
+    nearest = _nearest(node, room)
     if node.stale:
         parts.append(f"last sample {node.sample_age}" if node.sample_age else "no statistics")
+        if nearest is not None and left is not None:
+            parts.append(f"{_left(nearest, left)} then")
     elif left is None:
         parts.append("no threshold is known")
     elif level is Level.UNKNOWN:
@@ -180,12 +183,15 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     elif room == "cpu":
         parts.append(f"{percent(left)} of CPU not requested")
     else:
-        nearest = _nearest(node, room)
-        signal = "" if nearest is None else measured(nearest.signal)
-        parts.append(f"{signal}: below the threshold" if left < 0 else f"{signal}: {percent(left)} left")
+        parts.append(_left(nearest, left))
     if node.evicted.pressure:
         parts.append(f"{node.evicted.pressure} evicted")
     return ", ".join(parts)
+
+
+def _left(nearest: Margin | None, left: float) -> str:
+    signal = "" if nearest is None else measured(nearest.signal)
+    return f"{signal}: below the threshold" if left < 0 else f"{signal}: {percent(left)} left"
 
 
 def _text(level: Level, choice: Choice) -> str:

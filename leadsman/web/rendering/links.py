@@ -45,6 +45,7 @@ class Links:
         self._shown = {name: value for name, value in shown.items() if value}
         self.live = live
         self.at_node = node
+        self.at_cluster = self._scope.get("cluster", "")
         self.kind = self._shown.get("kind", "")
         self.path = path or (NODE if node else HOME)
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from shlex import quote
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
@@ -18,9 +19,11 @@ from sql.questions.queries import SavedQuery, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
-_QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --param \w+=\S+)*)")
+_QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|depth )\S+)*)")
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
-_GIVEN: Final = re.compile(r"--param (\w+)=(\S+)")
+_GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
+_NODE: Final = re.compile(r"\bNODE\b")
+"""Where a command of a runbook takes the name of a node."""
 LEVELS: Final = 6
 MOST_STEP: Final = 400
 
@@ -39,7 +42,7 @@ class _Rendered(RendererHTML):
         text = tokens[idx].content
         found = _question(text)
         address = env["links"].ask(*found) if found else ""
-        shown = Markup("<code>{}</code>").format(text)
+        shown = Markup("<code>{}</code>").format(_about(text, found, env["links"]))
         return str(Markup('<a href="{}">{}</a>').format(address, shown) if address else shown)
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
@@ -114,9 +117,21 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
         more = note if asked else ""
         yield Markup("<li>{}<code>{}</code>{}</li>").format(
             Markup("<span>{}</span>").format(shown) if what else "",
-            command,
+            _about(command, asked, links),
             Markup('<span class="muted small">{}</span>').format(more) if more else "",
         )
+
+
+def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
+    """The command as it is typed about the cluster and the node of the page."""
+    if links.at_node:
+        command = _NODE.sub(lambda _: quote(links.at_node), command)
+    if asked is None:
+        return command
+    query, given = asked
+    known = {each.name for each in query.parameters} - given.keys()
+    here = {"cluster": links.at_cluster, "node": links.at_node}
+    return command + "".join(f" --{name} {quote(value)}" for name, value in here.items() if value and name in known)
 
 
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:

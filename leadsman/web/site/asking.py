@@ -12,7 +12,7 @@ from sql.database.open import Database, Result
 from sql.questions.answers import as_csv
 from sql.questions.apart import Apart
 from sql.questions.limits import MIB, Limits
-from sql.questions.queries import BadParameter, SavedQuery, run, saved_queries
+from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
 
 LIMITS: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
 LONGEST_SQL: Final = 4000
@@ -43,14 +43,15 @@ class Question(NamedTuple):
             raise BadScope(f"sql is longer than {LONGEST_SQL:,} characters")
         if len(given) > MOST_GIVEN or any(len(value) > LONGEST for value in (name, *given.values())):
             raise BadScope(f"a question has at most {MOST_GIVEN} parameters of {LONGEST} characters")
-        saved = {each.name: each for each in saved_queries()}
         if name and sql:
             raise BadScope("give name or sql, not both")
-        if name and name not in saved:
-            raise BadScope(f"there is no saved question {name[:80]!r}")
+        try:
+            saved = saved_query(name) if name else None
+        except UnknownQuery:
+            raise BadScope(f"there is no saved question {name[:80]!r}") from None
         asked = Asked(*(query.get(field, "")[:LONGEST] for field in Asked._fields))
         csv = query.get("format") == CSV
-        return cls(asked, saved.get(name), sql, given, csv, query.get("live") == "1", trusted)
+        return cls(asked, saved, sql, given, csv, query.get("live") == "1", trusted)
 
     def links(self) -> Links:
         return Links(self.asked, path=ASK, live=self.live)

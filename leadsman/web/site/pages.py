@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from common.clock import SYSTEM
 from leadsman.web.attention.attention import attention
@@ -94,7 +94,11 @@ class Request(NamedTuple):
         return tables[self.csv]()
 
 
-def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
+Now: TypeAlias = Callable[[], datetime | None]
+"""When a live page is asked; None where a recording is shown, which is judged at its own end."""
+
+
+def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a cluster; None of an empty database. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
@@ -116,7 +120,7 @@ def overview_of(db: Database, request: Request, now: Callable[[], datetime] = SY
     return overview_page(links, view, story, request.choice, request.narrowing)
 
 
-def numa_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
+def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
@@ -129,7 +133,7 @@ def numa_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM
     return numa_page(links, view, numa, request.numa, int(request.narrowing.page or 1))
 
 
-def node_of(db: Database, request: Request, now: Callable[[], datetime] = SYSTEM.now) -> str | None:
+def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a node; None of an empty database. Raises NoSuchNode, BadScope, DatabaseError."""
     spans = read_spans(db)
     if not spans:
@@ -189,7 +193,7 @@ def empty_page(db: Database) -> str:
     return note_page(Links(), EMPTY, empty_texts(db), empty_commands(db))
 
 
-def runbook_of(db: Database, request: Request, name: str, now: Callable[[], datetime] = SYSTEM.now) -> str:
+def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now) -> str:
     """A runbook, with its alerts in the range; it needs no database to be read. Raises NoSuchRunbook and BadScope."""
     runbook = runbooks().get(name)
     if runbook is None:

@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
+from common.clock import SYSTEM
 from common.door import listening_at
 from common.errors import AddressTaken
 from common.stopping import stop_on_signals
 from common.text import plain
 from leadsman.web.reading.settings import PageSettings
 from leadsman.web.site.access import is_loopback
+from leadsman.web.site.pages import Now
 from leadsman.web.site.serve import Site
 from sql.database.open import Database
 
@@ -25,7 +27,10 @@ class CannotListen(AddressTaken):
 def run_site(
     db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen."""
+    """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
+
+    An embedded database that is served has no writer: it is a recording.
+    """
     asyncio.run(_run(db, host, port, token, settings, report))
 
 
@@ -33,15 +38,18 @@ async def _run(
     db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
 ) -> None:
     with stop_on_signals() as stop:
-        async with listening(db, host, port, token, settings) as at:
+        now: Now = (lambda: None) if db.embedded else SYSTEM.now
+        async with listening(db, host, port, token, settings, now) as at:
             report(f"the page is at {at} ; Ctrl-C ends it")
             await stop.wait()
 
 
 @asynccontextmanager
-async def listening(db: Database, host: str, port: int, token: str, settings: PageSettings) -> AsyncIterator[str]:
+async def listening(
+    db: Database, host: str, port: int, token: str, settings: PageSettings, now: Now = SYSTEM.now
+) -> AsyncIterator[str]:
     """Serve during the block; gives the address. Raises CannotListen."""
-    site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps)
+    site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps, now=now)
     async with AsyncExitStack() as stack:
         try:
             _, listened = await stack.enter_async_context(listening_at(site.application(), host, port, site.busy))

@@ -8,6 +8,7 @@ from typing import Final, TypeAlias
 from aiohttp import web
 
 from common import telemetry
+from common.clock import SYSTEM
 from common.tasks import apart
 from common.telemetry import Figure
 from leadsman.web.reading.fleet import STEPS, Steps
@@ -22,6 +23,7 @@ from leadsman.web.site.pages import (
     LONGEST,
     NoSuchNode,
     NoSuchRunbook,
+    Now,
     Request,
     empty_page,
     node_of,
@@ -66,7 +68,10 @@ FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 class Site:
     """The handlers."""
 
-    def __init__(self, db: Database, token: str, *, guard_host: bool, steps: Steps = STEPS) -> None:
+    def __init__(
+        self, db: Database, token: str, *, guard_host: bool, steps: Steps = STEPS, now: Now = SYSTEM.now
+    ) -> None:
+        self._now = now
         self._steps = steps
         self._token = token
         self._guard_host = guard_host and not token
@@ -82,9 +87,9 @@ class Site:
         """All routes behind the token and the refusals."""
         app = web.Application(middlewares=[self._noted, self._guarded, self._failed], client_max_size=1024)
         app.add_routes(telemetry.routes("page"))
-        app.router.add_get(HOME, partial(self._page, overview_of))
-        app.router.add_get(NODE, partial(self._page, node_of))
-        app.router.add_get(NUMA, partial(self._page, numa_of))
+        app.router.add_get(HOME, partial(self._page, partial(overview_of, now=self._now)))
+        app.router.add_get(NODE, partial(self._page, partial(node_of, now=self._now)))
+        app.router.add_get(NUMA, partial(self._page, partial(numa_of, now=self._now)))
         app.router.add_get(ASK, self._question)
         app.router.add_get(EVENTS, self._events)
         app.router.add_get(RUNBOOKS, self._runbooks)
@@ -170,7 +175,7 @@ class Site:
 
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
-        act = partial(runbook_of, request=Request.of(dict(request.query)), name=name)
+        act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
         return await sent(request, await self._shared(request, partial(self._works.run, _encoded, act)))
 
     async def _question(self, request: web.Request) -> web.StreamResponse:

@@ -1,5 +1,6 @@
 -- Which alerts cannot fire, or know less, because an input is missing
 -- group What is not known
+-- shows alertname, input, can_fire, nodes_without, without_it
 -- param cluster String '': only this cluster; empty is all
 SELECT
     cluster,

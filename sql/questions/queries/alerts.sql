@@ -1,8 +1,10 @@
--- Alerts of the last hours before the end of what is known, the newest first
+-- Which alerts fired, the newest first
 -- group What happened
+-- shows starts_at, status, severity, alertname, summary
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param hours UInt32 24: so many hours back from the last alert, of the cluster where one is given
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     starts_at,
@@ -27,7 +29,7 @@ FROM
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at
 )
-WHERE starts_at >= (SELECT max(starts_at) FROM alerts WHERE {cluster:String} = '' OR cluster = {cluster:String}) - toIntervalHour({hours:UInt32})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
 ORDER BY starts_at DESC, alertname, node

@@ -1,8 +1,12 @@
 -- When the capacity or allocatable of a node changed
 -- group Nodes
+-- shows ts, node, allocatable_before, allocatable
 -- needs nodes
+-- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     ts,
@@ -28,4 +32,5 @@ FROM
 WHERE nth > 1 AND (toString(allocatable) != toString(allocatable_before) OR toString(capacity) != toString(capacity_before))
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 ORDER BY ts, cluster, node

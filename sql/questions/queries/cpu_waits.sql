@@ -1,5 +1,6 @@
 -- Which pods wait for CPU, and whether their limit, their own use or their neighbours hold them back
 -- group Pods
+-- shows node, pod, some_percent, throttled_percent, used_millicores, verdict
 -- needs samples, pods, psi
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

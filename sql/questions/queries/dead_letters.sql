@@ -1,5 +1,6 @@
 -- What could not be read: where it lay and why
 -- group What is not known
+-- shows error_type, records, example_at, example_reason
 SELECT
     error_type,
     count() AS records,

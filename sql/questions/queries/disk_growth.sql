@@ -1,14 +1,74 @@
--- What fills the disks: by pod and kind, how fast, and when a limit or the node's threshold is met
+-- What fills each node's disk, pods or what lies outside of them, how fast, and when a threshold is met
 -- group Nodes
+-- shows node, kind, pod, used_bytes, bytes_per_second, seconds_to_threshold
 -- needs samples
+-- was disk_unexplained kind=outside_pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param limit UInt32 20: how many
+-- param kind String '': only this kind, as logs or outside_pods; empty is all
 SELECT
-    cluster, node, kind, namespace, pod, volume, used_bytes, round(bytes_per_second) AS bytes_per_second, limit_bytes, over_limit,
-    round(seconds_to_limit) AS seconds_to_limit, round(seconds_to_threshold) AS seconds_to_threshold
-FROM disk_growth
-WHERE ({node:String} = '' OR node = {node:String}) AND (kind != 'pod' OR limit_bytes IS NOT NULL)
+    cluster,
+    node,
+    kind,
+    namespace,
+    pod,
+    volume,
+    used_bytes,
+    round(bytes_per_second) AS bytes_per_second,
+    limit_bytes,
+    over_limit,
+    round(seconds_to_limit) AS seconds_to_limit,
+    round(seconds_to_threshold) AS seconds_to_threshold,
+    nodefs_used_bytes,
+    pods_used_bytes,
+    pods_ratio
+FROM
+(
+    SELECT
+        cluster,
+        node,
+        kind,
+        namespace,
+        pod,
+        volume,
+        toNullable(used_bytes) AS used_bytes,
+        bytes_per_second,
+        limit_bytes,
+        over_limit,
+        seconds_to_limit,
+        seconds_to_threshold,
+        NULL AS nodefs_used_bytes,
+        NULL AS pods_used_bytes,
+        NULL AS pods_ratio
+    FROM disk_growth
+    WHERE kind != 'pod' OR limit_bytes IS NOT NULL
+    UNION ALL
+    SELECT
+        n.cluster,
+        n.node,
+        'outside_pods',
+        '',
+        '',
+        '',
+        n.nodefs_used_bytes - p.bytes,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        NULL,
+        n.nodefs_used_bytes,
+        p.bytes,
+        round(p.bytes / nullIf(n.nodefs_used_bytes, 0), 4)
+    FROM node_samples AS n
+    LEFT JOIN
+    (
+        SELECT cluster, node, ts, sum(rootfs_used_bytes + logs_used_bytes + volumes_used_bytes) AS bytes
+        FROM pod_samples
+        GROUP BY cluster, node, ts
+    ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
+    WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node) AND n.nodefs_used_bytes IS NOT NULL
+)
+WHERE ({node:String} = '' OR node = {node:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
-ORDER BY bytes_per_second DESC NULLS LAST, used_bytes DESC, cluster, node, kind, namespace, pod, volume
-LIMIT {limit:UInt32}
+    AND ({kind:String} = '' OR kind = {kind:String})
+ORDER BY bytes_per_second DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume

@@ -1,9 +1,9 @@
 -- Which pods use most local storage now
 -- group Pods
+-- shows node, namespace, pod, ephemeral_used_bytes, inodes_used
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param limit UInt32 20: how many pods
 -- param namespace String '': only this namespace; empty is all
 SELECT
     cluster,
@@ -22,4 +22,3 @@ WHERE (cluster, node, ts) IN (SELECT cluster, node, max(ts) FROM node_samples GR
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
 ORDER BY ephemeral_used_bytes DESC NULLS LAST, cluster, node, namespace, pod
-LIMIT {limit:UInt32}

@@ -1,17 +1,26 @@
--- Which events occurred most
+-- Which events occurred most, and where their counts are lower bounds
 -- group What happened
 -- needs events
+-- shows last_at, node, reason, occurrences, last_message
+-- was event_lower_bounds uncertain=1
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
+-- param namespace String '': only about objects of this namespace; empty is all
 -- param type String '': Normal or Warning; empty is both
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param uncertain UInt8 0: 1 has only those of which more may have occurred
 SELECT
     cluster,
     node,
     type,
     reason,
     object_kind,
+    component,
     sum(occurrences) AS occurrences,
     max(occurrences_lower_bound) AS lower_bound,
+    count() AS states_seen,
+    countIf(occurrences_lower_bound) AS states_uncertain,
     min(ts) AS first_at,
     max(ts) AS last_at,
     argMax(message, (ts, message)) AS last_message
@@ -19,5 +28,8 @@ FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
-GROUP BY cluster, node, type, reason, object_kind
-ORDER BY occurrences DESC, cluster, node, type, reason, object_kind
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+GROUP BY cluster, node, type, reason, object_kind, component
+HAVING {uncertain:UInt8} = 0 OR states_uncertain > 0
+ORDER BY occurrences DESC, cluster, node, type, reason, object_kind, component

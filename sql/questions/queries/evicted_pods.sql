@@ -1,10 +1,16 @@
 -- Which running pods were evicted, for what, and whether any pod explains it
 -- group Evictions and pressure
+-- shows ts, node, pod, resource, remark
 -- needs pods or events
 -- events Evicted
+-- newest
+-- was rank_accuracy ranked=1
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param ranked UInt8 0: 1 has only those whose rank was predicted
 SELECT
     cluster,
     ts,
@@ -25,9 +31,20 @@ SELECT
         cause = 'pressure' AND resource = 'memory' AND position(message, ' was using ') = 0,
         'a bystander: within its request, or not measured yet',
         '') AS remark,
-    evidence
+    evidence,
+    a.rank_when_evicted AS rank_when_evicted,
+    a.tied_pods AS tied_pods,
+    a.was_next AS was_next,
+    a.could_be_next AS could_be_next,
+    a.seconds_before AS seconds_before
 FROM pod_evictions
-WHERE cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
+LEFT JOIN
+(
+    SELECT cluster, node, uid, ts, toNullable(rank_when_evicted) AS rank_when_evicted, tied_pods, was_next, could_be_next, toNullable(seconds_before) AS seconds_before
+    FROM rank_accuracy
+) AS a USING (cluster, node, uid, ts)
+WHERE ({ranked:UInt8} = 0 OR a.rank_when_evicted IS NOT NULL) AND cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 ORDER BY ts, cluster, node, pod

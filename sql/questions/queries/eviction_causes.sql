@@ -1,9 +1,12 @@
 -- Why pods were evicted or rejected, and how many
 -- group Evictions and pressure
+-- shows node, cause, resource, pods, last_at
 -- needs pods or events
 -- events Evicted
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     node,
@@ -17,5 +20,6 @@ SELECT
 FROM pod_evictions
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

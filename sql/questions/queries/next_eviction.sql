@@ -1,29 +1,97 @@
--- Which pod goes next on each node, and how near each threshold is
+-- How near each node is to its next eviction, and which pod goes first, nearest first
 -- group Evictions and pressure
--- needs samples, pods
+-- needs samples
+-- was thresholds signal=all
+-- was time_to_thresholds signal=all
+-- shows node, signal, room, threshold, seconds_to_threshold, pod, growth_per_hour
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param depth UInt32 1: how many pods of each order
+-- param signal String '': only this signal, as memory.available, or all; empty is the nearest of each node
+-- param depth UInt32 1: how many pods of each order; 0 is all
+WITH
+    nearest AS
+    (
+        SELECT
+            *,
+            multiIf(hard_met, 'hard', soft_met, 'soft', coalesce(hard_threshold, 0) >= coalesce(soft_threshold, 0), 'hard', 'soft') AS meets,
+            if(meets = 'hard', hard_threshold, soft_threshold) AS threshold,
+            multiIf(hard_met OR soft_met, 0, meets = 'hard', seconds_to_hard, seconds_to_soft) AS seconds_to_threshold,
+            available - threshold AS room,
+            row_number() OVER (
+                PARTITION BY cluster, node
+                ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
+            ) AS place
+        FROM eviction_signals
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals GROUP BY cluster, node, signal)
+            AND ({cluster:String} = '' OR cluster = {cluster:String})
+            AND ({node:String} = '' OR node = {node:String})
+    ),
+    grown AS
+    (
+        SELECT
+            cluster,
+            node,
+            uid,
+            dateDiff('second', min(ts), max(ts)) AS seconds,
+            (argMax(used, ts), argMin(used, ts)) AS ends
+        FROM
+        (
+            SELECT
+                cluster,
+                node,
+                uid,
+                ts,
+                (
+                    memory_working_set_bytes,
+                    rootfs_used_bytes + logs_used_bytes + volumes_used_bytes,
+                    rootfs_inodes_used + logs_inodes_used + volumes_inodes_used,
+                    processes
+                ) AS used
+            FROM pod_samples
+        ) AS p
+        INNER JOIN (SELECT cluster, node, max(ts) AS last FROM node_samples GROUP BY cluster, node) AS n USING (cluster, node)
+        WHERE ts > last - INTERVAL 10 MINUTE
+        GROUP BY cluster, node, uid
+    )
 SELECT
-    o.cluster AS cluster,
-    o.node AS node,
-    o.signal AS signal,
+    s.cluster AS cluster,
+    s.node AS node,
+    s.signal AS signal,
+    s.ts AS ts,
+    s.room AS room,
+    s.threshold AS threshold,
+    s.seconds_to_threshold AS seconds_to_threshold,
     o.rank AS rank,
     o.namespace AS namespace,
     o.pod AS pod,
-    o.exceeds_request AS exceeds_request,
-    o.priority AS priority,
+    if(g.seconds < 60, NULL, 3600 / g.seconds * multiIf(
+        o.signal IN ('memory.available', 'allocatableMemory.available'), g.ends.1.1 - g.ends.2.1,
+        o.signal = 'pid.available', g.ends.1.4 - g.ends.2.4,
+        endsWith(o.signal, 'inodesFree'), g.ends.1.3 - g.ends.2.3,
+        g.ends.1.2 - g.ends.2.2)) AS growth_per_hour,
     o.usage AS usage,
     o.request AS request,
+    o.exceeds_request AS exceeds_request,
+    o.priority AS priority,
+    s.meets AS meets,
     s.available AS available,
+    s.capacity AS capacity,
     s.hard_threshold AS hard_threshold,
     s.soft_threshold AS soft_threshold,
+    s.soft_grace_seconds AS soft_grace_seconds,
+    s.slope_per_second AS slope_per_second,
     s.seconds_to_hard AS seconds_to_hard,
     s.seconds_to_hard_earliest AS seconds_to_hard_earliest,
     s.seconds_to_hard_latest AS seconds_to_hard_latest,
-    s.acts_first AS acts_first
-FROM eviction_order AS o
-LEFT JOIN eviction_signals AS s ON s.cluster = o.cluster AND s.node = o.node AND s.signal = o.signal AND s.ts = o.ts
-WHERE o.rank <= {depth:UInt32} AND ({node:String} = '' OR o.node = {node:String})
-    AND ({cluster:String} = '' OR o.cluster = {cluster:String})
-ORDER BY cluster, node, signal, rank
+    s.seconds_to_soft AS seconds_to_soft,
+    s.seconds_to_soft_earliest AS seconds_to_soft_earliest,
+    s.seconds_to_soft_latest AS seconds_to_soft_latest,
+    s.acts_first AS acts_first,
+    s.gc_first AS gc_first,
+    s.thresholds_assumed AS thresholds_assumed
+FROM nearest AS s
+LEFT JOIN (SELECT * FROM eviction_order WHERE {depth:UInt32} = 0 OR rank <= {depth:UInt32}) AS o
+    ON o.cluster = s.cluster AND o.node = s.node AND o.signal = replaceOne(s.signal, 'allocatableMemory', 'memory')
+LEFT JOIN grown AS g ON g.cluster = o.cluster AND g.node = o.node AND g.uid = o.uid
+WHERE if({signal:String} = '', s.place = 1, {signal:String} IN ('all', s.signal))
+ORDER BY s.threshold IS NULL, NOT s.hard_met, NOT s.soft_met, s.gc_first, coalesce(s.seconds_to_threshold, 1e18), s.room / s.capacity, cluster, node, signal, rank

@@ -1,5 +1,6 @@
 -- Which nodes are far fuller or emptier than the others, and why
 -- group Scheduling
+-- shows node, resource, requested_ratio, mean_ratio, cause, evidence
 -- needs nodes, pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- What each node should reserve for the system, and where its hard thresholds should be, with the arithmetic
 -- group Nodes
+-- shows node, resource, verdict, reserved, advised_reserved, advised_threshold
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- How many volumes the pods of each node have of how many that it can attach, by driver
 -- group Scheduling
+-- shows node, driver, volumes, attachable
 -- needs nodes, pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which nodes there are, and how each is now
 -- group Nodes
+-- shows node, ready, ready_since, unschedulable, ready_message
 -- needs nodes
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

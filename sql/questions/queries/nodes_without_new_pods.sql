@@ -1,5 +1,6 @@
 -- Which ready nodes get no pods while others do; pods of DaemonSets and static pods do not count
 -- group Scheduling
+-- shows node, created_at, last_bound_at, nodes_with_new_pods, new_pods
 -- needs nodes, pods
 -- param cluster String '': only this cluster; empty is all
 -- param minutes UInt32 30: within so many minutes before the last observation of the cluster

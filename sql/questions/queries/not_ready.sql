@@ -1,5 +1,6 @@
 -- Which nodes are or were not Ready, since when, how old their Leases were, and what was under pressure before
 -- group Nodes
+-- shows node, state, since, until, message
 -- needs nodes
 -- events NodeNotReady
 -- param cluster String '': only this cluster; empty is all

@@ -1,5 +1,6 @@
 -- Whether memory, huge pages, devices and level 3 caches of containers lie beside their CPUs
 -- group NUMA
+-- shows node, pod, container, aligned, explanation
 -- needs numa
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- The most memory, huge pages or devices that one NUMA node has left, and what is stranded beside it
 -- group NUMA
+-- shows node, resource, free, largest, stranded
 -- needs numa
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which pods hold which CPUs, on which NUMA nodes, and which of them span several
 -- group NUMA
+-- shows node, namespace, pod, cpuset, numa_nodes, aligned
 -- needs numa
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- How much memory and CPU time of each NUMA node is in use
 -- group NUMA
+-- shows node, numa_node, memory_total_bytes, memory_free_bytes, cpu_busy_ratio
 -- needs numa
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which pods use more memory or local storage than they request
 -- group Evictions and pressure
+-- shows node, namespace, pod, signal, usage, request
 -- needs samples, pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

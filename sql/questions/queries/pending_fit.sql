@@ -1,5 +1,6 @@
 -- Where each pending pod would fit now, and why it does not elsewhere
 -- group Pods
+-- shows namespace, pod, node, fits, reasons
 -- needs nodes, pods
 -- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all

@@ -1,10 +1,23 @@
--- Why pods are pending: the scheduler's last words about each that was not bound or deleted since
+-- Why pods are pending: the scheduler's last words, which nodes would take each, and whether it is retried
 -- group Pods
 -- needs pods or events
 -- events FailedScheduling
+-- shows said_at, namespace, pod, fits_on, said
+-- was pods_not_retried fitting=1
 -- param cluster String '': only this cluster; empty is all
 -- param namespace String '': only this namespace; empty is all
-SELECT p.* EXCEPT uid, w.autoscaler AS autoscaler
+-- param fitting UInt8 0: 1 has only pods that a node would take
+SELECT
+    p.cluster AS cluster,
+    p.namespace AS namespace,
+    p.pod AS pod,
+    p.* EXCEPT (cluster, namespace, pod, uid, said),
+    if(p.said != '', p.said, arrayStringConcat(arrayMap((reason, nodes) -> concat(toString(nodes), ' ', reason), mapKeys(p.reasons), mapValues(p.reasons)), ', ')) AS said,
+    n.nodes AS fits_on,
+    n.verdict AS retried,
+    n.tried_at AS tried_at,
+    n.silent_seconds AS silent_seconds,
+    w.autoscaler AS autoscaler
 FROM
 (
     SELECT
@@ -84,4 +97,10 @@ LEFT JOIN
     WHERE object_kind = 'Pod' AND component IN (SELECT component FROM autoscalers)
     GROUP BY cluster, object_uid
 ) AS w ON w.cluster = p.cluster AND w.uid = p.uid
-ORDER BY cluster, namespace, pod
+LEFT JOIN
+(
+    SELECT cluster, namespace, pod, nodes, verdict, tried_at, silent_seconds
+    FROM pods_not_retried
+) AS n ON n.cluster = p.cluster AND n.namespace = p.namespace AND n.pod = p.pod
+WHERE {fitting:UInt8} = 0 OR n.verdict != ''
+ORDER BY p.cluster, p.namespace, p.pod

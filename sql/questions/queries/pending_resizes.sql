@@ -1,5 +1,6 @@
 -- Which resizes of pods are deferred or infeasible, why, and what would have to go
 -- group Pods
+-- shows node, namespace, pod, state, message
 -- needs pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- How right the forecasts of thresholds were, by how far ahead they looked
 -- group Evictions and pressure
+-- shows signal, threshold, ahead, forecasts, met, median_error_seconds
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 SELECT

@@ -1,5 +1,6 @@
 -- Which nodes swing in and out of pressure, and which transition period would have kept them still
 -- group Evictions and pressure
+-- shows hour, node, condition, changes, joining_transition_seconds
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- param cluster String '': only this cluster; empty is all

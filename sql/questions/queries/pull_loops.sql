@@ -1,5 +1,6 @@
 -- Which images nodes pull again though they had them, and whether their age or image GC deleted them
 -- group Image GC
+-- shows node, image, pulls_again, by_maximum_age, by_image_gc, image_bytes_again
 -- needs events, configz, pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which running pods a restart of their kubelet ends (full-pcpus-only on a full node)
 -- group NUMA
+-- shows node, verdict, namespace, pod, cpus
 -- needs numa, configz
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- param cluster String '': only this cluster; empty is all

@@ -1,5 +1,6 @@
 -- Which image GC, eviction and CPU settings each kubelet has
 -- group Nodes
+-- shows node, eviction_hard, eviction_soft, cpu_manager_policy
 -- needs configz
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which settings of kubelets deserve a warning, on how many nodes, and what to set instead
 -- group Evictions and pressure
+-- shows nodes, subject, problem, advice
 -- needs configz
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,7 +1,10 @@
 -- Which sources could not be read, were silent, or may have missed something
 -- group What is not known
+-- shows node, resource, times, last_at, last_error
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT
     cluster,
     node,
@@ -15,5 +18,6 @@ SELECT
 FROM source_errors
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 GROUP BY cluster, node, resource, kind
 ORDER BY last_at DESC, cluster, node, resource, kind

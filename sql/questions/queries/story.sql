@@ -1,11 +1,42 @@
--- What was concluded, in words and in the order of time
+-- What happened, in words and in the order of time
 -- group What happened
+-- shows ts, node, what
+-- newest
+-- was timeline all=1
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': of pods, only those of this namespace; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param all UInt8 0: 1 has each Event and change of a pod too
 SELECT ts, cluster, node, kind, what
-FROM story
+FROM
+(
+    SELECT ts, cluster, node, kind, what, namespaces
+    FROM story
+    UNION ALL
+    SELECT
+        ts,
+        cluster,
+        node,
+        'event' AS kind,
+        concat(reason, ' of ', object_kind, ' ', if(namespace = '', '', concat(namespace, '/')), object_name, if(message = '', '', ': '), message) AS what,
+        arrayFilter(each -> each != '', [namespace]) AS namespaces
+    FROM node_events
+    WHERE {all:UInt8} = 1
+    UNION ALL
+    SELECT
+        ts,
+        cluster,
+        node,
+        'pod' AS kind,
+        concat('Pod ', namespace, '/', pod, ' ', change, arrayStringConcat(arrayMap(each -> concat(', ', each), arrayFilter(each -> each != '', [phase, reason])))) AS what,
+        [namespace] AS namespaces
+    FROM pod_bindings
+    WHERE {all:UInt8} = 1
+)
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
     AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
 ORDER BY ts, cluster, node, kind, what

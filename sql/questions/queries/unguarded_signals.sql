@@ -1,5 +1,6 @@
 -- Which eviction signals no threshold guards, why, and what happens once they run out
 -- group Evictions and pressure
+-- shows node, signal, reason, consequence
 -- needs samples
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,5 +1,6 @@
 -- Which living pods request much more memory than they ever used
 -- group Pods
+-- shows node, namespace, pod, memory_request_bytes, highest_bytes, unused_bytes
 -- needs samples, pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

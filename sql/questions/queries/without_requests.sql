@@ -1,5 +1,6 @@
 -- Which living pods request no memory or no CPU
 -- group Pods
+-- shows node, namespace, pod, cpu_request_millicores, memory_request_bytes, owner_name
 -- needs pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -12,7 +12,7 @@ from streams.rules.image_gc.messages import because
 
 _OF_EVENTS: Final = (
     "The kubelet read capacity 0 of its image file system and skipped image GC. A single failure at its start "
-    "resolves itself; a second one five minutes later does not. See the verdict: leadsman query image_gc_now."
+    "resolves itself; a second one five minutes later does not. See the verdict: leadsman query image_gc."
 )
 
 

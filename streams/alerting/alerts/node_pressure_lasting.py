@@ -32,7 +32,7 @@ def _lasting(row: PressureChange, settings: RuleSettings, now: Now) -> Change:
         labels,
         f"Node {name(row.node)}: {row.condition} since {moment(row.ts)}",
         f"The node is short of {short} and does not recover by itself. No new pods are placed on it, and pods can be "
-        f"evicted. {EVICTION_ADVICE[resource]}. See the room: leadsman query thresholds.",
+        f"evicted. {EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
         at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
     )
 

@@ -24,12 +24,12 @@ _WORDS: Final[dict[Literal["memory", "io"], _Words]] = {
         "memory",
         "The kernel reclaims pages that are soon needed again. That causes no eviction: the kubelet only checks "
         "available memory (memory.available), and is itself slowed down. Find the pods that stall (leadsman "
-        "query pod_stalls), and give them more memory or move one.",
+        "query stalls), and give them more memory or move one.",
     ),
     "io": _Words(
         "I/O",
         "The disk does not keep up with writes, image pulls or reclaimed memory. Probes and the container runtime "
-        "can time out. Find the pods that stall (leadsman query pod_stalls) and the pods that write (leadsman query "
+        "can time out. Find the pods that stall (leadsman query stalls) and the pods that write (leadsman query "
         "disk_growth).",
     ),
 }

@@ -38,7 +38,7 @@ def _thrashing(row: NodeStall, settings: Settings) -> Change:
         {},
         f"Node {name(row.node)}: {swapped} swapped, {faults:.0f} pages a second read back{waits}{left}",
         "Eviction ignores swap: available memory (memory.available) stays high while pods wait for the disk, and "
-        "once swap is full, memory falls at once. Find the pods that swap (leadsman query pod_stalls), and "
+        "once swap is full, memory falls at once. Find the pods that swap (leadsman query stalls), and "
         "give them a memory limit or move one.",
     )
 

@@ -224,7 +224,7 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
         "MemoryQoS",
         f"MemoryQoS is on: with cgroup v2 a container that uses its memory request and {share} of what lies between "
         "that and its limit, or without one the node's allocatable, is slowed down (memory.high).",
-        "See who stands still for memory: leadsman query pod_stalls. If it hurts, turn the feature gate off.",
+        "See who stands still for memory: leadsman query stalls. If it hurts, turn the feature gate off.",
     )
 
 

@@ -334,9 +334,13 @@ def test_asking_a_database_that_is_missing_or_empty_tells_how_to_make_one(tmp_pa
     ("arguments", "status", "told"),
     [
         (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: admission_storms, "),
-        (("fit", "--param", "moon=1"), USAGE, "query fit has no parameter 'moon'. It has: cluster, node, resource"),
+        (
+            ("fit", "--param", "moon=1"),
+            USAGE,
+            "query fit has no parameter 'moon'. It has: cluster, limited, node, resource",
+        ),
         (("sample_gaps", "--param", "seconds=abc"), USAGE, "parameter seconds cannot be 'abc': it is of type UInt32"),
-        (("--sql", "SELEC 1"), QUERY, "Syntax error"),
+        (("--sql", "SELEC 1"), QUERY, "syntax error at line 1, column 7"),
     ],
 )
 def test_a_wrong_question_is_refused_in_one_line(

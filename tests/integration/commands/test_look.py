@@ -50,7 +50,41 @@ def test_the_output_of_kubectl_from_standard_input(tmp_path: Path) -> None:
     listed = json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}, indent=4)
     done = _look(listed.encode(), tmp_path, "-", "-o", "json")
     assert (done.returncode, done.stderr) == (0, "")
-    assert ("n1", "node") in {(line["node"], line["kind"]) for line in json.loads(done.stdout)}
+    found = {each["kind"]: each for each in json.loads(done.stdout)}["NodeNotReady"]
+    assert (found["severity"], found["nodes"], found["since"], found["now"]) == (
+        "critical",
+        ["n1"],
+        "2026-11-21T00:00:00Z",
+        True,
+    )
+    assert "n1" in found["next"]
+
+
+def test_ci_can_ask_that_nothing_is_worse(tmp_path: Path) -> None:
+    """A node that is Ready is nothing wrong, and that is said with how much was seen; one that is not is critical."""
+    for ready, severity, status in (("True", "warning", 0), ("False", "critical", 1), ("False", "warning", 1)):
+        node = {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {"name": "n1", "uid": "u", "creationTimestamp": "2026-11-20T00:00:00Z"},
+            "status": {
+                "conditions": [
+                    {"type": "Ready", "status": ready, "reason": "r", "lastTransitionTime": "2026-11-21T00:00:00Z"}
+                ]
+            },
+        }
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "p", "namespace": "shop", "uid": "v", "creationTimestamp": "2026-11-20T00:00:00Z"},
+            "spec": {"nodeName": "n1", "containers": [{"name": "c"}]},
+            "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]},
+        }
+        file = tmp_path / "nodes.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node, pod]}))
+        done = leadsman("look", file, "--fail-on", severity)
+        assert (done.returncode, "1 critical" in done.stderr) == (status, bool(status)), done.stderr
+        assert ("problems in 1 node" in " ".join(done.stdout.split())) is (not status), done.stdout
 
 
 def test_nothing_is_named_as_such(tmp_path: Path) -> None:

@@ -80,9 +80,12 @@ async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
     )
     assert clusters == {"lab", "late-joiners"}
     assert causes == {"rows": asked, "cut": False}
-    assert {"name": "depth", "type": "UInt32", "default": "1", "meaning": "how many pods of each order"} in next(
-        each["parameters"] for each in saved["questions"] if each["name"] == "next_eviction"
-    )
+    assert {
+        "name": "depth",
+        "type": "UInt32",
+        "default": "1",
+        "meaning": "how many pods of each order; 0 is all",
+    } in next(each["parameters"] for each in saved["questions"] if each["name"] == "next_eviction")
     assert fit == json.loads(by_command.stdout)
     assert counted == {"rows": samples, "cut": False}
     # the kubelet ranks for each signal that has a threshold, and nothing was evicted yet

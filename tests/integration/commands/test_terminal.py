@@ -11,9 +11,12 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from leadsman.cli.main import app
+from leadsman.cli.present.layout import lines
 from leadsman.cli.present.questions import GROUPS
+from leadsman.cli.present.tables import only, part
+from leadsman.cli.query import MOST_ROWS
 from sql.database.open import Database, Result, connect
-from sql.questions.cells import heading
+from sql.questions.cells import as_columns, heading
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
 
@@ -61,10 +64,30 @@ def test_no_line_is_wider_and_no_heading_is_folded(
         assert first.startswith("0 rows. ")
         return
     words = first.split() if first != "[1]" else [line.split("  ")[0] for line in rest]
-    headings = [heading(each) for each in result.column_names]
+    headings = [heading(each) for each in query.shows or result.column_names]
     beneath = " ".join(" ".join(rest).split()).partition("in all rows: ")[2]
     assert all(each in words or f"{each} " in beneath for each in headings)
-    assert rest[-1] == f"{len(result.rows)} row{'' if len(result.rows) == 1 else 's'}"
+    assert rest[-1] == ended(len(result.rows))
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+@pytest.mark.parametrize("cluster", ["lab", "late-joiners"])
+def test_at_100_columns_a_question_about_a_cluster_is_a_table_and_cuts_no_sentence(
+    query: SavedQuery, cluster: str, asked: Database
+) -> None:
+    given = {"cluster": cluster} if any(each.name == "cluster" for each in query.parameters) else {}
+    result = only(part(run(asked, query, given), MOST_ROWS, newest=query.newest), query.shows)
+    columns = [each._replace(cells=[cell.replace("…", "") for cell in each.cells]) for each in as_columns(result)]
+    shown = list(lines(columns, 100))
+    assert not result.rows or shown[0] != "[1]"
+    assert not [line for line in shown if "…" in line and " " in line.split("…")[0].split("  ")[-1]]
+
+
+def ended(rows: int) -> str:
+    """What a table ends with that has so many rows."""
+    if rows > MOST_ROWS:
+        return f"{MOST_ROWS} of {rows:,} rows; --limit 0 shows all"
+    return "1 row" if rows == 1 else f"{rows} rows"
 
 
 def test_wide_cuts_nothing_and_a_pipe_neither(demo_folder: Path) -> None:
@@ -84,17 +107,18 @@ def test_a_saved_question_has_a_group_and_names_its_inputs_as_alert_coverage_doe
 def test_the_list_has_a_line_a_question_under_the_heading_of_its_group() -> None:
     shown = CliRunner().invoke(app, ["query", "--list"], env={"COLUMNS": "80"}).stdout.splitlines()
     assert [line.rstrip(":") for line in shown if not line.startswith(" ")] == list(GROUPS)
-    assert {line.split()[0] for line in shown if line.startswith(" ")} == {each.name for each in ALL}
-    assert len(shown) == len(GROUPS) + len(ALL)
+    assert [line.split()[0] for line in shown if line.startswith("  ") and line[2] != " "] == [
+        each.name for group in GROUPS for each in ALL if each.group == group
+    ]
     assert max(map(len, shown)) <= 80
+    whole = " ".join(" ".join(shown).split())
+    assert all(each.description in whole for each in ALL)
 
 
 def test_no_rows_name_the_input_that_was_never_seen(asked: Database) -> None:
     """The second recording has no statistics; the first one has Events of all kinds and no blind spot."""
-    assert why_empty(asked, saved_query("stalls"), {}) == (
-        "No statistics of kubelets (/stats/summary) of late-joiners were seen"
+    assert "Cluster late-joiners: no statistics of kubelets (/stats/summary) were seen" in why_empty(
+        asked, saved_query("stalls"), {}
     )
-    assert why_empty(asked, saved_query("blind_spots"), {}).startswith("Nothing of this kind in ")
-    assert why_empty(asked, saved_query("fit"), {"resource": "gold"}).startswith(
-        "Nothing is so with resource=gold, of "
-    )
+    assert "Cluster lab: nothing of this kind in " in why_empty(asked, saved_query("blind_spots"), {})
+    assert "Cluster lab: nothing with resource=gold in " in why_empty(asked, saved_query("fit"), {"resource": "gold"})

@@ -58,7 +58,12 @@ WALKS: Final = {
         "real-node-1",
         "image GC freed 0 B of 180 GiB",
         ("Find what fills the disk", "Pull it again and pin"),
-        (("Every episode of image GC trouble, harmless ones too, in order", "name=image_gc_episodes"),),
+        (
+            (
+                "Whether image GC works on each node: how full its disk is, what it does now, and what went wrong",
+                "name=image_gc",
+            ),
+        ),
         ("74 % of the image file system is used", "freed nothing", "image GC deleted the pause image"),
     ),
     "TopologyAffinityError": Walk(

@@ -15,27 +15,51 @@ def test_numbers_stand_to_the_right_and_no_line_ends_in_spaces() -> None:
     assert list(lines([NODE, PODS], 80)) == ["node  pods", "n-1      3", "n-2     12"]
 
 
-def test_a_wide_text_is_cut_with_an_ellipsis_and_nothing_is_without_a_width() -> None:
-    shown = list(lines([NODE, PODS, WHAT], 40))
-    assert shown[1] == "n-1      3  word word word word word wo…"
-    assert [cell_len(line) for line in shown] == [16, 40, 17]
+def test_a_wide_sentence_is_folded_below_its_beginning_and_nothing_is_without_a_width() -> None:
+    assert list(lines([NODE, PODS, WHAT], 40)) == [
+        "node  pods  what",
+        "n-1      3  word word word word word",
+        *["            word word word word word"] * 3,
+        "n-2     12  short",
+    ]
     assert next(lines([NODE, PODS, WHAT], None)) == "node  pods  what"
     assert "word " * 19 + "word" in list(lines([NODE, PODS, WHAT], None))[1]
 
 
-def test_what_is_longer_than_a_line_keeps_a_third_of_it_or_each_row_is_a_record() -> None:
-    name, sentence = Column("name", ["a" * 20]), Column("what", ["b" * 70])
-    (_, cells) = lines([name, name, sentence], 66)
-    assert cells.split()[-1] == "b" * 21 + "…"
-    assert next(iter(lines([name, name, sentence], 64))) == "[1]"
+def test_a_wide_name_is_cut_with_an_ellipsis_after_sentences_were_folded() -> None:
+    pod = Column("pod", ["p" * 20, "short"])
+    _, first, *_ = lines([pod, WHAT], 40)
+    assert first == "p" * 20 + "  word word word"
+    _, first, *_ = lines([pod, WHAT], 34)
+    assert first == "p" * 15 + "…  word word word"
 
 
-def test_the_widest_text_is_cut_first() -> None:
+def test_a_sentence_keeps_a_part_of_the_line_or_each_row_is_a_record() -> None:
+    name, sentence = Column("name", ["a" * 20]), Column("what", ["b c" * 70])
+    assert next(iter(lines([name, name, sentence], 52))) != "[1]"
+    assert next(iter(lines([name, name, sentence], 48))) == "[1]"
+
+
+def test_the_widest_name_is_cut_first() -> None:
     one, two = Column("one", ["a" * 30]), Column("two", ["b" * 50])
     (_, cells) = lines([one, two], 72)
     assert cells == "a" * 30 + "  " + "b" * 39 + "…"
     (_, cells) = lines([one, two], 52)
     assert [len(cell) for cell in cells.split()] == [25, 25]
+
+
+def test_the_domain_of_all_nodes_stands_once_beneath_where_room_is_short() -> None:
+    domain = ".eu-west-1.compute.internal"
+    nodes = Column("node", [f"ip-10-0-0-{n}{domain}" for n in (1, 2)])
+    assert list(lines([nodes, PODS], 30)) == [
+        "node         pods",
+        "ip-10-0-0-1     3",
+        "ip-10-0-0-2    12",
+        *["names of nodes end in", ".eu-west-1.compute.internal"],
+    ]
+    assert domain in list(lines([nodes, PODS], 80))[1]
+    addresses = Column("node", ["2001.10.0.255.255", "2002.10.0.255.255"])
+    assert "names of nodes" not in " ".join(lines([addresses, PODS], 22))
 
 
 def test_what_is_the_same_in_all_rows_stands_once_beneath_where_room_is_short() -> None:

@@ -38,7 +38,19 @@ def test_no_command_imports_anything_heavy_before_its_arguments_are_right() -> N
 
 def test_every_module_with_a_command_is_listed_and_no_other() -> None:
     files = {file.stem.replace("_", "-") for file in (ROOT / "leadsman/cli").glob("*.py")}
-    helpers = {"--init--", "console", "database", "exits", "given", "lazy", "live", "main", "options", "piped"}
+    helpers = {
+        "--init--",
+        "console",
+        "database",
+        "exits",
+        "given",
+        "lazy",
+        "live",
+        "main",
+        "options",
+        "piped",
+        "since",
+    }
     assert files - set(NAMES) == helpers
     assert len(NAMES) == len(set(NAMES))
     assert set(NAMES) <= files

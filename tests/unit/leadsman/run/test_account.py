@@ -8,7 +8,7 @@ import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, refusal
 from ingest.live.settings import LiveSettings
-from leadsman.run.in_process import AccountUnknown, ClusterUnusable, run_in_process
+from leadsman.run.in_process import AccountUnknown, ClusterUnusable, Glance, run_in_process
 from leadsman.run.permissions import REVIEWS
 from leadsman.run.settings import Settings
 
@@ -36,5 +36,7 @@ async def test_where_nothing_can_be_asked_the_error_is_about_the_account_or_the_
         )
         settings = Settings(watch=LiveSettings(kubeconfig=file))
         with pytest.raises(ClusterUnusable, match=advice) as failure:
-            await run_in_process(settings, timedelta(seconds=60), None, lambda _line: None, asyncio.Event())
+            await run_in_process(
+                settings, Glance(timedelta(seconds=60), lambda _: None), None, lambda _line: None, asyncio.Event()
+            )
     assert type(failure.value) is kind

@@ -22,7 +22,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.journal import Journal
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from leadsman.run.in_process import InProcess, journal_of
+from leadsman.run.in_process import Glance, InProcess, _glance, journal_of
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
@@ -107,6 +107,28 @@ async def test_what_was_observed_before_the_clock_was_set_back_is_not_held_until
             await until(lambda: replay.report.read >= lines, timeout_seconds=unhurried(8.0))
             stop.set()
             await running
+
+
+@pytest.mark.asyncio
+async def test_a_glance_has_what_the_lists_show_stored_before_it_watches_on(tmp_path: Path) -> None:
+    """Nothing that could still come late is waited for: the clock stands, and no row would be due."""
+    database, clock, stop = (
+        Database(),
+        hurried()._replace(now=lambda: datetime(2026, 1, 1, tzinfo=UTC)),
+        asyncio.Event(),
+    )
+    database.go_on.set()
+    shown: list[tuple[bool, bool]] = []
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay, live = Replay(REDUCERS, database, database), _live(server, clock)
+            process = InProcess("lab", live, journal, replay, print, clock)
+            glance = Glance(timedelta(seconds=0.1), lambda _: shown.append((replay.report.read > 0, stop.is_set())))
+            running = asyncio.ensure_future(process.run(stop))
+            await _glance(live, process, glance, database, stop)  # type: ignore[arg-type]  # it is only handed on
+            await running
+    assert shown == [(True, False)]
+    assert stop.is_set()
 
 
 def test_each_database_has_a_journal_of_its_own() -> None:

@@ -9,7 +9,8 @@ import pytest
 from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.site.asking import LIMITS
-from sql.database.open import Database, Result
+from sql.database.open import Database, Result, connect
+from sql.questions.cells import FLAGS
 from sql.questions.missing import why_empty
 from sql.questions.queries import (
     QUERIES,
@@ -84,6 +85,21 @@ def test_a_saved_query_has_columns_and_no_rows_on_an_empty_database(
     assert not query.needs or why.startswith("The database is empty: replay a capture")
 
 
+def test_every_flag_of_a_table_or_a_question_is_known_as_one(
+    on_nothing: dict[str, OnNothing], migrated_folder: Path
+) -> None:
+    """A number of that type would be an exception here."""
+    with connect(f"chdb://{migrated_folder}", make=False, read_only=True) as db:
+        columns = db.query("SELECT name, type FROM system.columns WHERE database = currentDatabase()").rows
+    asked = [
+        pair
+        for each in on_nothing.values()
+        for pair in zip(each.found.column_names, each.found.column_types, strict=True)
+    ]
+    flags = {name for name, kind in (*columns, *asked) if kind in {"UInt8", "Nullable(UInt8)"}}
+    assert flags == FLAGS
+
+
 UNNARROWED = {
     # whether a scheduler sees its nodes, or new pods reach them, is a question of several nodes
     "blind_spots",
@@ -115,14 +131,32 @@ def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Da
         assert len(column(database, name, "pod")) == 3, name
 
 
+def test_an_older_name_asks_the_question_that_took_its_place_and_no_list_has_it() -> None:
+    older = {name: query for query in ALL for name in query.was}
+    assert not older.keys() & {query.name for query in ALL}
+    for name, query in older.items():
+        parameters = {each.name: each.default for each in saved_query(name).parameters}
+        assert saved_query(name).name == query.name
+        assert query.was[name].items() <= parameters.items(), name
+        values(query, query.was[name])
+    with pytest.raises(UnknownQuery) as refused:
+        saved_query("nonesuch")
+    assert "time_to_thresholds" not in str(refused.value)
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_a_table_has_at_most_seven_columns_that_answer(query: SavedQuery, on_nothing: dict[str, OnNothing]) -> None:
+    assert len(query.shows or on_nothing[query.name].found.column_names) <= 7
+
+
 def test_an_unknown_query_is_told_the_known_ones() -> None:
-    with pytest.raises(UnknownQuery, match="timeline"):
+    with pytest.raises(UnknownQuery, match="story"):
         saved_query("nonesuch")
 
 
 def test_an_unknown_parameter_is_told_the_known_ones() -> None:
     with pytest.raises(BadParameter, match="node"):
-        values(saved_query("timeline"), {"nod": "x"})
+        values(saved_query("story"), {"nod": "x"})
     with pytest.raises(BadParameter, match="It has none"):
         values(saved_query("dead_letters"), {"node": "x"})
 
@@ -138,7 +172,7 @@ def test_a_value_of_a_wrong_type_is_refused_with_its_meaning(kind: str, text: st
 
 
 def test_a_time_is_bound_in_utc() -> None:
-    query = saved_query("timeline")
+    query = saved_query("story")
     bound = values(query, {"since": "2026-07-01T14:00:00+02:00"})
     assert bound["since"] == "2026-07-01 12:00:00.000000"
     assert bound["node"] == ""
@@ -146,8 +180,8 @@ def test_a_time_is_bound_in_utc() -> None:
 
 def test_a_hostile_parameter_stays_text(database: Database) -> None:
     store(database, row(EvictionSignal, node="n", signal="s"))
-    assert list(run(database, saved_query("time_to_thresholds"), {"node": "' OR 1=1 --"}).rows) == []
-    assert len(run(database, saved_query("time_to_thresholds"), {"node": "n"}).rows) == 1
+    assert list(run(database, saved_query("next_eviction"), {"node": "' OR 1=1 --"}).rows) == []
+    assert len(run(database, saved_query("next_eviction"), {"node": "n"}).rows) == 1
 
 
 def column(db: Database, name: str, wanted: str, **given: str) -> list[object]:
@@ -165,8 +199,8 @@ def test_image_gc_is_broken_until_it_recovered(database: Database) -> None:
         row(ImageGc, node="well", ts=later, last_at=later, reason="insufficient_freed", verdict="recovered"),
         row(ImageGc, node="benign", reason="invalid_capacity", verdict="benign_startup"),
     )
-    assert column(database, "broken_image_gc", "node") == ["broken"]
-    assert column(database, "broken_image_gc", "since") == [T0]
+    assert column(database, "image_gc", "node", broken="1") == ["broken"]
+    assert column(database, "image_gc", "since", broken="1") == [T0]
 
 
 def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(database: Database) -> None:
@@ -182,8 +216,8 @@ def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(data
         ),
         *(pod("done"), pod("late", reason="DeadlineExceeded"), gone, pod("gone", "deleted", 1), evicted, running),
     )
-    assert column(database, "broken_image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
-    assert column(database, "broken_image_gc", "held_images") == ["unknown", None]
+    assert column(database, "image_gc", "ended_pods") == [2, None], "of the other no pod was seen"
+    assert column(database, "image_gc", "held_images") == ["unknown", None]
     store(
         database,
         *(
@@ -208,7 +242,7 @@ def test_broken_image_gc_counts_ended_pods_whose_containers_are_still_there(data
         ),
     )
     held = "r.example/beside:1, r.example/job:1"
-    assert column(database, "broken_image_gc", "held_images") == [f"{held}, unknown", None], "late has no Event"
+    assert column(database, "image_gc", "held_images") == [f"{held}, unknown", None], "late has no Event"
 
 
 def test_pull_loops_are_the_pulls_that_were_needed_again(database: Database) -> None:
@@ -242,12 +276,9 @@ def test_the_timeline_tells_of_one_node_in_order(database: Database) -> None:
         row(NodeEvent, ts=T0 + timedelta(seconds=1), node="n", reason="EvictionThresholdMet"),
         row(NodeEvent, ts=T0, node="other", reason="Starting"),
     )
-    assert column(database, "timeline", "what", node="n") == [
-        "event EvictionThresholdMet",
-        "DiskPressure begins",
-        "evicted: pressure",
-    ]
-    assert column(database, "timeline", "what", since="2026-07-01T12:00:03Z") == ["evicted: pressure"]
+    assert column(database, "story", "kind", node="n") == ["pressure", "eviction"]
+    assert column(database, "story", "kind", node="n", all="1") == ["event", "pressure", "eviction"]
+    assert column(database, "story", "kind", since="2026-07-01T12:00:03Z") == ["eviction"]
 
 
 def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> None:
@@ -260,6 +291,80 @@ def test_the_next_eviction_stands_beside_its_threshold(database: Database) -> No
     store_samples(database, summary(T0, "n", pods, memory_available_bytes=5, memory_working_set_bytes=9))
     assert column(database, "next_eviction", "pod") == ["p"]
     assert column(database, "next_eviction", "hard_threshold") == [3]
+
+
+def test_next_eviction_has_a_line_a_node_with_the_nearest_signal_first(database: Database) -> None:
+    """Node n meets memory in 50 s, its disk in 90 s, and frees images before another; m is over its disk's threshold,
+    and q nears nothing.
+    """
+    at: dict[str, Any] = {"capacity": 1000, "available": 400, "hard_threshold": 100}
+    store(
+        database,
+        *(row(PodBinding, ts=T0, change="bound", node=node, pod=f"p-{node}", uid=node) for node in "nmq"),
+        row(PodBinding, ts=T0, change="bound", node="n", pod="p2", uid="n2"),
+        row(EvictionSignal, node="n", signal="memory.available", seconds_to_hard=50, **at),
+        row(EvictionSignal, node="n", signal="nodefs.available", seconds_to_hard=90, **at),
+        row(EvictionSignal, node="m", signal="nodefs.available", **{**at, "available": 90}, hard_met=True),
+        row(EvictionSignal, node="q", signal="nodefs.available", **at),
+        row(EvictionSignal, node="q", signal="memory.available", **{**at, "available": 300, "hard_threshold": None}),
+        row(EvictionSignal, node="n", signal="imagefs.available", seconds_to_hard=10, gc_first=True, **at),
+    )
+    for minute, used in ((0, 100), (5, 400)):
+        pods = [
+            {"pod": "p-n", "uid": "n", "memory_working_set_bytes": used},
+            {"pod": "p2", "uid": "n2", "memory_working_set_bytes": 1},
+        ]
+        memory = {"memory_available_bytes": 5, "memory_working_set_bytes": 9}
+        store_samples(database, summary(T0 + timedelta(minutes=minute), "n", pods, **memory))
+    assert column(database, "next_eviction", "node") == ["m", "n", "q"]
+    assert column(database, "next_eviction", "signal") == ["nodefs.available", "memory.available", "nodefs.available"]
+    assert column(database, "next_eviction", "room") == [-10, 300, 300]
+    assert column(database, "next_eviction", "seconds_to_threshold") == [0, 50, None]
+    assert column(database, "next_eviction", "pod", node="n") == ["p-n"]
+    assert column(database, "next_eviction", "growth_per_hour", node="n") == [3600]
+    assert column(database, "next_eviction", "pod", node="n", depth="0") == ["p-n", "p2"]
+    assert column(database, "next_eviction", "signal", node="q", signal="all") == [
+        "nodefs.available",
+        "memory.available",
+    ]
+
+
+def test_pressure_history_has_a_row_an_episode_with_its_own_length(database: Database) -> None:
+    """Calm for 40 s lies between two episodes; the second goes on until the last sample."""
+    changes = [(10, True, None), (70, False, 60.0), (110, True, 40.0)]
+    for second, status, lasted in changes:
+        at = {"ts": T0 + timedelta(seconds=second), "condition": "MemoryPressure", "node": "n"}
+        store(database, row(PressureChange, status=status, lasted_seconds=lasted, **at))
+    # its beginning was seen before the first change that was stored
+    store(
+        database,
+        row(
+            PressureChange,
+            ts=T0 + timedelta(seconds=5),
+            node="m",
+            condition="DiskPressure",
+            status=False,
+            lasted_seconds=3.0,
+        ),
+    )
+    store_samples(database, summary(T0 + timedelta(seconds=130), "n"))
+    begun: list[Any] = column(database, "pressure_history", "began_at")
+    assert [(at - T0).total_seconds() for at in begun] == [2, 10, 110]
+    assert column(database, "pressure_history", "lasted_seconds") == [3, 60, 20]
+    assert column(database, "pressure_history", "ended_at")[-1] is None
+    since = "2026-07-01T12:01:20Z"
+    assert column(database, "pressure_history", "lasted_seconds", since=since) == [20]
+    assert column(database, "pressure_history", "lasted_seconds", until="2026-07-01T12:00:10Z") == [3]
+
+
+@pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
+def test_what_is_in_the_order_of_time_is_asked_of_a_range(
+    query: SavedQuery, on_nothing: dict[str, OnNothing]
+) -> None:
+    times = {parameter.name for parameter in query.parameters} & {"since", "until"}
+    assert times == ({"since", "until"} if query.newest else times)
+    assert len(times) != 1
+    assert set(query.shows) <= set(on_nothing[query.name].found.column_names)
 
 
 def test_gaps_between_samples_are_found(database: Database) -> None:
@@ -275,7 +380,8 @@ def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) ->
         row(NodeEvent, node="n", name="b", reason="Evicted", occurrences=1),
         row(NodeEvent, node="n", name="c", reason="Starting", occurrences=1),
     )
-    assert column(database, "event_lower_bounds", "occurrences_at_least") == [4]
+    assert column(database, "events", "occurrences", uncertain="1") == [4]
+    assert column(database, "events", "states_uncertain", uncertain="1") == [1]
 
 
 def test_changes_of_allocatable_are_told_and_heartbeats_are_not(database: Database) -> None:
@@ -323,8 +429,8 @@ def test_forecasts_are_summed_up_by_how_far_they_looked(database: Database) -> N
 def test_disk_that_no_pod_explains_is_found(database: Database) -> None:
     pods = [{"pod": "p", "uid": "u", "rootfs_used_bytes": 10, "logs_used_bytes": 5, "volumes_used_bytes": 5}]
     store_samples(database, summary(T0, "n", pods, nodefs_used_bytes=100))
-    assert column(database, "disk_unexplained", "outside_pods_bytes") == [80]
-    assert column(database, "disk_unexplained", "pods_ratio") == [0.2]
+    assert column(database, "disk_growth", "used_bytes", kind="outside_pods") == [80]
+    assert column(database, "disk_growth", "pods_ratio", kind="outside_pods") == [0.2]
 
 
 def test_fit_tells_ratios_of_allocatable(database: Database) -> None:

@@ -191,7 +191,7 @@ def test_limits_are_compared_with_allocatable_and_pods_without_one_are_counted(d
         bound("b", 500, 2000),
         bound("c", 500),
     )
-    result = run(database, saved_query("limits"), {})
+    result = run(database, saved_query("fit"), {"limited": "1"})
     rows = [dict(zip(result.column_names, each, strict=True)) for each in result.rows]
     assert [
         (each["resource"], each["limits"], each["limits_percent"], each["pods_without_limit"]) for each in rows
@@ -203,4 +203,4 @@ def test_limits_are_compared_with_allocatable_and_pods_without_one_are_counted(d
 
 def test_without_a_node_s_allocatable_its_limits_are_not_judged(database: Database) -> None:
     store(database, bound("a", 500, 3000))
-    assert run(database, saved_query("limits"), {}).rows == []
+    assert run(database, saved_query("fit"), {"limited": "1"}).rows == []

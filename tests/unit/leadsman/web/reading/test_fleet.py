@@ -73,7 +73,7 @@ def test_the_worst_come_first_and_not_ready_before_all() -> None:
     assert [cell.node for cell in group.cells] == ["refused", "silent", "below", "plenty"]
     assert [cell.words for cell in group.cells][:3] == [
         "not Ready",
-        "last sample 31 h ago",
+        "last sample 31 h ago, memory: 90 % left then",
         "memory: below the threshold",
     ]
     by_name = fleet(nodes, Choice(order="name")).groups[0].cells

@@ -35,6 +35,27 @@ def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_f
     assert 'href="/ask?cluster=a%26b&amp;name=zones&amp;p.cluster=a%26b"' in text
 
 
+def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quoted_for_a_shell() -> None:
+    links = Links(Asked(cluster="prod eu"), node="n;1", path="/runbooks/NodeNotReady")
+    text = html(
+        "```console\nkubectl describe node NODE   # why\n"
+        "leadsman query next_eviction --depth 0\nleadsman query zones\n"
+        "leadsman query pod_ends --param node=m\n```\nThen `kubectl cordon NODE`, with `leadsman query nodes`.",
+        links,
+    )
+    for command in (
+        "kubectl describe node &#39;n;1&#39;",
+        "leadsman query next_eviction --depth 0 --cluster &#39;prod eu&#39; --node &#39;n;1&#39;",
+        "leadsman query zones --cluster &#39;prod eu&#39;",
+        "leadsman query pod_ends --param node=m --cluster &#39;prod eu&#39;",
+        "kubectl cordon &#39;n;1&#39;",
+        "leadsman query nodes --cluster &#39;prod eu&#39; --node &#39;n;1&#39;",
+    ):
+        assert f"<code>{command}</code>" in text, command
+    assert "p.depth=0" in text
+    assert "<code>kubectl describe node NODE</code>" in html("`kubectl describe node NODE`")
+
+
 def test_the_next_step_of_a_card_is_about_its_node_where_it_has_a_single_one() -> None:
     links, step = Links(Asked(cluster="c")), Step("See them", "evicted_pods")
     assert '&amp;p.node=n">See them</a>' in str(step_html(step, links, ["n"]))

@@ -1,0 +1,55 @@
+"""What is wrong with a cluster: the page's cards, for a terminal and for programs."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from leadsman.web.attention.attention import attention
+from leadsman.web.attention.badges import Severity
+from leadsman.web.attention.item import Item
+from leadsman.web.reading.overview import Overview, read_overview, read_spans, with_contradictions
+from leadsman.web.reading.scope import ALL, Asked, choose
+from sql.database.open import Database
+
+
+class Findings(NamedTuple):
+    """What is wrong with a cluster, the worst first, and what that was read from."""
+
+    view: Overview
+    items: Sequence[Item]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether anything is at least a warning."""
+        return any(item.severity <= Severity.WARNING for item in self.items)
+
+
+def read_findings(database: Database, cluster: str, namespace: str = "") -> Findings | None:
+    """The page's cards of all that is known of a cluster; None where nothing is."""
+    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
+    if span is None:
+        return None
+    scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
+    view = with_contradictions(database, read_overview(database, scope, [span]))
+    return Findings(view, attention(view))
+
+
+def finding_rows(found: Findings) -> list[dict[str, Any]]:
+    """The same for a program: severity, kind, since, nodes, and the next step with the question that shows more."""
+    return [
+        {
+            "cluster": found.view.scope.cluster,
+            "severity": item.severity.word,
+            "kind": item.about[0][0] if item.about else item.anchor,
+            "title": item.title,
+            "now": item.now,
+            "since": item.since,
+            "until": item.until,
+            "nodes": list(item.nodes),
+            "who": item.who,
+            "text": item.text,
+            "next": item.step.words,
+            "query": item.step.query,
+            "alerts": list(item.alerts),
+        }
+        for item in found.items
+    ]

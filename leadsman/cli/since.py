@@ -1,0 +1,76 @@
+"""The end that a duration is counted back from, as in `--since 1h`: the same for every command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from common.durations import in_words
+from leadsman.cli.exits import note
+
+if TYPE_CHECKING:
+    from sql.database.open import Database
+
+
+class Range(NamedTuple):
+    since: datetime | None
+    until: datetime | None
+
+
+def settled(
+    since: datetime | timedelta | None,
+    until: datetime | timedelta | None,
+    last: Callable[[], datetime | None],
+    now: datetime | None = None,
+) -> Range:
+    """The times that were meant: a duration is before `--until`, else before now, or of a recording before its end.
+
+    Tells on standard error what a duration was counted from. `last` gives the newest observation, and is asked only
+    where a duration needs it.
+    """
+    if isinstance(until, timedelta):
+        until = _before(until, *_end(last, now), "until")
+    if isinstance(since, timedelta):
+        end, words = (until, "that") if until else _end(last, now)
+        since = _before(since, end, words, "since")
+    return Range(since, until)
+
+
+def _end(last: Callable[[], datetime | None], now: datetime | None) -> tuple[datetime, str]:
+    """Now where observations still come, else when they ended; and that in words."""
+    from leadsman.web.reading.scope import STALE
+
+    now = now or datetime.now(UTC)
+    newest = last()
+    if newest is None or now - newest < STALE:
+        return now, "now"
+    return newest, f"the end of the recording, {_shown(newest)}"
+
+
+def _before(length: timedelta, end: datetime, words: str, which: str) -> datetime:
+    note(f"{which} {_shown(end - length)}: {in_words(length.total_seconds())} before {words}")
+    return end - length
+
+
+def _shown(at: datetime) -> str:
+    from sql.questions.cells import moment
+
+    return moment(at.replace(microsecond=0))
+
+
+def last_stored(database: Database, cluster: str = "") -> datetime | None:
+    """The newest observation of a cluster, or of all of them."""
+    from leadsman.web.reading.overview import read_spans
+
+    return max((span.last_at for span in read_spans(database) if cluster in {"", span.cluster}), default=None)
+
+
+def last_in_files(paths: Sequence[Path], cluster: str, node: str, at: datetime | None) -> datetime | None:
+    """The newest observation of captures and dumps, which are read for it."""
+    from ingest.files.sources import read_sources
+    from ingest.model.observation import Observed
+
+    read = read_sources(paths, cluster=cluster, node=node, at=at)
+    return max((each.observation.ts for each in read if isinstance(each, Observed)), default=None)
