@@ -124,7 +124,7 @@ async def test_of_a_node_with_an_address_that_is_none_only_the_kubelet_cannot_be
     access.api_key["BearerToken"] = TOKEN
     way = DirectAccess(access, lambda _: Address(host, 10250))
     try:
-        with pytest.raises(KubeletUnreachable, match="the node's address is none"):
+        with pytest.raises(KubeletUnreachable, match="the node's address is not usable"):
             await way.fetch("n", "metrics")
     finally:
         await way.close()

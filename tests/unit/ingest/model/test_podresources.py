@@ -142,7 +142,7 @@ def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_tells_its
     [
         ({}, "1.20"),
         ({fake.LIST: fake.Refusal(grpc.StatusCode.RESOURCE_EXHAUSTED, "too\x1bmany")}, r"EXHAUSTED: too\\x1bmany"),
-        ({fake.LIST: b"\x0a\xff"}, "no podresources message"),
+        ({fake.LIST: b"\x0a\xff"}, "not a podresources message"),
         (
             {fake.LIST: b"", fake.ALLOCATABLE: fake.Refusal(grpc.StatusCode.INTERNAL, "broken")},
             "INTERNAL: broken",

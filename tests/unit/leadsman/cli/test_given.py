@@ -58,7 +58,7 @@ def test_a_source_that_cannot_be_read_costs_nothing(command: str, path: str, tol
     [
         ("replay empty.json --speed x", EXIT_USAGE, "'x' is not a speed"),
         ("replay other nope.json", EXIT_NO_SOURCE, "other: nothing in this folder is known"),
-        ("look --for x", EXIT_USAGE, "no duration"),
+        ("look --for x", EXIT_USAGE, "not a duration"),
         ("look --config nope.yaml", EXIT_USAGE, "nope.yaml: cannot be read: No such file"),
         ("up --config other", EXIT_USAGE, "other: cannot be read: Is a directory"),
         ("backtest other/notes.txt --rules nope.yaml", EXIT_USAGE, "nope.yaml: cannot be read"),

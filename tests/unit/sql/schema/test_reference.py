@@ -28,7 +28,7 @@ def test_a_view_takes_the_meaning_of_what_it_reads_and_its_own_goes_first(databa
     )
     comments = dict(found.rows)
     assert comments["uid"] == "UID of the pod"
-    assert comments["was_next"] == "1 where the rank was right"
+    assert comments["was_next"] == "1 if the rank was right"
 
 
 def test_a_file_that_makes_no_view_is_refused() -> None:

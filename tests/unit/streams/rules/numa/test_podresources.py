@@ -70,15 +70,15 @@ def test_a_device_on_no_numa_node_or_on_several_is_none_of_any_zone() -> None:
 
 @pytest.mark.parametrize("cpu", [-1, 65_536, 2**63 - 1])
 def test_an_id_that_no_cpu_has_is_refused(cpu: int) -> None:
-    with pytest.raises(BadRecord, match="no id of a CPU"):
+    with pytest.raises(BadRecord, match="not the id of a CPU"):
         podresources_view([pod("a", container([cpu]))], None)
-    with pytest.raises(BadRecord, match="no id of a CPU"):
+    with pytest.raises(BadRecord, match="not the id of a CPU"):
         allocatable_cpus(AllocatableResources(cpu_ids=(cpu,)))
 
 
 @pytest.mark.parametrize("numa", [-1, 4096])
 def test_an_id_that_no_numa_node_has_is_refused(numa: int) -> None:
-    with pytest.raises(BadRecord, match="no id of a NUMA node"):
+    with pytest.raises(BadRecord, match="not the id of a NUMA node"):
         podresources_view([], AllocatableResources(devices=(gpus(["g0"], numa),)))
 
 
