@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -97,9 +97,13 @@ class Live:
         streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}
 
-    def is_listed(self) -> bool:
-        """Each stream that can be read was read once."""
-        waiting = (watch for watch in self._watches.values() if not watch.absent and not watch.failure.text)
+    def is_listed(self, resources: Collection[str] = ()) -> bool:
+        """Each stream that can be read was read once, or each of these."""
+        waiting = (
+            watch
+            for name, watch in self._watches.items()
+            if not watch.absent and not watch.failure.text and (not resources or name in resources)
+        )
         return bool(self._watches) and all(watch.heard_at for watch in waiting)
 
     def ages_seconds(self) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """A cluster watched, analysed and landed by one process, without Kafka (delivery.md#one-process)."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from datetime import timedelta
 from functools import partial
@@ -53,6 +53,8 @@ CHECKPOINT_SECONDS: Final = 60.0
 """Observations after the last checkpoint are folded again after a crash. Longer than `ingest.files.order.WINDOW`."""
 FIRST_LOOK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 1.0
+FIRST: Final = ("nodes", "pods", "events")
+"""What a glance shows first; to find that an optional API is not there takes seconds."""
 LISTED_SECONDS: Final = 0.1
 """Between two looks at whether all was listed."""
 JOURNAL: Final = "journal"
@@ -288,13 +290,17 @@ async def run_in_process(
 
 async def _glance(live: Live, process: InProcess, glance: Glance, reader: Database, stop: asyncio.Event) -> None:
     """Set `stop` when its time is over since all that is there was listed: a busy API server takes its time."""
-    while not live.is_listed():  # noqa: ASYNC110  # five sources would have to tell of it
-        await asyncio.sleep(LISTED_SECONDS)
-    listed_at = SYSTEM.monotonic()
+    await _listed(live, FIRST)
     await process.store_now()
     await in_thread(partial(glance.first, reader))
-    await asyncio.sleep(glance.length.total_seconds() - (SYSTEM.monotonic() - listed_at))
+    await _listed(live)
+    await asyncio.sleep(glance.length.total_seconds())
     stop.set()
+
+
+async def _listed(live: Live, resources: Collection[str] = ()) -> None:
+    while not live.is_listed(resources):  # noqa: ASYNC110  # five sources would have to tell of it
+        await asyncio.sleep(LISTED_SECONDS)
 
 
 async def _named(watch: LiveSettings) -> LiveSettings:

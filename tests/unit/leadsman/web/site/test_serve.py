@@ -132,7 +132,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
         ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
         ("/runbooks/..%2fdefaults.yaml", 404, "There is no"),
-        ("/ask", 200, "Which pod goes next on each node"),
+        ("/ask", 200, "How near each node is to its next eviction"),
         ("/ask?name=nodes", 200, "node &lt;b&gt;&amp;1"),
         ("/ask?name=next_eviction&p.depth=%3Cb%3E", 200, "parameter depth cannot be &#39;&lt;b&gt;&#39;"),
         ("/ask?name=%3Cb%3E", 400, "no saved question &#39;&lt;b&gt;&#39;"),
@@ -141,7 +141,7 @@ def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
         ("/ask?sql=SELECT+file%28%27%2Fetc%2Fpasswd%27%29", 200, "the function file is not allowed"),
         ("/ask?sql=" + "x" * 4001, 400, "longer than 4,000"),
         ("/ask?sql=SELECT+1&name=nodes", 400, "not both"),
-        ("/ask?sql=SELECT+1+FROM&format=csv", 400, "Syntax error"),
+        ("/ask?sql=SELECT+1+FROM&format=csv", 400, "syntax error at line 1, column 14"),
         ("/ask?format=csv", 404, "There is no such page"),
     ],
 )
