@@ -31,7 +31,7 @@ def event_node(event: Event) -> str:
         return source.host
     if "kubelet" in (event.reporting_component, event.reporting_controller):
         return event.reporting_instance
-    preempted = _PREEMPTED.fullmatch(event.message or event.note) if event.reason == "Preempted" else None
+    preempted = _PREEMPTED.fullmatch(event.message or event.note or "") if event.reason == "Preempted" else None
     return preempted[1] if preempted else ""
 
 

@@ -262,9 +262,15 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
     if known is not None and _tells_who(row, known):
-        owner = {"owner_kind": known.owner_kind or row.owner_kind, "owner_name": known.owner_name or row.owner_name}
-        seen = {"exit_code": known.exit_code, "deleted": known.deleted, "restart_policy": known.restart_policy}
-        row = row._replace(restarted=known.restarted or row.restarted, witness="both", **owner, **seen)
+        row = row._replace(
+            restarted=known.restarted or row.restarted,
+            witness="both",
+            owner_kind=known.owner_kind or row.owner_kind,
+            owner_name=known.owner_name or row.owner_name,
+            exit_code=known.exit_code,
+            deleted=known.deleted,
+            restart_policy=known.restart_policy,
+        )
     elif known is not None:
         confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
         told = row if row.time_known and not known.time_known and row.cause == known.cause else known

@@ -59,7 +59,7 @@ def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None
 def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, step: str) -> None:
     """Of a kubelet that does not report nobody hears that a pod ended."""
     lease = {"lease_seen": 0, "lease_age_seconds": None}
-    state = {"node": "n", "ready": ready, "since": T0, "message": "", "cordoned": 0, "taints": []}
+    state: dict[str, Any] = {"node": "n", "ready": ready, "since": T0, "message": "", "cordoned": 0, "taints": []}
     seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
     (card,) = [item for item in attention(seen) if item.title == "1 pod still Terminating"]
     assert step in str(card.step)
