@@ -78,7 +78,7 @@ def command(
 ) -> None:
     """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input).
 
-    Of a live cluster, what its lists show comes first, on standard error. As JSON, YAML or CSV each finding has its
+    The lists of a live cluster are summed up first, on standard error. As JSON, YAML or CSV each finding has its
     severity, kind, since when, and the next step.
     """
     from leadsman.cli.live import live_settings, watch_flags

@@ -54,7 +54,7 @@ CHECKPOINT_SECONDS: Final = 60.0
 FIRST_LOOK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 1.0
 FIRST: Final = ("nodes", "pods", "events")
-"""What a glance shows first; to find that an optional API is not there takes seconds."""
+"""Resources that a glance shows first: it takes seconds to find that an optional API is missing."""
 LISTED_SECONDS: Final = 0.1
 """Between two looks at whether all was listed."""
 JOURNAL: Final = "journal"

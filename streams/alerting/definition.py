@@ -128,7 +128,7 @@ class AlertDefinition(Generic[Settings, State]):
     state: type[State] = Nothing  # type: ignore[assignment]  # the default goes with the default of State
     """A frozen msgspec Struct whose fields all have defaults. No other alert reads it."""
     version: int = 1
-    """Raise it where the shape of `state` changes: the condition begins anew then, and active alerts go on."""
+    """Raise it where the shape of `state` changes: the condition starts again then, and active alerts go on."""
     lasts: Callable[[State], bool] | None = None
     """A function that keeps its alerts from being resolved although nothing new happened."""
     heeds: tuple[str, ...] = ()

@@ -257,7 +257,7 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it.
 
-    The first that tells who did it takes the place of an end of which none did.
+    The first witness of who did it replaces an end without one.
     """
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
@@ -295,7 +295,7 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
 
 
 def _tells_who(row: PodEnd, known: PodEnd) -> bool:
-    """Whether a later witness is of who ended what is known to have ended, and not of something after it."""
+    """True if a later witness names who ended it, and not something after its end."""
     ended_by = known.ts if known.time_known or known.latest is None else known.latest
     return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
 

@@ -235,7 +235,7 @@ class PodMetadata(KeptObject, frozen=True):
     resource_version: str = ""
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    """By when it is to be gone: as long after the deletion was asked for as its grace period is."""
+    """End of the grace period, which begins when the deletion is requested."""
     deletion_grace_period_seconds: Int64 | None = None
     owner_references: list[OwnerReference] | None = None
     annotations: PodAnnotations | None = None

@@ -1,4 +1,4 @@
-"""What needs attention of pods that wait for something else than a node: a resize, or their end. Pure."""
+"""Cards about pods that wait for something other than a node: a resize, or their end. Pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""What needs attention of pods: evicted, rejected, OOM killed, pending. Pure, from an overview."""
+"""Cards about pods: evicted, rejected, OOM killed, pending. Pure, from an overview."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence

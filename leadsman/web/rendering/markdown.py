@@ -23,7 +23,7 @@ _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:p
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")
-"""Where a command of a runbook takes the name of a node."""
+"""Placeholder for a node's name in a runbook's command."""
 LEVELS: Final = 6
 MOST_STEP: Final = 400
 
