@@ -8,11 +8,11 @@ _LOGS: Final = re.compile(
     rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
     re.MULTILINE | re.DOTALL,
 )
-"""What `kubectl cluster-info dump` prints between its lists."""
+"""The log of a container, which `kubectl cluster-info dump` prints between its lists."""
 TYPED: Final = rb"```|[^\n{}\"]{0,80}[$#>] +\w"
 """How a line begins that a ticket or a terminal has around objects: a fence, or a prompt and a command."""
 _WARNINGS: Final = re.compile(rb"^(?:Warning: |[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE)
-"""What kubectl and client-go print beside objects is left out with them."""
+"""Lines that kubectl, client-go or a terminal prints beside objects; they are left out."""
 _ERRORS: Final = re.compile(
     rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
     re.MULTILINE,
@@ -51,7 +51,7 @@ _PREFIX: Final = re.compile(rb'^[^\n{"]{1,200}(?=\{"[^\n]*\}[ \t]*\r?$)', re.MUL
 
 
 def is_prefixed(head: bytes) -> bool:
-    """Whether each line has an object behind what a log puts before: the time, the stream, who printed it."""
+    """Tell whether the first line has an object behind a log's prefix: the time, the stream or who printed it."""
     return _PREFIXED.match(head) is not None
 
 

@@ -43,7 +43,7 @@ Part: TypeAlias = Found | Bad
 
 FIELDS: Final = msgspec.json.Decoder(Fields)
 DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
-"""What msgspec raises for bytes that are no JSON of the wanted type."""
+"""The errors of msgspec for bytes that are not JSON of the wanted type."""
 
 ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -63,9 +63,9 @@ class ListHead(NamedTuple):
     """Keeps what a List has for all its items."""
 
     place: str
-    """Of the List in its file; empty for the only one."""
+    """The List's place in its file; empty for the only one."""
     kind: str
-    """Of the items; empty where each item has its own."""
+    """The kind of the items; empty where each item has its own."""
     api_version: str
     newest: datetime | None
 
@@ -73,10 +73,10 @@ class ListHead(NamedTuple):
 def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
     """Yield the objects in JSON text, those of a List one by one, and the parts that are not objects.
 
-    `kind` is that of the objects of an array without a List around it, where they do not name it themselves.
+    `kind` is the kind of objects in an array without a List around it, for those that do not name their own.
 
-    Of a List that is cut off every complete item is given. Objects that follow each other, as those of
-    `kubectl get -w -o json` do, begin at the beginning of a line.
+    A List that is cut off gives every complete item. Objects that follow each other, for example from
+    `kubectl get -w -o json`, begin at the start of a line.
     """
     if data.lstrip().startswith(b"["):
         yield from _array_parts(data, kind)

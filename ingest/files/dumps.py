@@ -36,7 +36,7 @@ class Snapshot(NamedTuple):
 
     cluster: str
     node: str
-    """Whose kubelet answered; empty where the files show it."""
+    """The node whose kubelet answered; empty where the files show it."""
     at: datetime | None
     """When it was taken."""
     skipped: Counter[str]
@@ -57,9 +57,9 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
     version is left out. The dump was read at `snapshot.at`, or at the newest time in all its files, or where they
     have none when the last of them was modified.
 
-    The node of a kubelet's answer is the one it names itself (`stats/summary`); else in a folder that of
-    `node_in_path`, else `snapshot.node`; a file by itself takes `snapshot.node` first; else the only one of the dump.
-    What is wrong with a file is in `snapshot.refused`, and the others are read.
+    A kubelet's answer belongs to the node that it names itself (`stats/summary`). Otherwise a file of a folder takes
+    its node from `node_in_path`, then from `snapshot.node`; a file by itself takes `snapshot.node` first. The last
+    resort is the only node of the dump. The error of a file goes to `snapshot.refused`, and the others are read.
     """
     dump = _Dump(snapshot)
     for file in sorted(files, key=_rank):
@@ -218,6 +218,6 @@ def _modified_at(path: Path) -> datetime:
 
 
 def _rank(file: DumpFile) -> tuple[int, Path]:
-    """In the order of the table, so that what is wrong is told in one order."""
+    """The sort key of a file: its resource's place in the table, so that errors come in one order."""
     name = f"{file.path.parent.name}/{file.path.name}"
     return next((rank for rank, resource in enumerate(TABLE) if resource.is_named(name)), len(TABLE)), file.path

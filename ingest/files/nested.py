@@ -9,14 +9,16 @@ from common.text import plain
 from ingest.files.documents import DECODE_ERRORS, ITEMS, STRING, Fields, Found, Part, fields_of, object_parts
 
 ABOUT: Final = frozenset({"involvedObject", "regarding"})
-"""What an Event has, of either version."""
+"""Fields that name the object of an Event: `involvedObject` in v1, `regarding` in events.k8s.io."""
 _DEPTH: Final = 8
 """Values in values: Loki's answer has its lines in the sixth, and a line of a container's log is one more."""
 
 
 def within(found: Found) -> Iterator[Part]:
-    """Yield the objects that an object without a kind holds: `{"event": {...}}` of an exporter, `{"pods": {...}}` of
-    somebody's script, a line of a container's log, what a search engine or a store of logs answered.
+    """Yield the objects that an object without a kind holds.
+
+    It may come from an exporter (`{"event": {...}}`), a script (`{"pods": {...}}`), a container's log, a search
+    engine or a store of logs.
     """
     for name, raw in found.fields.items():
         yield from _inside(found, f"{found.place} {plain(name)}", bytes(raw), 1)
@@ -54,7 +56,7 @@ def _items(raw: bytes) -> list[bytes]:
 
 
 def _is_object(fields: Fields, *, is_near: bool) -> bool:
-    """Whether it is an object of the API, or may be: what lies deeper must look like one."""
+    """Tell whether fields may be an API object; deeper ones need `kind` and `apiVersion`, or those of an Event."""
     is_event = "reason" in fields and not ABOUT.isdisjoint(fields)
     if not is_near:
         return is_event or {"kind", "apiVersion"} <= fields.keys()

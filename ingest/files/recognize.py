@@ -1,4 +1,4 @@
-"""Which observation an object of a dump is."""
+"""Identifies the observation in an object of a dump."""
 
 import re
 from pathlib import Path
@@ -23,9 +23,9 @@ class Thing(NamedTuple):
     type: Change
     raw: bytes
     node: str = ""
-    """Whose kubelet answered, where the object has that."""
+    """The node whose kubelet answered; empty where the object does not name it."""
     identity: tuple[str, ...] = ()
-    """Of an object of the API: its versions have it in common. Empty for what a kubelet answered."""
+    """The same in all versions of an object of the API; empty for anything else."""
     version: str = ""
     has_own_time: bool = False
     """The newest time in it is its own, not that of the dump."""
@@ -49,7 +49,7 @@ _NODE_IN_NAME: Final = re.compile(
 
 
 def recognize(found: Found) -> Thing | None:
-    """Tells what an object of a dump is; None where it is not a resource of a capture."""
+    """Return an object of a dump by the names of a capture; None where it is not a resource of one."""
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)

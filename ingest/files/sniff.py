@@ -1,4 +1,4 @@
-"""Tells what a file is by its first bytes, and which files of a folder Leadsman reads."""
+"""Identifies a file by its first bytes, and lists the files of a folder that Leadsman reads."""
 
 import re
 from collections import Counter
@@ -22,7 +22,7 @@ class FileKind(Enum):
     YAML = "yaml"
     METRICS = "metrics"
     LOG = "log"
-    """Of a scheduler, as klog writes it, with or without what a container runtime puts before."""
+    """A log in klog's format, such as a scheduler's, with or without a container runtime's prefix."""
 
 
 class Folder(NamedTuple):
@@ -67,10 +67,10 @@ _PACKED: Final = re.compile(r"\.(?:gz|zst)$")
 
 
 def file_kind(path: Path) -> FileKind:
-    """Tells what a file is by its first bytes; raises `SourceError` where it cannot be opened.
+    """Identify a file by its first bytes; raises `SourceError` where it cannot be opened.
 
-    What is not clearly something else counts as a capture, whose reader reports what is wrong with it. So does a
-    pipe, which can be read only once.
+    A file that is not clearly something else counts as a capture, whose reader reports what is wrong with it. So does
+    a pipe, which can be read only once.
     """
     if path.exists() and not path.is_file():
         return FileKind.CAPTURE
@@ -88,7 +88,7 @@ def head_of(path: Path) -> bytes:
 
 
 def kind_of(head: bytes) -> FileKind | None:
-    """Tells what a file is by its first bytes; None for what is not read."""
+    """Identify a file by its first bytes; None for one that is not read."""
     if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
         return FileKind.CAPTURE
     if _JSON.match(head) or ((noted := _NOTED.match(head)) and _JSON_LATER.match(head, noted.end())):
@@ -133,7 +133,10 @@ def folder_files(
 
 
 def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]) -> FileKind | None:
-    """The kind of a file of a folder that is read; what it is otherwise is told."""
+    """Return the kind of a file of a folder; None where it is not read.
+
+    `refused` gets evidence that cannot be read, and `skipped` counts most other files.
+    """
     if left := left_out(inside):
         skipped[left] += 1
         return None
@@ -158,7 +161,7 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
 
 
 def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
-    """Tells whether a file that can be read may hold what Leadsman looks for."""
+    """Tell whether a file that can be read may hold what Leadsman looks for."""
     if kind is FileKind.YAML:
         return _WANTED.search(head) is not None
     if kind in {FileKind.LOG, FileKind.METRICS}:
@@ -180,10 +183,10 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
 
 
 def is_needed(path: PurePath) -> bool:
-    """Tells whether a file of an archive may be read, by its name."""
+    """Tell whether a file of an archive may be read, by its name."""
     return not is_log_of_container(path)
 
 
 def left_out(path: PurePath) -> str:
-    """Tells by its name what a file is that people may expect to be read and that is not; empty for others."""
+    """Name, by its path, a file that people may expect to be read and that is not; empty for others."""
     return "journal of a kubelet" if _JOURNAL.search(path.as_posix()) else ""

@@ -51,7 +51,7 @@ _OF_CONTAINERS: Final = frozenset({"logs", "podlogs", "pod-logs"})
 class Unread(NamedTuple):
     what: str
     is_evidence: bool
-    """Somebody saved it to show what happened, so that leaving it out is told as a failure."""
+    """Somebody saved it to show what happened, so leaving it out is reported as a failure."""
 
 
 def unread(path: PurePath, head: bytes) -> Unread:
@@ -76,5 +76,5 @@ def of_kind(kind: str, api_version: str) -> str:
 
 
 def is_log_of_container(path: PurePath) -> bool:
-    """Whether a file of a folder is what a container printed: a dump has many gigabytes of them."""
+    """Tell whether a file of a folder is a container's log: a dump has many gigabytes of them."""
     return not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) or path.name == "logs.txt"
