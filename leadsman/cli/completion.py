@@ -27,8 +27,10 @@ def command(ctx: click.Context, shell: str) -> None:
 
 
 def for_kubectl(app: click.Command, program: str, words: list[str], begun: str) -> str:
-    """The choices for a word of `program` as kubectl takes them from a plugin: a line each, with its meaning after a
-    tab, and in the last line whether files are choices too (0) or not (4).
+    """Return the choices for a word of `program` in the form that kubectl takes from a plugin.
+
+    Each choice is a line, with its meaning after a tab. The last line says whether files are choices too: `:0` if
+    they are, `:4` if not.
     """
     found = ShellComplete(app, {}, program, VARIABLE).get_completions(words, begun)
     choices = [item for item in found if item.type == "plain"]

@@ -1,4 +1,4 @@
-"""What a command ends with: a status, and one sentence where it failed."""
+"""Ends a command with a status, and with one sentence where it failed."""
 
 import sys
 from collections.abc import Mapping
@@ -82,7 +82,7 @@ _STATUSES: Final[tuple[tuple[type[Exception], int], ...]] = (
 
 
 class Mistake(NamedTuple):
-    """What the user can fix."""
+    """An error that the user can fix."""
 
     message: str
     status: int
@@ -104,7 +104,7 @@ def _unusable_files(error: BaseException | None) -> FilesUnusable | None:
 
 
 def note(line: str) -> None:
-    """Print a line to standard error, for whoever waits."""
+    """Print a line for the user to standard error, apart from the result."""
     click.echo(plain(line, MESSAGE), err=True)
 
 

@@ -148,7 +148,7 @@ def _watch(settings: Settings, seconds: float, namespace: str) -> None:
 
 
 def _print_first(database: Database, namespace: str) -> None:
-    """What the lists show, for whoever waits; standard output gets the result alone."""
+    """Print what the lists show to standard error; standard output gets only the result."""
     from leadsman.cli.console import err
     from leadsman.cli.present.story import print_first
     from leadsman.web.reading.overview import read_spans

@@ -19,7 +19,7 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
 NODES: Final = 20
-"""Of a report, in detail."""
+"""Nodes that a report shows in detail."""
 _DAYS: Final = re.compile(r"([0-9]{1,6})d")
 
 
@@ -44,7 +44,7 @@ def when(text: str) -> datetime | timedelta:
 
 
 def ago(text: str) -> timedelta | None:
-    """A duration as 90s, 1h30m or 2d; None for what is none."""
+    """A duration such as 90s, 1h30m or 2d; None for text that is not a positive one."""
     days = _DAYS.fullmatch(text)
     try:
         seconds = int(days[1]) * 86_400 if days else parse_duration(text)
@@ -65,7 +65,7 @@ def duration(text: str) -> float:
 
 
 def pair(text: str) -> tuple[str, str]:
-    """What is written as K=V."""
+    """Split K=V into K and V. Raises BadParameter for other text."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise click.BadParameter(f"{text!r} is not K=V")
@@ -117,7 +117,7 @@ existing_db = click.option(
     callback=existing_database,
     help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
 )
-"""Of a command that asks a database."""
+"""An address of a database that must exist, for commands that only query it."""
 live_db = click.option("--db", metavar="DSN", help=f"As of replay, and LEADSMAN_DB.  [default: {DEFAULT_DSN}]")
 
 sources = _all(
@@ -134,7 +134,7 @@ sources = _all(
     ),
     click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if it has no time."),
 )
-"""What is read, and what a dump leaves out: `paths`, `cluster`, `node`, `at`."""
+"""The files to read, and facts that a dump leaves out: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
     click.option(
         "--since",
@@ -170,7 +170,7 @@ asked_node = click.option(
     shell_complete=completion.nodes,
     help="Only this node.  [default: all]",
 )
-"""Of what a database knows."""
+"""Limits an answer to one node; completion offers the nodes in the database."""
 cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
 watched_namespace = click.option(
     "--namespace",
@@ -246,6 +246,6 @@ page = _all(
         help="File with the token: the password of any user, or a bearer token.",
     ),
 )
-"""Where the page listens, and who may read it."""
+"""The page's address and port, and the token that its readers need."""
 
 quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")

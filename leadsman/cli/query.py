@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 When: TypeAlias = datetime | timedelta | None
 
 MOST_ROWS: Final = 50
-"""Of a table: one that is longer is not read."""
+"""Rows of a table without --limit: nobody reads a longer one."""
 
 
 @click.command(

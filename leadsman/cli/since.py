@@ -27,8 +27,8 @@ def settled(
 ) -> Range:
     """The times that were meant: a duration is before `--until`, else before now, or of a recording before its end.
 
-    Tells on standard error what a duration was counted from. `last` gives the newest observation, and is asked only
-    where a duration needs it.
+    Prints to standard error where a duration was counted from. `last` gives the newest observation, and is called
+    only if a duration needs it.
     """
     if isinstance(until, timedelta):
         until = _before(until, *_end(last, now), "until")

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster: the page's cards, for a terminal and for programs."""
+"""Finds what is wrong with a cluster: the page's cards, for a terminal and for programs."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,14 +12,14 @@ from sql.database.open import Database
 
 
 class Findings(NamedTuple):
-    """What is wrong with a cluster, the worst first, and what that was read from."""
+    """Problems of a cluster, the worst first, and the overview from which they were read."""
 
     view: Overview
     items: Sequence[Item]
 
     @property
     def wrong(self) -> bool:
-        """Whether anything is at least a warning."""
+        """Tell whether any problem is at least a warning."""
         return any(item.severity <= Severity.WARNING for item in self.items)
 
 

@@ -39,8 +39,8 @@ def columns() -> int | None:
 def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
     """A table with its heading, or a record a row where that is too wide; any width where it is None.
 
-    What is the same in all rows of a table that is too wide stands once beneath it, and so does what the names of all
-    nodes end in.
+    If a table is too wide, a value that is the same in all rows moves beneath it, where it stands once. So does the
+    ending that the names of all nodes share.
     """
     rows = len(shown[0].cells) if shown else 0
     beneath = ""

@@ -1,4 +1,4 @@
-"""What happened, in a form that a person likes to read: printed after a replay."""
+"""Prints a readable account of what a replay or a look found."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
