@@ -18,8 +18,8 @@ _READER: Final = [("GRANT SHOW, SELECT ON *.* TO default",)]
 def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None = None) -> Result:
     """The answer to one statement; `db` is open to read. Raises QueryFailed for what `sql.questions.vetting` refuses.
 
-    With `limits` it cannot lift them, and is refused where the engine's user could do more: in a process that also
-    writes an embedded database, a quoted name is a file, and `url()` connects.
+    With `limits` the statement cannot lift them, and is refused where the engine's user may do more than read. In a
+    process that also writes an embedded database, a quoted name is a file, and `url()` connects.
     """
     if limits:
         check_reader(db)
@@ -31,7 +31,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
 
 
 def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
-    """The answer to one statement of somebody who may do whatever the database's user may. Raises QueryFailed."""
+    """The answer to one statement, with all rights of the database's user. Raises QueryFailed."""
     try:
         return db.query(sql, given)
     except QueryFailed as error:

@@ -66,7 +66,7 @@ class Column(NamedTuple):
 
 
 def as_columns(result: Result) -> list[Column]:
-    """What a cluster named is plain text in them."""
+    """Return the columns of a result as text, with names from a cluster escaped."""
     of = [_subject(result.column_names, row) for row in result.rows]
     columns = []
     for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):

@@ -22,7 +22,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "pods or events": "pods and Events",
     "events or samples": "Events and statistics",
 }
-"""What a question can need, in words; those of `alert_coverage` among them."""
+"""Inputs that a question can need, in words; those of `alert_coverage` are among them."""
 _SEEN: Final[Mapping[str, str]] = {
     "samples": "node_samples_5m",
     "psi": """(
@@ -37,7 +37,7 @@ _SEEN: Final[Mapping[str, str]] = {
     "pods": "pod_bindings",
     "events": "node_events",
 }
-"""Where each simple one is found."""
+"""The table or subquery that shows each simple input."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
 FROM node_events
@@ -70,7 +70,7 @@ _NAMED: Final[Mapping[str, str]] = {
         SELECT cluster, namespace FROM pod_bindings UNION DISTINCT SELECT cluster, namespace FROM node_events
     """,
 }
-"""Where every node and namespace is found."""
+"""Queries for every known node and namespace."""
 _TOLD: Final = 3
 """Clusters with a reason of their own; of more, the number."""
 
@@ -110,7 +110,7 @@ def _clusters_named(clusters: Sequence[str]) -> str:
 
 
 def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
-    """Which cluster, node or namespace was never seen, with the nearest that was."""
+    """Name a cluster, node or namespace that was never seen, and the nearest that was; empty where all were seen."""
     cluster = given.get("cluster", "")
     if cluster and clusters and cluster not in clusters:
         return f"There is no cluster {plain(cluster)}. {_or_all(cluster, clusters)}"
@@ -143,7 +143,7 @@ def _clusters(database: Database, source: str) -> set[str]:
 
 
 def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
-    """Events that tell of what the answer lacks, by cluster."""
+    """Events that contradict the empty answer, in words, by cluster."""
     if not query.events:
         return {}
     asked = {name: given.get(name, "") for name in ("node", "namespace")}
@@ -158,7 +158,7 @@ def _told(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _in_words(nodes: int, pods: int, events: int, last: datetime) -> str:
-    """What was looked at, and until when."""
+    """Put into words how much was looked at, and until when."""
     looked = f"{some(nodes, 'node')}, {some(pods, 'pod')} and {some(events, 'Event')}"
     return f"{looked} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC"
 

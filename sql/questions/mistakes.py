@@ -64,7 +64,7 @@ def _syntax(sql: str, message: str) -> str:
 
 
 def _cut(text: str, *, end: bool = False) -> str:
-    """What is next to the place, on one line."""
+    """Shorten the text next to the place to `_AROUND` characters on one line."""
     flat = " ".join(text.split())
     if len(flat) <= _AROUND:
         return plain(flat)

@@ -1,10 +1,14 @@
 """The saved queries: one file a question, its parameters bound and never put into the text.
 
-The first line of a file is `-- ` and what it answers. Then `-- group NAME` has the heading under which it is listed,
-`-- needs INPUT, INPUT` which inputs it has no rows without, `-- events REASON, REASON` the Events that contradict an
-empty answer, `-- shows COLUMN, COLUMN` the columns of a table that is not `wide`, `-- newest` that its rows go from
-the oldest to the newest, `-- was NAME K=V` an older name and the parameters with which it is asked, and a line
-`-- param NAME TYPE DEFAULT: meaning` each parameter.
+The first line of a file is `-- ` and what it answers. These lines may follow:
+
+`-- group NAME`: the heading under which it is listed.
+`-- needs INPUT, INPUT`: the inputs without which it has no rows.
+`-- events REASON, REASON`: the Events that contradict an empty answer.
+`-- shows COLUMN, COLUMN`: the columns of a table that is not `wide`.
+`-- newest`: its rows go from the oldest to the newest.
+`-- was NAME K=V`: an older name, and the parameters with which it is asked.
+`-- param NAME TYPE DEFAULT: meaning`: a parameter, one a line.
 """
 
 import re
@@ -48,7 +52,7 @@ class SavedQuery(NamedTuple):
     group: str = ""
     needs: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
-    """Reasons of Events that tell of what it answers."""
+    """Reasons of the Events that contradict an empty answer."""
     shows: tuple[str, ...] = ()
     """The columns that answer it, in their order; empty where all do."""
     newest: bool = False
@@ -87,7 +91,7 @@ def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limit
 
 
 def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
-    """What each parameter of the query is bound to. Raises BadParameter."""
+    """Return the value of each parameter of the query. Raises BadParameter."""
     known = {parameter.name for parameter in query.parameters}
     for name in given:
         if name not in known:
@@ -107,7 +111,7 @@ def _value(parameter: Parameter, given: str | None) -> str:
 
 
 def _checked(kind: str, text: str) -> str:
-    """The value as ClickHouse reads it; ValueError where it is none of that type."""
+    """The value as ClickHouse reads it. Raises ValueError where it is not of that type."""
     if kind.startswith("UInt"):
         return str(_natural(text))
     if kind.startswith("Float"):

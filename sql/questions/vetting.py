@@ -1,4 +1,4 @@
-"""Which statements of people's own are answered: what these lists do not have is refused.
+"""Vets people's own statements: anything that these lists do not have is refused.
 
 The engine puts a statement into its own form, `formatQuery`. That text is read here, token by token, and that text is
 what runs. It has no comments, one way to quote, and keywords in capitals, so a token is what the engine takes it for.
@@ -22,11 +22,11 @@ TABLE_FUNCTIONS: Final = frozenset(
 SYSTEM_TABLES: Final = frozenset(
     {"columns", "data_type_families", "databases", "functions", "numbers", "one", "tables"}
 )
-"""Of the database `system`: they describe the schema and the language."""
+"""Tables of the database `system` that describe the schema and the language."""
 SETTINGS: Final = frozenset(
     {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
 )
-"""Where nobody else waits for the database; a question within limits has none."""
+"""Settings for a statement while nobody else waits for the database; one within limits may have none."""
 COMBINATORS: Final = re.compile(
     r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
 )
@@ -52,7 +52,7 @@ SELECT (SELECT groupArray(lower(name)) FROM system.functions),
 
 
 class Language(NamedTuple):
-    """What the engine takes for more than a name."""
+    """Words that the engine takes for more than a name."""
 
     functions: frozenset[str]
     """In lower case."""
@@ -61,14 +61,14 @@ class Language(NamedTuple):
     keywords: frozenset[str]
 
     def has(self, function: str) -> bool:
-        """Whether there is such a function; an aggregate's name may end in combinators."""
+        """Tell whether there is such a function; an aggregate's name may end in combinators."""
         return any(each in self.functions or each in self.table_functions for each in _shorter(function))
 
 
 class Token(NamedTuple):
     kind: str
     text: str
-    """Of a quoted name, without the quotes."""
+    """A quoted name has no quotes here."""
 
     @property
     def is_name(self) -> bool:
@@ -93,7 +93,7 @@ def vetted(db: Database, sql: str, *, bounded: bool) -> str:
 
 
 def as_formatted(db: Database, sql: str) -> str:
-    """The engine's own form of a statement, whatever it does. Raises QueryFailed where it is none."""
+    """The engine's own form of any statement. Raises QueryFailed for text that is not a statement."""
     return str(db.query("SELECT formatQuery({sql:String})", {"sql": sql}).rows[0][0])
 
 
@@ -121,7 +121,7 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
 
 @cache
 def functions() -> frozenset[str]:
-    """Those that may be called, in lower case, without the combinators of aggregates."""
+    """Functions that may be called, in lower case, without the combinators of aggregates."""
     return frozenset(name.lower() for name in words("functions"))
 
 
@@ -133,7 +133,7 @@ def words(name: str) -> frozenset[str]:
 
 
 def is_allowed(function: str) -> bool:
-    """Whether it may be called; an aggregate's name may end in combinators."""
+    """Tell whether a function may be called; an aggregate's name may end in combinators."""
     return function.lower() in TABLE_FUNCTIONS or any(each in functions() for each in _shorter(function))
 
 
@@ -148,7 +148,7 @@ def _shorter(function: str) -> Iterator[str]:
 
 
 def refusal(why: str) -> QueryFailed:
-    """What is raised for a statement that is not answered."""
+    """The error to raise for a statement that is not answered."""
     return QueryFailed(why, min(FORBIDDEN))
 
 
