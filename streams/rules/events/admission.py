@@ -1,4 +1,4 @@
-"""What a kubelet says when it refuses a pod, parsed (rules: admission-texts), and the same in words.
+"""Parses the text with which a kubelet refuses a pod (rules: admission-texts), and puts it into words.
 
 The text names who refused: the sum of requests (`OutOf...`), a manager of devices, CPUs, memory or topology, or a
 check of labels, taints, ports, system or settings. Nothing is concluded that it does not name. Texts are hostile:
@@ -36,10 +36,13 @@ _OF_CPUS: Final = frozenset({"cpu_manager", "topology_manager"})
 
 
 class Refusal(NamedTuple):
-    """Who refused a pod, over what; amounts in base units, cpu in millicores, and None where the text has none."""
+    """The refusal of a pod: who refused it, and over what.
+
+    Amounts are in base units, cpu in millicores; None where the text has none.
+    """
 
     refused_by: RefusedBy = ""
-    """Empty where the text does not tell."""
+    """Empty where the text does not name it."""
     resource: str = ""
     requested: int | None = None
     available: int | None = None
@@ -108,7 +111,7 @@ _NO_ROOM_TO_PREEMPT: Final = re.compile(
     rf"[Nn]o set of running pods found to reclaim resources: \[\(res: {_NAME}, q: {_N}\).*",
     re.DOTALL,
 )
-"""Of a critical pod: none of the pods that it may preempt, or all of them, would make room for it."""
+"""A critical pod finds no room, even if all pods that it may preempt were gone."""
 _DISK_FULL: Final = "no space left on device"
 _SHUTDOWNS: Final = frozenset(
     {
@@ -157,7 +160,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
 
 @lru_cache(maxsize=1024)
 def parse_refusal(reason: str, message: str) -> Refusal:
-    """Who refused the pod and over what, by the reason and text of a pod's status or of an Event."""
+    """Parse who refused the pod and over what, from the reason and text of a pod's status or an Event."""
     text = without_rejection(plain(message)).strip()
     if reason == "UnexpectedAdmissionError":
         return _of_managers(text)
@@ -174,7 +177,7 @@ def parse_refusal(reason: str, message: str) -> Refusal:
 
 
 def is_refused_at_shutdown(message: str) -> bool:
-    """Whether the kubelet refused the pod because its node was shutting down, by its text."""
+    """Tell whether the kubelet refused the pod because its node was shutting down, by its text."""
     return without_rejection(plain(message)).strip() in _SHUTDOWNS
 
 

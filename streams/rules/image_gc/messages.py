@@ -102,7 +102,7 @@ _STATS_ERRORS: Final = (
 def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
     """Parse an event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed; None for others.
 
-    Where the text is unknown, the event's reason alone is used.
+    An unknown text is judged by the event's reason alone.
     """
     if reason not in _BY_REASON_ALONE:
         return None
@@ -111,7 +111,7 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
 
 
 def parse_error(message: str) -> ImageGcFailure | None:
-    """Parse an error text of image GC, of whatever event or log; None for an unknown one."""
+    """Parse an error text of image GC from any event or log; None for an unknown one."""
     text = plain(message)
     if _INVALID_CAPACITY.fullmatch(text):
         return ImageGcFailure("error", "invalid_capacity")

@@ -16,7 +16,7 @@ from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, gc_threshold
 from streams.rules.kubelet.allocatable import allocatable, hard_thresholds, reserved
 
 SWINGS: Final = 3
-"""As often a condition begins within SWINGS_WITHIN, it swings."""
+"""A condition that begins this often within SWINGS_WITHIN swings."""
 SWINGS_WITHIN: Final = timedelta(hours=1)
 _REMEMBERED: Final = timedelta(days=1)
 _WHOLE: Final = 100 * 1024**4
@@ -24,13 +24,13 @@ _WHOLE: Final = 100 * 1024**4
 
 
 class Kubelet(NamedTuple):
-    """What is known of a kubelet whose `/configz` was seen whole."""
+    """Facts about a kubelet whose `/configz` was seen whole."""
 
     now: datetime
     config: KubeletConfiguration
     version: str
     capacity: Mapping[str, int]
-    """Of the Node, in base units, cpu in millicores; empty where it was not seen."""
+    """The Node's capacity in base units, cpu in millicores; empty where the Node was not seen."""
     allocatable: Mapping[str, int]
     settled: bool
     """Settings and Node were seen long enough after the last change of either: they belong together."""
@@ -39,7 +39,7 @@ class Kubelet(NamedTuple):
     pressures: Mapping[str, tuple[datetime, ...]]
     """When each condition last began, at most SWINGS times."""
     daemon_sets: frozenset[str]
-    """Those that eviction of memory ends again and again, as namespace/name."""
+    """DaemonSets whose pods are evicted for memory again and again, as namespace/name."""
     events: Mapping[str, str]
     """Messages since the kubelet started, by the rule that they support."""
 
@@ -169,7 +169,7 @@ def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 def _below(soft: str, hard: str, memory: int | None, signal: str) -> bool:
-    """Whether the soft threshold is met no sooner; False where a percentage and an amount cannot be compared."""
+    """Tell whether the soft threshold is not above the hard one; False where the two cannot be compared."""
     if soft.endswith("%") == hard.endswith("%"):
         return threshold_value(soft, _WHOLE) <= threshold_value(hard, _WHOLE)
     if signal != MEMORY_AVAILABLE or not memory:

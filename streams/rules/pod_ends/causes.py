@@ -1,7 +1,7 @@
-"""What ended a pod or one of its containers, by what API server and kubelet leave behind (rules: how-pods-end).
+"""Finds what ended a pod or one of its containers, by what API server and kubelet leave behind (rules: how-pods-end).
 
 A pod that was evicted, preempted or deleted looks the same in its phase; the condition DisruptionTarget separates
-them. Texts are hostile: what is not known is no cause, never a guess.
+them. Texts are hostile: an unknown text gives no cause, and nothing is guessed.
 """
 
 import re
@@ -46,7 +46,7 @@ OOM_KILLED: Final = "OOMKilled"
 SIGKILL: Final = 137
 """The exit code of a process that was killed: by the kernel, a kubelet whose grace period was over, or anybody."""
 SIGTERM: Final = 143
-"""The exit code of a process that SIGTERM ended; beside it OOMKilled tells of an earlier kill in the cgroup
+"""The exit code of a process that SIGTERM ended; OOMKilled beside it shows an earlier kill in the cgroup
 (rules: how-pods-end)."""
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
@@ -124,7 +124,7 @@ WITHOUT_WITNESS: Final = frozenset({"exited", "deleted"})
 class End(NamedTuple):
     cause: Cause
     actor: str
-    """Who did it; empty where it is not known."""
+    """The component that did it; empty where it is not known."""
     reason: str
     message: str
     when: When | None
@@ -142,7 +142,7 @@ class ContainerEnd(NamedTuple):
 
 
 def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
-    """What the pod itself shows; None where nothing ended it, or nothing shows what did.
+    """Return the end that the pod itself shows; None where nothing ended it, or nothing shows what did.
 
     A condition of the API server's comes before the deletion that it announces, which may fail.
     """
@@ -195,7 +195,7 @@ def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
 
 
 def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
-    """What a reason and text of the kubelet show, of a pod's status or an Event about it."""
+    """Return the end that a reason and text of the kubelet show, in a pod's status or an Event about it."""
     if reason == "Evicted":
         cause = _of_text(message)
         return cause and End(cause, KUBELET, reason, message, when)
@@ -209,7 +209,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
 
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
-    """What a scheduler's Event about a pod shows."""
+    """Return the end that a scheduler's Event about a pod shows."""
     if reason != "Preempted" or not plain(message).startswith("Preempted by "):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)
@@ -223,7 +223,7 @@ def _of_text(message: str) -> Cause | None:
 
 
 def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
-    """Whether a pod that is over ended so soon after a failed probe that this was the cause."""
+    """Tell whether a pod that is over ended so soon after a failed probe that the probe was the cause."""
     grace = pod.spec.termination_grace_period_seconds
     grace_seconds = min(_DEFAULT_GRACE_SECONDS if grace is None else max(grace, 0), _LONGEST_GRACE_SECONDS)
     return -_EVENT <= ended_at - failed_at <= timedelta(seconds=grace_seconds) + _PROBE_SLACK
@@ -251,17 +251,17 @@ def restarted_by_probe(message: str) -> str | None:
 
 
 def is_shutdown(reason: str, message: str) -> bool:
-    """Whether an Event about a node is its kubelet's word that the machine shuts down."""
+    """Tell whether an Event about a node is its kubelet's report that the machine shuts down."""
     return reason in _SHUTDOWN and plain(message) == "Shutdown manager detected shutdown event"
 
 
 def is_failed_probe(message: str) -> bool:
-    """Whether the Event Unhealthy is about a probe whose failure ends a container."""
+    """Tell whether the Event Unhealthy is about a probe whose failure ends a container."""
     return plain(message).startswith(_FAILED_PROBES)
 
 
 def exit_code(pod: Pod) -> int | None:
-    """Of the container that ended with an error, else of the first that ended; None while none is known."""
+    """The exit code of the first container that failed, else of the first that ended; None while it is unknown."""
     codes = [
         code
         for each in pod.status.container_statuses or ()

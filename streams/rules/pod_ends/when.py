@@ -1,7 +1,7 @@
-"""When a pod ended, by what is left of it (rules: how-pods-end): the one place that decides it.
+"""Decides when a pod ended, by what is left of it (rules: how-pods-end); no other place decides it.
 
-An Event has the time; else the last container's end has it, else the condition that turned with it. A start is no
-end, only its lower bound, and the time of reading the upper one.
+An Event has the time; else the last container's end has it, else the condition that turned with it. A start is only
+the lower bound of an end, and the time of reading is the upper one.
 """
 
 from collections.abc import Iterator
@@ -29,8 +29,8 @@ class When(NamedTuple):
 def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:
     """When a pod that is over ended, without an Event.
 
-    A rejected pod that never ran has its start from the rejection, so that bound is the better guess for one that
-    nobody saw before; any other ended nearer to when it was read.
+    A rejected pod that never ran has its start from the rejection. If nobody saw it before, its start is the better
+    guess; any other pod ended nearer to when it was read.
     """
     at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
     if at is not None and at <= read_at:
@@ -52,7 +52,7 @@ def not_before(when: When, at: datetime) -> When:
 
 
 def deletion_asked_at(pod: Pod) -> datetime | None:
-    """When its deletion was asked for: its grace period before it is to be gone; None where it was not."""
+    """Return when deletion was requested: the grace period before the deletion timestamp; None where it was not."""
     gone_by, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds
     if gone_by is None or grace is None or not 0 <= grace <= _LONGEST_GRACE_SECONDS:
         return gone_by

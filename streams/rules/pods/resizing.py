@@ -19,7 +19,7 @@ class Resizing(NamedTuple):
 
 
 def resizing(pod: Pod) -> Resizing | None:
-    """What the kubelet reports of a resize that is not done; None where it reports nothing."""
+    """Return what the kubelet reports of a resize that is not done; None where it reports nothing."""
     conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
     if pending := conditions.get("PodResizePending"):
         return Resizing(_PENDING.get(pending.reason, "pending"), pending.message, pending.last_transition_time)
@@ -30,6 +30,6 @@ def resizing(pod: Pod) -> Resizing | None:
 
 
 def is_infeasible(pod: Pod) -> bool:
-    """Whether requests leave out what the resize wants, as the scheduler counts them."""
+    """Tell whether the scheduler counts requests without the resize, because it is infeasible."""
     pending = [each.reason for each in pod.status.conditions or () if each.type == "PodResizePending"]
     return (pending[0] if pending else pod.status.resize) == "Infeasible"
