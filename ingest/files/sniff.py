@@ -40,10 +40,10 @@ _JSON_LATER: Final = re.compile(rb"^(?:\{\s*\"|\[\s*\{)", re.MULTILINE)
 """Behind lines that kubectl prints first: warnings, and errors of what it could not get."""
 _NOTED: Final = re.compile(
     rb"(?:(?:Warning|Error|error|[WEI]\d{4} |Flag |I0|W0|E0|Unable|#|" + TYPED + rb")[^\n]*\n"
-    rb"|[^\n{}]{0,200}\n(?=```)|\s*\n)+"
+    rb"|[^\n{}]{0,200}\n(?=```)|[ \t\r\f\v]*\n)+"
 )
 _YAML: Final = re.compile(
-    rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|\s*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
+    rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
 )
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _METRICS: Final = re.compile(

@@ -14,6 +14,7 @@ from ingest.files.newest import newest_time
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
 _DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
+_TEXTS: Final = (":timestamp", ":merge")
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
@@ -22,14 +23,18 @@ class _AliasError(yaml.YAMLError):
     pass
 
 
+def _without_colons(pattern: re.Pattern[str]) -> re.Pattern[str]:
+    return re.compile(f"(?!.*:)(?:{pattern.pattern})", pattern.flags)
+
+
 class _Loader(yaml.CSafeLoader):
-    """Leaves times and merge keys as text: Kubernetes' YAML is JSON in another syntax.
+    """Leaves times, merge keys and numbers of base 60 as text: Kubernetes' YAML is JSON in another syntax.
 
     Raises _AliasError at an alias.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
-        first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":merge"))]
+        first: [(tag, _without_colons(pattern)) for tag, pattern in resolvers if not tag.endswith(_TEXTS)]
         for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 
