@@ -13,6 +13,7 @@ import pytest
 from components.cluster.kubernetes import Cluster
 from components.command import leadsman, leadsman_process, rows
 from components.processes import HOST, free_port
+from integration.cluster.node_story import captured
 from waiting import eventually
 
 pytestmark = pytest.mark.components("cluster")
@@ -88,8 +89,9 @@ def test_up_watches_that_namespace_as_a_view_of_its_own(tenant: Tenant, cluster:
         up.start()
         eventually("the page is served", lambda: "is at http" in up.log.read_text())
         cluster.request("POST", pods, {"metadata": {"name": "later"}, "spec": PICKY})
-        captured = tmp_path / "c"
-        eventually("it was seen", lambda: any('"later"' in each.read_text() for each in captured.rglob("*.jsonl")))
+        (folder,) = (tmp_path / "c").iterdir()
+        for name in ("later", f"{tenant.namespace}-0"):  # the Events of both may come first
+            eventually(f"{name} was seen", partial(captured, folder, '"resource":"pods"', f'"name":"{name}"'))
         up.terminate()
         assert up.wait() == 0
     finally:
