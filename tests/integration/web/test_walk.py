@@ -71,7 +71,7 @@ WALKS: Final = {
         "NUMAFragmented",
         "n1",
         "",
-        ("Move the small pods with exclusive CPUs off one NUMA node",),
+        ("To free up one NUMA node, delete its small pods with exclusive CPUs",),
         (
             (
                 "Pods that a node refused for NUMA or exclusive CPUs, and the state of its NUMA nodes at that moment",
