@@ -320,6 +320,8 @@ def test_next_eviction_has_a_line_a_node_with_the_nearest_signal_first(database:
     assert column(database, "next_eviction", "signal") == ["nodefs.available", "memory.available", "nodefs.available"]
     assert column(database, "next_eviction", "room") == [-10, 300, 300]
     assert column(database, "next_eviction", "seconds_to_threshold") == [0, 50, None]
+    for of_pod in ("rank", "request", "exceeds_request", "priority"):
+        assert column(database, "next_eviction", of_pod, node="q") == [None], "nobody was seen using anything there"
     assert column(database, "next_eviction", "pod", node="n") == ["p-n"]
     assert column(database, "next_eviction", "growth_per_hour", node="n") == [3600]
     assert column(database, "next_eviction", "pod", node="n", depth="0") == ["p-n", "p2"]
