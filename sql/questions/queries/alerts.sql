@@ -32,4 +32,4 @@ FROM
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
     AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
-ORDER BY starts_at DESC, alertname, node
+ORDER BY starts_at DESC, alertname, node, cluster, fingerprint

@@ -140,9 +140,8 @@ FROM
         'marked for deletion for a NoExecute taint' AS about, concat(namespace, '/', object_name) AS pod,
         [toString(namespace)] AS namespaces
     FROM node_events FINAL
-    PREWHERE reason = 'TaintManagerEviction' AND object_kind = 'Pod'
-    WHERE startsWith(message, 'Marking for deletion') AND (cluster, namespace, object_name) NOT IN
-        (SELECT cluster, namespace, pod FROM pod_ends WHERE cause = 'taint_manager')
+    WHERE reason = 'TaintManagerEviction' AND object_kind = 'Pod' AND startsWith(message, 'Marking for deletion')
+        AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause = 'taint_manager')
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind,
         concat('Image GC ', transform(verdict,
