@@ -102,3 +102,10 @@ def test_the_occurrences_of_an_event_add_up_to_its_count(added: tuple[int, int],
         Row(EVENT, 20.5, 1, deleted=False, occurrences=added[1]),
     ]
     assert [each.wrong for each in faults({EVENT: LIFE[:2]}, rows, {})] == found
+
+
+def test_a_deletion_at_a_takeover_has_the_state_that_was_known() -> None:
+    """Nobody saw it go, and a message of the paused watcher came later with a state from before."""
+    unseen, later = GONE._replace(sequence=0), GONE._replace(ts=GONE.ts + 0.1)
+    assert wrong([*WHOLE[:2], unseen, later], takeover=Span(21, later.ts)) == []
+    assert wrong([*WHOLE[:2], unseen, later]) == ["reordered"]
