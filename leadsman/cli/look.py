@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
+    from leadsman.cli.present.findings import Findings
     from leadsman.run.settings import Settings
     from leadsman.web.reading.settings import PageSettings
     from sql.database.open import Database
@@ -82,7 +83,6 @@ def command(
     severity, kind, since when, and the next step.
     """
     from leadsman.cli.live import live_settings, watch_flags
-    from leadsman.web.reading.overview import read_spans
     from sql.database.open import connect
 
     settings = live_settings(config, watch=watch_flags(**flags))
@@ -97,16 +97,16 @@ def command(
         if report or open_:
             _write(database, report or Path("report.html"), settings.page, open_=open_)
         blind = "" if paths else _blind(database, settings.live().kubelet.access)
-        unseen = not read_spans(database)
     if refused:
         fail(refused, EXIT_BAD_INPUT)
-    if unseen:
+    if not found:
         note("nothing was observed: no node, pod, Event or sample")
-    if unseen and not paths:
+    if not found and not paths:
         fail("watch it longer (--for 5m), or see what is wrong: leadsman doctor", EXIT_NO_SOURCE)
     if blind:
         fail(blind, EXIT_NO_KUBELETS)
-    severe = [each for each in found if fail_on is not None and each in FAIL_ON[FAIL_ON.index(fail_on) :]]
+    severities = [item.severity.word for each in found for item in each.items]
+    severe = [each for each in severities if fail_on is not None and each in FAIL_ON[FAIL_ON.index(fail_on) :]]
     if severe:
         fail(" and ".join(f"{severe.count(each)} {each}" for each in FAIL_ON[::-1] if each in severe), EXIT_WRONG)
 
@@ -211,8 +211,8 @@ def _blind(database: Database, access: str) -> str:
     return f"no kubelet could be read: {error or 'none answered in this time'}. {_OTHERWISE[access]}"
 
 
-def _print(database: Database, form: str, namespace: str) -> list[str]:
-    """Print the story, or the findings for a program, and return the severity of each."""
+def _print(database: Database, form: str, namespace: str) -> list[Findings]:
+    """Print the story, or the findings for a program, and return the findings of each cluster."""
     from leadsman.cli.console import out
     from leadsman.cli.present.findings import finding_rows, read_findings
     from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
@@ -220,16 +220,15 @@ def _print(database: Database, form: str, namespace: str) -> list[str]:
     from leadsman.web.reading.overview import read_spans
 
     clusters = [span.cluster for span in read_spans(database)]
+    if form in options.FOR_PEOPLE:
+        return print_story(database, clusters, out, None, LINES if form == "table" else EVERY_LINE, namespace)
     found = [each for each in (read_findings(database, cluster, namespace) for cluster in clusters) if each]
     rows = [row for each in found for row in finding_rows(each)]
-    match form:
-        case "json" | "yaml":
-            show_document(rows, form)
-        case "csv":
-            show(raw_rows(list(rows[0]) if rows else (), [list(row.values()) for row in rows]), form)
-        case _:
-            print_story(database, clusters, out, None, LINES if form == "table" else EVERY_LINE, namespace)
-    return [str(row["severity"]) for row in rows]
+    if form == "csv":
+        show(raw_rows(list(rows[0]) if rows else (), [list(row.values()) for row in rows]), form)
+    else:
+        show_document(rows, form)
+    return found
 
 
 def _write(database: Database, file: Path, settings: PageSettings, *, open_: bool) -> None:

@@ -113,16 +113,17 @@ def print_story(
     command: str | None,
     lines: int = LINES,
     namespace: str = "",
-) -> None:
+) -> list[Findings]:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
-    `command` is how the reader calls this program on this database; None where the database will be gone. With a
-    `namespace`, what is about pods and objects of others is left out.
+    Return the findings of each cluster that is known. `command` is how the reader calls this program on this
+    database; None where the database will be gone. With a `namespace`, what is about pods and objects of others is
+    left out.
     """
-    for cluster in clusters:
-        _print_cluster(database, cluster, console, command, lines, namespace)
+    found = [_print_cluster(database, cluster, console, command, lines, namespace) for cluster in clusters]
     if command is not None:
         _next(console, command)
+    return [each for each in found if each is not None]
 
 
 def print_first(database: Database, clusters: Iterable[str], console: Console, namespace: str = "") -> None:
@@ -138,13 +139,13 @@ def print_first(database: Database, clusters: Iterable[str], console: Console, n
 
 def _print_cluster(
     database: Database, cluster: str, console: Console, command: str | None, lines: int, namespace: str
-) -> None:
+) -> Findings | None:
     parameters = {"cluster": cluster, "namespace": namespace}
     _heading(database, cluster, console)
     found = read_findings(database, cluster, namespace)
     if found is None:
         console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
-        return
+        return None
     if namespace:
         evidence = found.view.evidence
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
@@ -159,6 +160,7 @@ def _print_cluster(
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
     _unknown(database, parameters, console)
+    return found
 
 
 def _nothing(found: Findings, console: Console) -> None:
