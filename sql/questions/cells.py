@@ -5,7 +5,7 @@ A column's unit is in its name (`_bytes`, `_seconds`), or follows from the signa
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
 from common.amounts import count, size
@@ -65,15 +65,15 @@ class Column(NamedTuple):
     """Never cut: half a time or amount is another one."""
 
 
-def as_columns(result: Result) -> list[Column]:
-    """Return the columns of a result as text, with names from a cluster escaped."""
+def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
+    """Return the columns of a result as text: names from a cluster escaped, times in a zone or the reader's."""
     of = [_subject(result.column_names, row) for row in result.rows]
     columns = []
     for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):
         of_flag = _FLAG.fullmatch(kind)
         flag = of_flag is not None and (of_flag[1] == "Bool" or name in FLAGS)
         number = not flag and bool(_NUMBER.search(kind)) and not kind.startswith(("Map", "Array"))
-        cells = [_cell(name, row[at], about, flag=flag) for row, about in zip(result.rows, of, strict=True)]
+        cells = [_cell(name, row[at], about, zone, flag=flag) for row, about in zip(result.rows, of, strict=True)]
         columns.append(Column(heading(name), cells, number, number or flag or "DateTime" in kind))
     return columns
 
@@ -85,9 +85,9 @@ def heading(name: str) -> str:
     return plain(_RATE_NAMES.get(name) or _UNIT.sub("", name) or name)
 
 
-def moment(at: datetime) -> str:
-    """A time in the reader's zone, with the zone's distance from UTC: it can be given back to `--since`."""
-    there = at.astimezone()
+def moment(at: datetime, zone: tzinfo | None = None) -> str:
+    """A time in a zone or the reader's, with the zone's distance from UTC: it can be given back to `--since`."""
+    there = at.astimezone(zone)
     text = there.isoformat(sep=" ", timespec="seconds")
     return f"{text[:-6]}Z" if not there.utcoffset() else text
 
@@ -98,14 +98,14 @@ def _subject(names: Sequence[str], row: Sequence[Any]) -> str:
     return str(known.get("signal") or known.get("resource") or "")
 
 
-def _cell(name: str, value: Any, subject: str, *, flag: bool) -> str:
+def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: bool) -> str:
     if value is None or value in ("", [], {}, ()):
         return NOTHING
     if flag:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _amount(name, value, subject)
-    return moment(value) if isinstance(value, datetime) else plain(_several(value), CELL)
+    return moment(value, zone) if isinstance(value, datetime) else plain(_several(value), CELL)
 
 
 def _several(value: Any) -> str:
