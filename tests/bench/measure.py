@@ -50,7 +50,7 @@ LOOK_EVERY: Final = 1000
 
 
 class Measured(msgspec.Struct, kw_only=True):
-    """What one process did."""
+    """The work of one process."""
 
     wall_seconds: float
     cpu_seconds: float
@@ -114,7 +114,7 @@ class _Kept(Database):
 
 
 def replay(capture: Path, folder: Path) -> Measured:
-    """What `leadsman replay` does, into a new database, until all is stored."""
+    """Replay as `leadsman replay` does, into a new database, until all is stored."""
     return _replay(capture, folder, REDUCERS)
 
 
@@ -236,7 +236,7 @@ def engine(_: Path, folder: Path) -> Measured:
 
 
 def _measured(began: float, rows: int) -> Measured:
-    """Of a process that did nothing else."""
+    """Measure this process, which did nothing else."""
     wall_seconds = time.perf_counter() - began
     return Measured(
         wall_seconds=wall_seconds, cpu_seconds=time.process_time(), peak_bytes=peak_bytes(os.getpid()), rows=rows

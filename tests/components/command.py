@@ -101,8 +101,9 @@ def leadsman_process(
 
 @contextmanager
 def _interruptible() -> Iterator[None]:
-    """What is started meanwhile can be interrupted, although this run ignores SIGINT, as under `nohup`: a process
-    inherits that from its parent.
+    """Let processes that start meanwhile be interrupted, although this run ignores SIGINT, as under `nohup`.
+
+    A process inherits that from its parent.
     """
     inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -112,7 +113,7 @@ def _interruptible() -> Iterator[None]:
 
 
 def succeeds(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> str:
-    """What the command prints when all is well: exit status 0 and no complaint."""
+    """Return what the command prints, after exit status 0 and without a complaint."""
     done = leadsman(*arguments, db=db, cwd=cwd)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout

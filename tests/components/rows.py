@@ -42,7 +42,7 @@ def summary(ts: datetime, node: str, pods: Sequence[dict[str, Any]] = (), **samp
 
 
 def add_sample(batch: Batch, record: SummaryRecord) -> None:
-    """As both runtimes do."""
+    """Store samples as both runtimes do."""
     batch.add_sample(record.folded(), pack(record.pods))
 
 

@@ -50,7 +50,7 @@ class Asked(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a table has of an object."""
+    """A state of an object, as a table has it."""
 
     thing: Thing
     ts: float
@@ -98,7 +98,7 @@ def faults(
 
 
 class _Check:
-    """Of one object."""
+    """Checks the rows of one object."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class _Check:
             yield self._fault("lost", f"{last}, at the end there is {row}")
 
     def _count(self) -> Iterator[Fault]:
-        """What the rows of an Event add up to is its count; of one that came before its first row at least one."""
+        """The rows of an Event add up to its count; the first one has at least one occurrence."""
         if not self._rows or self._rows[0].occurrences is None:
             return
         first, *others = self._rows
@@ -200,7 +200,7 @@ class _Check:
         return self._by_state.get((row.deleted, row.sequence))
 
     def _is_late(self, row: Row, asked: Asked, *, first: bool) -> bool:
-        """Whether it is the state's first and came too late, or another state had been there for too long."""
+        """True if the first row of a state came too late, or another state had been there for too long."""
         later = (each.ended for each in self._asked if each.acknowledged and each.sequence > asked.sequence)
         since = asked.ended if first else next(later, row.ts)
         return row.ts > since + SEEN_WITHIN_SECONDS and not self._in_a_gap(since, row.ts)

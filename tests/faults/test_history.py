@@ -1,4 +1,4 @@
-"""What a real API server acknowledged is in the tables, whatever happens to watchers, workers and landers."""
+"""The tables have everything that a real API server acknowledged, although watchers, workers and landers die."""
 
 import os
 import random

@@ -32,6 +32,6 @@ def _table(lines: Mapping[str, str]) -> str:
 
 
 def _help(*command: str) -> str:
-    """What `leadsman [COMMAND] --help` prints."""
+    """Return the text that `leadsman [COMMAND] --help` prints."""
     shown = CliRunner().invoke(app, [*command, "--help"], terminal_width=COLUMNS - 2, catch_exceptions=False).stdout
     return "\n".join(line.rstrip() for line in shown.strip().splitlines()) + "\n"
