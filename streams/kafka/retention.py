@@ -83,7 +83,7 @@ class Unread(NamedTuple):
         """For a row of `source_errors`."""
         if self.lost_in_seconds is None:
             kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
-            when = f"{NEAR:.0%} of the topic's {kept}, is over for the oldest. Kafka will delete them"
+            when = f"{NEAR * 100:.0f} % of the topic's {kept}, is over for the oldest. Kafka will delete them"
         else:
             hours = self.lost_in_seconds / 3600
             when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"

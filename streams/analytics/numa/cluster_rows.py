@@ -102,8 +102,8 @@ def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> 
         return f"the nodes are too few, of one age or equally full: nothing relates to their age; {left}"
     oldest, youngest = found.groups[0], found.groups[-1]
     return (
-        f"nodes that joined last ({_names(youngest)}) hold {youngest.ratio:.0%} of what they can give "
-        f"exclusively, those that joined first ({_names(oldest)}) {oldest.ratio:.0%}; {left}"
+        f"nodes that joined last ({_names(youngest)}) hold {youngest.ratio * 100:.0f} % of what they can give "
+        f"exclusively, those that joined first ({_names(oldest)}) {oldest.ratio * 100:.0f} %; {left}"
     )
 
 

@@ -147,8 +147,8 @@ def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] 
 
 
 def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
-    shown = ", ".join(f"{numa}: {value}" for numa, value in sorted(gauges.items()))
-    text = f"{GAUGE} shows {{{shown}}}, {TOTAL} shows {total}: "
+    shown = ", ".join(f"{value} on NUMA node {numa}" for numa, value in sorted(gauges.items())) or "nothing"
+    text = f"{GAUGE} shows {shown}; {TOTAL} shows {total}: "
     if believed == gauges:
         return (
             text + "the latter counts CPUs of init containers twice" if gauges else text + "no NUMA node has a gauge"
