@@ -40,6 +40,7 @@ class Links:
         shown: Mapping[str, str] = {},
     ) -> None:
         self._scope = ({} if scope is None else scope.address()) | ({"live": "1"} if live else {})
+        self._moves = scope.now is not None if isinstance(scope, Scope) else "until" not in self._scope
         self._range = (scope.since, scope.until) if isinstance(scope, Scope) else None
         self._wider = _around(scope) if isinstance(scope, Scope) else None
         self._shown = {name: value for name, value in shown.items() if value}
@@ -51,9 +52,8 @@ class Links:
 
     @property
     def live_cluster(self) -> str:
-        """Return the cluster of which this page can be live; empty if its range has a fixed end."""
-        moves = self.path in {HOME, NODE, NUMA} and "until" not in self._scope
-        return self._scope.get("cluster", "") if moves else ""
+        """Return the cluster of which this page can be live; empty for a recording, or a range with a fixed end."""
+        return self._scope.get("cluster", "") if self._moves and self.path in {HOME, NODE, NUMA} else ""
 
     def home(self) -> str:
         return _address(HOME, self._scope)

@@ -23,7 +23,9 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
     live = overview_of(database, Request.of({}), lambda: later) or ""
     assert "Recording, ended" in recorded
     assert " ago" not in recorded
+    assert 'id="live"' not in recorded, "nothing will change"
     assert "Recording" not in live
+    assert 'id="live"' in live
     assert " ago" in live
     spans = read_spans(database)
     levels = [level_of(read_overview(database, choose(spans, Asked(), now), spans).nodes[0]) for now in (None, later)]
