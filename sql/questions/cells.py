@@ -17,9 +17,11 @@ from sql.questions.answers import CELL
 NOTHING: Final = "-"
 _SHORT_SECONDS: Final = 10
 _PRECISE: Final = 1000
+_WHOLE: Final = 0.095
+"""From this share on, which is shown as 10 %, a percentage has no decimals."""
 _MILLI: Final = 1000
-_PERCENT: Final = re.compile(r"_(percent|ratio)$")
-_UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds)$|^seconds_")
+_UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds|percent|ratio)$|^seconds_")
+_SHARE: Final = re.compile(r"_(percent|ratio)$")
 _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
 _FLAG: Final = re.compile(r"(?:Nullable\()?(UInt8|Bool)\)?")
 FLAGS: Final = frozenset(
@@ -68,21 +70,24 @@ class Column(NamedTuple):
 def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
     """Return the columns of a result as text: names from a cluster escaped, times in a zone or the reader's."""
     of = [_subject(result.column_names, row) for row in result.rows]
+    shown = headings(result.column_names)
     columns = []
     for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):
         of_flag = _FLAG.fullmatch(kind)
         flag = of_flag is not None and (of_flag[1] == "Bool" or name in FLAGS)
         number = not flag and bool(_NUMBER.search(kind)) and not kind.startswith(("Map", "Array"))
         cells = [_cell(name, row[at], about, zone, flag=flag) for row, about in zip(result.rows, of, strict=True)]
-        columns.append(Column(heading(name), cells, number, number or flag or "DateTime" in kind))
+        columns.append(Column(shown[at], cells, number, number or flag or "DateTime" in kind))
     return columns
 
 
-def heading(name: str) -> str:
-    """A column's name without the unit that its cells carry."""
-    if _PERCENT.search(name):
-        return plain(_PERCENT.sub("_%", name))
-    return plain(_RATE_NAMES.get(name) or _UNIT.sub("", name) or name)
+def headings(names: Sequence[str]) -> list[str]:
+    """Return names without the unit that their cells carry; a share beside the column that it divides keeps its %."""
+    bare = [_RATE_NAMES.get(name) or _UNIT.sub("", name) or name for name in names]
+    return [
+        plain(_SHARE.sub("_%", name) if bare.count(short) > 1 else short)
+        for name, short in zip(names, bare, strict=True)
+    ]
 
 
 def moment(at: datetime, zone: tzinfo | None = None) -> str:
@@ -120,8 +125,6 @@ def _part(key: str, value: Any) -> str:
 
 
 def _amount(name: str, value: float, subject: str) -> str:
-    if name.endswith("_ratio"):
-        return _number(value * 100)
     for suffix, shown in _BY_SUFFIX:
         if name.endswith(suffix):
             return shown(value)
@@ -165,4 +168,6 @@ _BY_SUFFIX: Final[Sequence[tuple[str, Callable[[float], str]]]] = (
     ("_millicores", cores),
     ("_microseconds", lambda value: f"{value / 1000:g} ms"),
     ("_seconds", duration),
+    ("_percent", lambda value: f"{_number(value)} %"),
+    ("_ratio", lambda value: f"{value * 100:.0f} %" if abs(value) >= _WHOLE else f"{value * 100:.2g} %"),
 )

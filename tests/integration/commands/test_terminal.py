@@ -16,7 +16,7 @@ from leadsman.cli.present.questions import GROUPS
 from leadsman.cli.present.tables import only, part
 from leadsman.cli.query import MOST_ROWS
 from sql.database.open import Database, Result, connect
-from sql.questions.cells import as_columns, heading
+from sql.questions.cells import as_columns, headings
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import SavedQuery, run, saved_queries, saved_query
 
@@ -64,9 +64,9 @@ def test_no_line_is_wider_and_no_heading_is_folded(
         assert first.startswith("0 rows. ")
         return
     words = first.split() if first != "[1]" else [line.split("  ")[0] for line in rest]
-    headings = [heading(each) for each in query.shows or result.column_names]
+    shows = headings(query.shows or result.column_names)
     beneath = " ".join(" ".join(rest).split()).partition("in all rows: ")[2]
-    assert all(each in words or f"{each} " in beneath for each in headings)
+    assert all(each in words or f"{each} " in beneath for each in shows)
     assert rest[-1] == ended(len(result.rows))
 
 

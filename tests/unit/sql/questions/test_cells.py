@@ -27,8 +27,11 @@ def column(name: str, value: Any, kind: str = "Int64", **others: str) -> Column:
         ("seconds_to_hard", 7200.0, "to_hard", "2 h"),
         ("seconds_to_hard", -90.0, "to_hard", "-1 min 30 s"),
         ("cpu_quota_microseconds", 400_000, "cpu_quota", "400 ms"),
-        ("used_ratio", 1.088, "used_%", "109"),
-        ("usage_percent", 74, "usage_%", "74"),
+        ("used_ratio", 1.088, "used", "109 %"),
+        ("used_ratio", 0.614, "used", "61 %"),
+        ("used_ratio", 0.0348, "used", "3.5 %"),
+        ("used_ratio", 0.0, "used", "0 %"),
+        ("usage_percent", 74, "usage", "74 %"),
         ("exit_code", 137, "exit_code", "137"),
         ("freed_bytes", None, "freed", "-"),
     ],
@@ -38,6 +41,11 @@ def test_the_unit_of_a_name_moves_from_the_heading_to_the_value(
 ) -> None:
     found = column(name, value, "Nullable(Float64)")
     assert (found.heading, found.cells, found.right) == (heading, [shown], True)
+
+
+def test_no_two_columns_of_an_answer_have_one_heading() -> None:
+    answer = Result(("used", "used_ratio", "limits_percent"), ("Int64", "Float64", "Float64"), [(3, 0.5, 20.0)])
+    assert [each.heading for each in as_columns(answer)] == ["used", "used_%", "limits"]
 
 
 @pytest.mark.parametrize(
@@ -63,7 +71,7 @@ def test_an_amount_is_in_the_unit_of_its_row_s_signal_or_resource(of: dict[str, 
         ("ready", "Nullable(UInt8)", 0, "no"),
         ("ready", "Nullable(UInt8)", None, "-"),
         ("spans", "Bool", True, "yes"),
-        ("high_percent", "UInt8", 1, "1"),
+        ("high_percent", "UInt8", 1, "1 %"),
         ("1", "UInt8", 1, "1"),
         ("numa_node", "UInt8", 1, "1"),
         ("plus", "Nullable(UInt8)", 0, "0"),
