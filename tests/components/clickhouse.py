@@ -102,10 +102,9 @@ class Engine:
 
     def _run(self, handle: Any, query: Mapping[str, str], body: bytes) -> Answer:
         handle.query(f"USE `{query.get('database', 'default')}`")
-        for name, value in sorted(query.items(), key=lambda each: each[0] == "readonly"):  # a server sets all at once
-            if name not in TRANSPORT and not name.startswith("param_"):
-                escaped = value.replace("\\", "\\\\").replace("'", "\\'")
-                handle.query(f"SET {name} = '{escaped}'")
+        settings = [each for each in query.items() if each[0] not in TRANSPORT and not each[0].startswith("param_")]
+        if settings:
+            handle.query("SET " + ", ".join(f"{name} = {_quoted(value)}" for name, value in settings))
         statement, data = _split(query.get("query", "").encode(), body)
         if _several(statement):
             return _refusal("Code: 62. DB::Exception: Multi-statements are not allowed. (SYNTAX_ERROR)")
@@ -119,6 +118,10 @@ class Engine:
             return answer._replace(body=answer.body and native.block(answer.body))
         result = handle.query(statement.decode(), default, params=parameters)
         return _success(result, found.group(1).decode() if found else default)
+
+
+def _quoted(value: str) -> str:
+    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _split(query: bytes, body: bytes) -> tuple[bytes, bytes | None]:

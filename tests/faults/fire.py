@@ -37,7 +37,7 @@ CATCH_UP_SECONDS: Final = 300.0
 DISK_MIB: Final = 512
 CLEANS_SOON: Final = {"log.cleaner.backoff.ms": "200"}
 """How long the broker's log cleaner rests where nothing is to be cleaned."""
-GOES_ON: Final = 200
+GOES_ON: Final = 100
 """Observations that are sent after the fault, before the stream ends."""
 
 Attack: TypeAlias = Callable[["Attacked"], tuple[int, float]]
@@ -123,7 +123,7 @@ class Ground:
     ) -> list[Difference]:
         with Feeder(pipeline, source) as feeder, Attacked(self, pipeline, folder, direct) as attacked:
             with connect(direct) as database:
-                eventually("the first rows are stored", lambda: _has_rows(database))
+                eventually("the first rows are stored", lambda: _has_rows(database), every_seconds=0.5)
             times, fault_seconds = attack(attacked)
             healed = time.monotonic()
             sent = len(feeder.sent)

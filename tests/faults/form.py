@@ -7,7 +7,7 @@ from typing import Final
 
 LONG: Final = os.environ.get("LEADSMAN_FAULTS") == "long"
 
-OBSERVATIONS_A_SECOND: Final = 150 if LONG else 100
+OBSERVATIONS_A_SECOND: Final = 150 if LONG else 50
 OUTAGE_SECONDS: Final = 20.0 if LONG else 5.0
 CLICKHOUSE_OUTAGE_SECONDS: Final = 180.0 if LONG else 5.0
 DISORDER_SECONDS: Final = 20.0 if LONG else 5.0
