@@ -1,6 +1,18 @@
-"""From Faust's streams to a folder, in batches, and the acknowledgements: the only loop that takes from a stream.
+"""Folds a Faust stream in batches and acknowledges it by hand: the only loop that takes from a stream.
 
-Faust's own acknowledgements lose records when an agent fails, so here they are given by hand and strictly in order.
+1. Take a batch: a state is then read and written once for many messages.
+
+2. Drop messages of an older generation: a rebalance gave their partitions away, and the new owner receives them too.
+
+3. Refuse a message that is not the next of its partition, unless the topic has a hole there: folding on would lose
+what lies between without a trace.
+
+4. Fold into memory. Nothing is acknowledged yet, so a crash here only repeats work.
+
+5. Write the states, then acknowledge in order: the reverse would lose messages that a crash leaves in no state. Faust
+itself acknowledges an event when its agent has moved on, also if the agent failed.
+
+6. Before a rebalance, write what was folded, so that the next owner has little to repeat.
 
 https://github.com/faust-streaming/faust/issues/315
 """

@@ -1,4 +1,17 @@
-"""The states of a topic's logs: in memory, recovered from the changelog that they are written to when that is due."""
+"""Keeps the states of a topic's logs in memory and writes them to the changelog that they are recovered from.
+
+A state is a head record that names its pieces; each record's key has the epoch (generation and writer) that wrote it.
+
+1. Write the pieces of the changed states under this epoch. Nothing reads them yet, so a crash leaves only garbage.
+
+2. When all are acknowledged, write the heads. Each is one record, so a state is replaced entirely or not at all.
+
+3. When these are acknowledged, delete the records that they replace, then write the progress: the offset of each
+partition before which all is in states. Progress comes last because the topic's last record is never compacted away.
+
+4. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
+an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
+"""
 
 import asyncio
 import secrets

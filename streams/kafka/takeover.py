@@ -1,4 +1,12 @@
-"""Decides where a partition is taken up: by the commit, the states and what the topic still has. Pure."""
+"""Decides from which offset a partition is read after a takeover. Pure.
+
+1. If the topic ends before the commit, it was cut back or recreated: read all of it, since its messages are others.
+
+2. Otherwise read from the commit or, if that is earlier, from where the states end: a commit may survive states that
+were lost. A log's state recognises what it has folded, so reading too much only costs time.
+
+3. Where the topic begins later than that, the messages before are gone. Report them as a gap and read what is there.
+"""
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
