@@ -9,7 +9,7 @@ from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.lasting import resizes, terminating
-from leadsman.web.attention.nodes import not_ready
+from leadsman.web.attention.nodes import not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
@@ -33,6 +33,7 @@ def attention(view: Overview) -> list[Item]:
     items = [
         *silence,
         *not_ready(view),
+        *problems(view),
         *out_of_memory(view),
         *waiting(view),
         *resizes(view),
