@@ -166,7 +166,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
 def own_end(pod: Pod, read_at: datetime) -> End | None:
     """How a pod ended by itself, its processes having exited; None while it is not over.
 
-    A pod that its kubelet evicted did not end by itself, whatever the kubelet's text.
+    A pod that its kubelet evicted did not end by itself, even if the text is unknown.
     """
     if pod.status.phase not in FINISHED or pod.status.reason == "Evicted":
         return None

@@ -17,7 +17,9 @@ from streams.fold.findings import (
     NodeRow,
     NumaSkew,
     PodBinding,
+    PodEnd,
     PressureChange,
+    Resize,
     Row,
     SchedulingFailure,
 )
@@ -70,6 +72,17 @@ PENDING = row(PodBinding, change="pending", phase="Pending", reason="Unschedulab
 REFUSED = row(SchedulingFailure, reasons={"Insufficient cpu": 1}, text_source="condition", **POD)
 BOUND = row(PodBinding, ts=at(50), change="bound", phase="Running", node="n", **POD)
 
+DELETED = {"cause": "deleted", "node": "n", **POD}
+
+
+def _going(seconds: float, change: str = "updated", **values: object) -> PodBinding:
+    return row(PodBinding, ts=at(seconds), change=change, phase="Running", node="n", **POD, **values)
+
+
+def _resize(seconds: float, state: str) -> Resize:
+    return row(Resize, ts=at(seconds), node="n", state=state, **POD)
+
+
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
@@ -87,6 +100,18 @@ PAIRS = (
     Pair("More requested than allocatable", [_fit(1, 4001)], [_fit(50, 4000)]),
     Pair("Uneven NUMA nodes", [_skew(1, 1.0, 4)], [_skew(50, 0.0, 0)]),
     Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),
+    Pair(
+        "still Terminating",
+        [row(PodEnd, ts=at(-700), **DELETED), _going(1, terminating=True)],
+        [row(PodEnd, ts=at(-700), deleted=True, updated_at=at(50), **DELETED), _going(50, "deleted")],
+    ),
+    Pair("resize deferred", [_going(1), _resize(1, "deferred")], [_resize(50, "done")]),
+    Pair("resize infeasible", [_going(1), _resize(1, "infeasible")], [_resize(50, "done")]),
+    Pair(
+        "Condition KernelDeadlock",
+        [_node(1, problems={"KernelDeadlock": "DockerHung: blocked"}, problems_since={"KernelDeadlock": at(1)})],
+        [_node(50)],
+    ),
     Pair("PodsEvicted", [_alert("firing", 0)], [_alert("resolved", 50)]),
 )
 
