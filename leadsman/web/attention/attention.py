@@ -66,7 +66,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: Abstract
             item = found[place]
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
-                now=item.now or not (item.signals and stale.issuperset(item.nodes)),
+                now=item.now or not (item.signals and stale >= set(item.nodes)),
                 since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )
