@@ -38,6 +38,8 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
+_ENFORCED: Final = "enforceNodeAllocatable"
+"""A file that leaves it out has the default; a kubelet that leaves it out of its answer has none."""
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
 _KINDS: Final = {
@@ -78,7 +80,8 @@ def _named(found: Found) -> Found:
         fields = found.fields | more
         return found._replace(kind="Event", api_version="v1", fields=fields, raw=msgspec.json.encode(fields))
     if found.kind == "KubeletConfiguration" and found.api_version.startswith("kubelet.config.k8s.io/"):
-        fields = {"kubeletconfig": msgspec.Raw(found.raw)}
+        config = {_ENFORCED: ["pods"]} | msgspec.json.decode(found.raw)
+        fields = {"kubeletconfig": msgspec.Raw(msgspec.json.encode(config))}
         return found._replace(kind="", fields=fields, raw=msgspec.json.encode(fields))
     return found
 

@@ -48,8 +48,9 @@ _YAML: Final = re.compile(
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
-    rb"|[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
+    rb"|(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
 )
+"""A name without labels needs an underscore: `sos 4.7` is not a sample."""
 _OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)
 _WANTED: Final = re.compile(
     rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|Lease|List|Table|Status)(?:List)?[\"']?\s*$"

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
 _ERRORS: Final = "Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
+_OF_MUST_GATHER: Final = "event-filter.html"
+"""A page that shows the Events beside it."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (
         rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",
@@ -33,7 +35,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"Events as logfmt, which are not read; have them written as JSON, or {SAVE}",
     ),
     (
-        r"# (?:HELP|TYPE) |[a-zA-Z_:][\w:]*(?:\{[^}\n]*\})? [-+]?(?:\d|Inf|NaN)",
+        r"# (?:HELP|TYPE) |(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) [-+]?(?:\d|Inf|NaN)",
         "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),
 )
@@ -59,6 +61,8 @@ def unread(path: PurePath, head: bytes) -> Unread:
     text = head.lstrip()
     if not text:
         return Unread("the file is empty", is_evidence=False)
+    if path.name == _OF_MUST_GATHER:
+        return Unread("web page", is_evidence=False)
     for pattern, what in _BY_TEXT:
         if found := pattern.match(text):
             line = found.groupdict().get("line") or b""

@@ -11,6 +11,8 @@ INT64_MAX: Final = (1 << 63) - 1
 UINT64_MAX: Final = (1 << 64) - 1
 _INT64_MIN: Final = -(1 << 63)
 Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 31) - 1)]
+ExitCode: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 31), le=(1 << 32) - 1)]
+"""The API has 32 bits with a sign; Windows and old runtimes print the same bits without it."""
 Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=_INT64_MIN, le=INT64_MAX)]
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=INT64_MAX)]
 """Range of a column of 64 bits; a kubelet's number beyond it makes no sense."""

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
-from ingest.model.objects.pod import Pod, PodAnnotations
+from ingest.model.objects.pod import ContainerStatus, ContainerWaiting, Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, without_version
@@ -19,8 +19,33 @@ def _passing(pod: Pod, mode: Mode) -> Pod:
     status, conditions = pod.status, mode.conditions(pod.status.conditions)
     reason, message = mode.reason(status.reason), mode.message(status.reason, status.message)
     resize = mode.reason(status.resize)
-    passing = replace(status, reason=reason, message=message, conditions=conditions, resize=resize)
+    init, containers = (_waiting(each, mode) for each in (status.init_container_statuses, status.container_statuses))
+    passing = replace(
+        status,
+        reason=reason,
+        message=message,
+        conditions=conditions,
+        resize=resize,
+        init_container_statuses=init,
+        container_statuses=containers,
+    )
     return pod if passing == status else replace(pod, status=passing)
+
+
+def _waiting(statuses: list[ContainerStatus] | None, mode: Mode) -> list[ContainerStatus] | None:
+    """Containers with what may pass of why they wait: a runtime's message can have an address with credentials."""
+    if statuses is None or all(each.state is None or each.state.waiting is None for each in statuses):
+        return statuses
+    return [
+        replace(each, state=replace(each.state, waiting=_passing_reason(each.state.waiting, mode)))
+        if each.state is not None and each.state.waiting is not None
+        else each
+        for each in statuses
+    ]
+
+
+def _passing_reason(waiting: ContainerWaiting, mode: Mode) -> ContainerWaiting:
+    return ContainerWaiting(mode.reason(waiting.reason), mode.message(waiting.reason, waiting.message))
 
 
 def _records(observation: Observation, pod: Pod) -> list[Record]:

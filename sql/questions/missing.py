@@ -61,6 +61,27 @@ GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
+_STREAMS: Final[Mapping[str, str]] = {
+    "samples": "stats/summary",
+    "psi": "stats/summary",
+    "configz": "configz",
+    "nodes": "nodes",
+    "numa": "metrics",
+    "requests": "pods",
+    "pods": "pods",
+    "events": "events",
+}
+"""The stream of each simple input."""
+_DOUBTED: Final = """
+SELECT cluster, '' AS resource, count() AS times FROM dead_letters GROUP BY cluster
+UNION ALL
+SELECT cluster, resource, count() FROM source_errors
+WHERE kind IN ('silent', 'gap', 'unreadable') AND resource IN {resources:Array(String)}
+    AND ({node:String} = '' OR node IN ('', {node:String}))
+GROUP BY cluster, resource
+ORDER BY cluster, resource
+"""
+"""Records that could not be understood, and streams that were not read all the time."""
 _NAMED: Final[Mapping[str, str]] = {
     "node": """
         SELECT cluster, node FROM nodes UNION DISTINCT SELECT cluster, node FROM node_samples_5m
@@ -85,10 +106,11 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     if mistyped := _mistyped(database, given, set(looked)):
         return mistyped
     seen = {name: _clusters(database, source) for name, source in _SEEN.items() if name in _parts(query)}
-    denied = _denied(database, query, given)
+    denied, doubts = _denied(database, query, given), _doubts(database, query, given)
     reasons: dict[str, list[str]] = {}
     for cluster in [given["cluster"]] if given.get("cluster") else looked:
         reason = _reason(cluster, query, seen, denied.get(cluster, ""), _nothing(given, looked[cluster]))
+        reason = ". ".join([reason, *doubts.get(cluster, ()), *doubts.get("", ())])
         reasons.setdefault(reason, []).append(plain(cluster))
     told = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_TOLD]]
     more = len(reasons) - len(told)
@@ -149,6 +171,18 @@ def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
     asked = {name: given.get(name, "") for name in ("node", "namespace")}
     rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}).rows
     return {cluster: _told([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
+
+
+def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, list[str]]:
+    """Sentences on what may be missing from an empty answer, by cluster; an empty name has what is of none."""
+    resources = sorted({_STREAMS[part] for part in _parts(query)})
+    asked = {"resources": resources, "node": given.get("node", "")}
+    doubts: dict[str, list[str]] = {}
+    for cluster, resource, times in database.query(_DOUBTED, asked).rows:
+        bad = f"{some(times, 'record')} could not be understood: leadsman query dead_letters"
+        unread = f"Not read all the time: {plain(resource)}, see leadsman query source_errors"
+        doubts.setdefault(cluster, []).append(unread if resource else bad)
+    return doubts
 
 
 def _told(rows: Sequence[Sequence[Any]]) -> str:

@@ -10,6 +10,7 @@ from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.records import InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
+from streams.rules.kubelet.conditions import problems
 from streams.rules.values.pool import pool
 from streams.rules.values.quantity import in_base_units
 from streams.rules.values.zone import zone_key
@@ -53,7 +54,9 @@ def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
 
 def _row(record: NodeRecord) -> NodeRow:
     node = record.object
-    condition = next((each for each in node.status.conditions or () if each.type == "Ready"), _NO_CONDITION)
+    conditions = node.status.conditions or ()
+    condition = next((each for each in conditions if each.type == "Ready"), _NO_CONDITION)
+    found = problems(conditions)
     return NodeRow(
         cluster=record.cluster,
         ts=record.ts,
@@ -72,6 +75,8 @@ def _row(record: NodeRecord) -> NodeRow:
         ready_message="" if condition.status == "True" else condition.message,
         pool=pool(node.metadata.labels),
         labels=node.metadata.labels or {},
+        problems={each.type: each.words for each in found},
+        problems_since={each.type: each.since for each in found if each.since is not None},
     )
 
 

@@ -27,6 +27,7 @@ from streams.rules.pods.requests import (
 )
 from streams.rules.pods.volumes import local_volumes
 from streams.rules.scheduling.constraints import constraints_of, stored
+from streams.rules.scheduling.waiting import waits_for
 
 
 class State(msgspec.Struct, frozen=True):
@@ -140,6 +141,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         labels=_shared_map(tuple(sorted((metadata.labels or {}).items()))),
         constraints=intern(stored(constraints_of(pod))),
         terminating=metadata.deletion_timestamp is not None and change not in {"finished", "deleted"},
+        waits_for=waits_for(pod),
     )
 
 

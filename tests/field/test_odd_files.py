@@ -252,6 +252,33 @@ def test_in_a_folder_the_others_are_read_and_what_looked_like_evidence_is_named(
     assert skipped == {"other text": 1}
 
 
+def test_a_folder_of_a_machine_has_much_that_is_no_evidence(tmp_path: Path) -> None:
+    """What sos and must-gather add themselves, and files of /proc, look like samples of metrics or an error page."""
+    others = {
+        "version.txt": "sos 4.7\n",
+        "proc/meminfo": "MemTotal: 16393236 kB\nMemFree: 200 kB\n",
+        "host_service_logs/kubelet_service.log": "May 02 09:00:00 worker-1 systemd[1]: Starting\n",
+        "event-filter.html": "<!DOCTYPE html><html></html>",
+    }
+    for name, text in others.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "dump.json").write_text(TEXT)
+    assert read(tmp_path) == (ALL, [], "", Counter({"other text": 3, "web page": 1}))
+
+
+def test_a_setting_that_a_file_leaves_out_has_its_default(tmp_path: Path) -> None:
+    """A kubelet answers with all of its settings, so that one without a value is none there."""
+    (tmp_path / "config.yaml").write_text("kind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n")
+    (tmp_path / "node.json").write_text(json.dumps(next(each for each in ITEMS if each["kind"] == "Node")))
+    (observed,) = (
+        each.observation
+        for each in read_sources([tmp_path])
+        if isinstance(each, Observed) and each.observation.resource == "configz"
+    )
+    assert json.loads(bytes(observed.object))["kubeletconfig"]["enforceNodeAllocatable"] == ["pods"]
+
+
 def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         "---\nkind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import msgspec
 
-from ingest.model.numbers import Int32, Int64
+from ingest.model.numbers import ExitCode, Int32, Int64
 from ingest.model.objects.base import Condition, KeptObject, Quantity, ResourceList, Resources
 
 
@@ -167,7 +167,7 @@ class PodSpec(KeptObject, frozen=True):
 
 class ContainerTerminated(KeptObject, frozen=True):
     reason: str = ""
-    exit_code: Int32 = 0
+    exit_code: ExitCode = 0
     finished_at: datetime | None = None
 
 
@@ -175,9 +175,15 @@ class ContainerRunning(KeptObject, frozen=True):
     started_at: datetime | None = None
 
 
-class ContainerState(KeptObject, frozen=True):
-    """With neither, the container waits to be started."""
+class ContainerWaiting(KeptObject, frozen=True):
+    reason: str = ""
+    message: str = ""
 
+
+class ContainerState(KeptObject, frozen=True):
+    """With neither `running` nor `terminated`, the container waits to be started."""
+
+    waiting: ContainerWaiting | None = None
     running: ContainerRunning | None = None
     terminated: ContainerTerminated | None = None
 

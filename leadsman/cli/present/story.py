@@ -57,9 +57,10 @@ WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
 """
 _TIMELINE: Final = (
-    f"SELECT ts, node, kind, what, count() OVER () {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
+    "SELECT ts, node, kind, what, countIf(NOT has({harmless:Array(String)}, kind)) OVER (), count() OVER ()"
+    f" {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
 )
-"""Without what a card has already; each row has how many there are in all."""
+"""Without what a card has already; each row has how many there are in all, and how many are something wrong."""
 _UNKNOWN: Final = (
     (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
     (
@@ -151,11 +152,11 @@ def _print_cluster(
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     _sections(found, command, console)
-    rows = database.query(_TIMELINE, {**parameters, "lines": lines}).rows
-    if not found.wrong and all(kind in _HARMLESS for _, _, kind, _, _ in rows):
+    rows = database.query(_TIMELINE, {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}).rows
+    wrong, total = rows[0][-2:] if rows else (0, 0)
+    if not found.wrong and not wrong:
         _nothing(found, console)
-    _timeline([row[:-1] for row in rows], console)
-    total = rows[0][-1] if rows else 0
+    _timeline([row[:4] for row in rows], console)
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")

@@ -5,8 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
+from common.text import plain
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import freshness, nothing_found, read_evidence
+from leadsman.web.reading.evidence import absent, freshness, nothing_found, read_evidence
 from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
@@ -65,7 +66,8 @@ class Tools:
             LIMITS.settings(embedded=self._db.embedded),
         )
         evidence = read_evidence(self._db, scope)
-        nothing = {} if result.rows else {"nothing": nothing_found(evidence)}
+        none = absent(evidence, f"Nothing was found on node {plain(node)}") if node else nothing_found(evidence)
+        nothing = {} if result.rows else {"nothing": none}
         known = {"evidence": freshness(evidence), **nothing}
         span = {"since": _plain(scope.since), "until": _plain(scope.until)}
         return {"cluster": scope.cluster, **span, **known, **_rows(result)}

@@ -1,6 +1,7 @@
 """Lists what needs attention, now and during the range, the worst first. Pure, from an overview."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from common.amounts import some
@@ -9,7 +10,7 @@ from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.lasting import resizes, terminating
-from leadsman.web.attention.nodes import not_ready
+from leadsman.web.attention.nodes import not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
@@ -33,6 +34,7 @@ def attention(view: Overview) -> list[Item]:
     items = [
         *silence,
         *not_ready(view),
+        *problems(view),
         *out_of_memory(view),
         *waiting(view),
         *resizes(view),
@@ -42,14 +44,15 @@ def attention(view: Overview) -> list[Item]:
         *_without_statistics(view),
         *_without_news(view),
     ]
-    found = _with_alerts(items, view.alerts or ())
+    found = _with_alerts(items, view.alerts or (), {node.name for node in view.nodes if node.stale})
     return found[: len(silence)] + sorted(found[len(silence) :], key=lambda item: item.severity)
 
 
-def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
+def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: AbstractSet[str]) -> list[Item]:
     """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
 
-    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last.
+    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last. One that old
+    samples show does not last for an alert that rests on the same samples.
     """
     found = list(items)
     left: dict[str, list[Alert]] = {}
@@ -63,7 +66,7 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert]) -> list[Item]:
             item = found[place]
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
-                now=True,
+                now=item.now or not (item.signals and stale >= set(item.nodes)),
                 since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )

@@ -50,6 +50,19 @@ def not_ready(view: Overview) -> Iterator[Item]:
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
+def problems(view: Overview) -> Iterator[Item]:
+    """A card for each condition of nodes that shows trouble, beside the kubelet's own."""
+    for condition in dict.fromkeys(row["condition"] for row in view.problems):
+        rows = [row for row in view.problems if row["condition"] == condition]
+        name, node = plain(condition), plain(rows[0]["node"])
+        of = "" if view.node else f" of {some(len(rows), 'node')}"
+        said = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
+        text = f"The last: {said}" if said and len(rows) > 1 else said
+        step = Step(f"See kubectl describe node {node}, and what sets this condition")
+        item = _of(rows, Severity.WARNING, f"Condition {name}{of} shows trouble", text, step)
+        yield item._replace(about=(), of_each=name)
+
+
 def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     """Report a node that an autoscaler removes; nobody should uncordon it. On a Ready node the taint may have been
     left behind.

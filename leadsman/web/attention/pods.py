@@ -21,7 +21,11 @@ MOST_TEXT: Final = 300
 """Characters of a message."""
 MOST_AUTOSCALER_TEXT: Final = 500
 """Karpenter names the resources, the requirements and only then the reason."""
-_RESOURCES: Final = {"ephemeral-storage": "ephemeral storage", "pids": "process ids"}
+_RESOURCES: Final = {
+    "ephemeral-storage": "ephemeral storage",
+    "pids": "process ids",
+    "": "a resource that the kubelet did not name",
+}
 
 
 def evicted(view: Overview) -> Iterator[Item]:

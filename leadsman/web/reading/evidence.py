@@ -32,6 +32,8 @@ class Evidence(NamedTuple):
     """True if any pod was seen until the end. An account that may not read pods sees no eviction."""
     unread: tuple[str, ...] = ()
     """Streams of the whole cluster that were silent or unreadable for a time."""
+    bad: int = 0
+    """Records that could not be understood."""
 
     @property
     def stale(self) -> bool:
@@ -144,5 +146,6 @@ def _gaps(evidence: Evidence) -> str:
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
         "No pod was seen: evictions, OOM kills and pending pods are not known.": not evidence.pods_seen,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
+        f"{some(evidence.bad, 'record')} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
     return " ".join(text for text, missing in gaps.items() if missing)

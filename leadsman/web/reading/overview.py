@@ -64,6 +64,8 @@ class Overview(NamedTuple):
     """Resizes that are deferred or infeasible at the end."""
     terminating: tuple[RowDict, ...] = ()
     """Pods that are still there at the end, long after their deletion was asked for."""
+    problems: tuple[RowDict, ...] = ()
+    """Conditions of nodes that show trouble at the end, beside the kubelet's own."""
     begun: Begun = MappingProxyType({})
     """Since when nodes are as they are at the end."""
     node: str = ""
@@ -117,6 +119,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "refused", scope, node=node)),
         tuple(ask(db, "resizes", scope, node=node)),
         tuple(ask(db, "terminating", scope, node=node)),
+        tuple(ask(db, "problems", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
@@ -176,6 +179,9 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         evicted=on_it(view.evicted),
         killed=on_it(view.killed),
         refused=on_it(view.refused),
+        resizes=on_it(view.resizes),
+        terminating=on_it(view.terminating),
+        problems=on_it(view.problems),
     )
 
 

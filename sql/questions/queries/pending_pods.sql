@@ -12,7 +12,7 @@ SELECT
     p.namespace AS namespace,
     p.pod AS pod,
     p.* EXCEPT (cluster, namespace, pod, uid, said),
-    if(p.said != '', p.said, arrayStringConcat(arrayMap((reason, nodes) -> concat(toString(nodes), ' ', reason), mapKeys(p.reasons), mapValues(p.reasons)), ', ')) AS said,
+    multiIf(p.said != '', p.said, empty(p.reasons), if(p.prefilter = '' AND p.nodes_total = 0, 'no nodes available to schedule pods', p.prefilter), arrayStringConcat(arrayMap((reason, nodes) -> concat(toString(nodes), ' ', reason), mapKeys(p.reasons), mapValues(p.reasons)), ', ')) AS said,
     n.nodes AS fits_on,
     n.verdict AS retried,
     n.tried_at AS tried_at,
@@ -80,6 +80,7 @@ FROM
         FROM node_events
         WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
+            AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM pod_bindings WHERE change = 'pending' AND waits_for != '')
             AND ({namespace:String} = '' OR namespace = {namespace:String})
             AND ({cluster:String} = '' OR cluster = {cluster:String})
         GROUP BY cluster, namespace, object_name, object_uid
@@ -89,6 +90,19 @@ FROM
         SELECT cluster, uid, argMax(change, ts) AS change FROM pod_bindings GROUP BY cluster, uid
     ) AS b ON b.cluster = e.cluster AND b.uid = e.object_uid
     WHERE b.change IN ('pending', '')
+    UNION ALL
+    SELECT cluster, namespace, pod, last.1 AS said_at, NULL AS nodes_total, NULL AS nodes_known,
+        CAST(map(), 'Map(String, Int64)') AS reasons, '' AS prefilter, '' AS post_filter, '' AS preemption, '' AS pinned_node,
+        'condition' AS text_source, last.3 AS said, uid
+    FROM
+    (
+        SELECT cluster, namespace, pod, uid, argMax((ts, change, waits_for), ts) AS last
+        FROM pod_bindings
+        WHERE ({namespace:String} = '' OR namespace = {namespace:String}) AND ({cluster:String} = '' OR cluster = {cluster:String})
+        GROUP BY cluster, namespace, pod, uid
+    )
+    WHERE last.2 = 'pending' AND last.3 != ''
+        AND (cluster, namespace, pod, uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
 ) AS p
 LEFT JOIN
 (

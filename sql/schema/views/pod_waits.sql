@@ -3,7 +3,7 @@
 -- column since: When it was created, or first seen Pending where that is unknown
 -- column until: When it was first seen to be Pending no more; null if it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
--- column why: The last words about it, of the scheduler or of a Warning Event
+-- column why: The last words about it, of the scheduler, a Warning Event or its own status
 -- column event: Reason of the Warning Event that `why` quotes; empty if it quotes no Event
 -- column autoscaler: The last words about it of what adds nodes, with its name; empty if it said nothing
 CREATE OR REPLACE VIEW pod_waits AS
@@ -18,10 +18,12 @@ SELECT
     b.until AS until,
     b.reason AS reason,
     multiIf(
+        b.node = '' AND notEmpty(b.waits_for), b.waits_for,
         b.node = '' AND notEmpty(f.why), f.why,
         notEmpty(e.why), e.why,
+        notEmpty(b.waits_for), b.waits_for,
         b.reason) AS why,
-    if(b.node = '' AND notEmpty(f.why), '', e.event) AS event,
+    if(b.node = '' AND (notEmpty(b.waits_for) OR notEmpty(f.why)), '', e.event) AS event,
     e.autoscaler AS autoscaler
 FROM
 (
@@ -34,7 +36,8 @@ FROM
         argMax(node, (ts, node)) AS node,
         minIf(ifNull(created_at, ts), waiting) AS since,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
-        argMaxIf(reason, ts, waiting) AS reason
+        argMaxIf(reason, ts, waiting) AS reason,
+        argMaxIf(waits_for, ts, waiting) AS waits_for
     FROM
     (
         SELECT *, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
@@ -48,7 +51,7 @@ LEFT JOIN
     SELECT
         cluster,
         uid,
-        argMax(if(empty(reasons), prefilter, arrayStringConcat(
+        argMax(multiIf(prefilter = '' AND empty(reasons) AND nodes_total = 0, 'no nodes available to schedule pods', empty(reasons), prefilter, arrayStringConcat(
             arrayMap(each -> concat(toString(reasons[each]), ' ', each), arraySort(mapKeys(reasons))), '; ')), (text_source = 'condition', ts)) AS why
     FROM scheduling_failures FINAL
     GROUP BY cluster, uid

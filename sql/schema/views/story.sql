@@ -48,8 +48,8 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind,
-        if(cause = 'limit', concat('Pod ', pod, ' was evicted for its own limit. ', message), concat(
-            'Pod ', pod, ' was evicted: low on ', resource,
+        if(cause = 'limit', concat('Pod ', pod, ' was evicted for its own limit. ', replaceRegexpOne(trimBoth(message), '\\.?$', '.')), concat(
+            'Pod ', pod, ' was evicted: low on ', if(resource = '', 'a resource that its kubelet did not name', resource),
             if(available IS NULL OR threshold IS NULL, '',
                 if(resource IN ('memory', 'ephemeral-storage'),
                     concat(', ', formatReadableSize(available), ' available, below the ', formatReadableSize(threshold), ' threshold'),
@@ -109,7 +109,7 @@ FROM
             cause = 'admission', concat('rejected at admission: ', rejection),
             cause = 'exited', concat(
                 if(container = '', if(code IN (137, 143), 'ended', 'over by itself'), concat('restarted in container ', container)),
-                ' with exit code ', toString(code), multiIf(code = 137, ' (SIGKILL)', code = 143, ' (SIGTERM)', ''),
+                ' with exit code ', toString(code), multiIf(code = 137, ' (SIGKILL)', code = 143, ' (SIGTERM)', code < -65536, concat(' (0x', hex(toInt32(code)), ')'), ''),
                 if(code IN (137, 143), ': nothing that was seen shows who did it', '')),
             concat(
                 if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
@@ -134,14 +134,28 @@ FROM
     )
     GROUP BY cluster, node, cause, actor, rejection, code, container, toStartOfMinute(ended_at)
     UNION ALL
+    -- Of Events alone, where no Pod shows its end
     SELECT
-        cluster, ts, node, 'pod_end' AS kind,
-        concat('Pod ', namespace, '/', object_name, ' was marked for deletion for a NoExecute taint of its node.') AS what,
-        'marked for deletion for a NoExecute taint' AS about, concat(namespace, '/', object_name) AS pod,
-        [toString(namespace)] AS namespaces
-    FROM node_events FINAL
-    WHERE reason = 'TaintManagerEviction' AND object_kind = 'Pod' AND startsWith(message, 'Marking for deletion')
-        AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause = 'taint_manager')
+        cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
+        concat(
+            if(uniqExact(named) = 1, concat('Pod ', any(named), ' was '), concat(toString(uniqExact(named)), ' pods were ')), about,
+            if(startsWith(about, 'evicted'), concat(': "', argMax(said, (ended_at, named)), '"'), concat(' of ', if(uniqExact(named) = 1, 'its node.', 'their nodes.')))) AS what,
+        if(component IN ('taint-controller', 'taint-eviction-controller', ''), 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS about,
+        if(uniqExact(named) = 1, any(named), '') AS pod,
+        groupUniqArray(toString(namespace)) AS namespaces
+    FROM
+    (
+        SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, if(reason = 'TaintManagerEviction', '', component) AS component, message AS said
+        FROM node_events FINAL
+        WHERE object_kind = 'Pod' AND multiIf(
+            reason = 'TaintManagerEviction', startsWith(message, 'Marking for deletion'),
+            component IN ('karpenter', 'eks-auto-mode/compute'), reason = 'Evicted',
+            component = 'sigs.k8s.io/descheduler', match(message, '^pod evict(ion|ed) from '),
+            component = 'vpa-updater', reason IN ('EvictedByVPA', 'EvictedPod'),
+            0)
+            AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause IN ('api_eviction', 'taint_manager'))
+    )
+    GROUP BY cluster, node, component, toStartOfMinute(ended_at)
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind,
         concat('Image GC ', transform(verdict,
@@ -294,13 +308,36 @@ FROM
             reason IN ('NodeShutdown', 'Shutdown') AND endsWith(message, 'cancellation'), 'The shutdown of the machine was called off.',
             reason IN ('NodeShutdown', 'Shutdown'), 'The machine shuts down, as its kubelet saw.',
             reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
+            reason = 'Rebooted', 'The machine was rebooted.',
+            startsWith(component, 'machine'), concat(component, if(empty(message), concat(': ', reason, '.'), concat(': "', message, '"'))),
             concat(component, ' takes the node: "', message, '"')) AS what,
         toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     PREWHERE object_kind = 'Node' AND reason IN (
         'NodeShutdown', 'Shutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
-        'InstanceTerminating', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
+        'InstanceTerminating', 'Rebooted', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
+        OR (object_kind = 'Node' AND component IN ('machineconfigdaemon', 'machine-config-controller', 'machineconfigcontroller', 'machineconfigcontroller-updatecontroller')
+            AND reason IN ('Cordon', 'Drain', 'FailedToDrain', 'OSUpdateStarted', 'Reboot', 'Uncordon'))
+    UNION ALL
+    SELECT
+        cluster, if(begins, ifNull(since[condition], ts), ts) AS ts, node, 'node' AS kind,
+        if(begins, concat('Condition ', condition, ' shows trouble', if(empty(said[condition]), '.', concat(': "', said[condition], '"'))),
+            concat('Condition ', condition, ' shows no trouble any more.')) AS what,
+        toString(condition) AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT
+            cluster, ts, node, problems AS said, problems_since AS since, mapKeys(problems) AS now,
+            lagInFrame(mapKeys(problems)) OVER (
+                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+            ) AS before
+        FROM nodes FINAL
+        WHERE NOT deleted
+    )
+    ARRAY JOIN arrayConcat(arrayFilter(each -> NOT has(before, each), now), arrayFilter(each -> NOT has(now, each), before)) AS condition,
+        arrayConcat(arrayMap(each -> 1, arrayFilter(each -> NOT has(before, each), now)), arrayMap(each -> 0, arrayFilter(each -> NOT has(now, each), before))) AS begins
     UNION ALL
     SELECT cluster, ts, node, 'node' AS kind,
         if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what,

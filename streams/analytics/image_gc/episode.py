@@ -94,8 +94,8 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
     counted = episode.occurrences + (0 if same_run else failure.delta)
-    # ImageGCFailed itself means that there were two (rules: image-gc-loop).
-    occurrences = max(counted, 2) if failure.consecutive else counted
+    # ImageGCFailed counts from the second of a row on (rules: image-gc-loop).
+    occurrences = max(counted, failure.delta + 1) if failure.consecutive else counted
     return msgspec.structs.replace(
         episode,
         reported=episode.reported if same_run else failure.reported,

@@ -3,9 +3,10 @@
 from datetime import datetime
 
 from common.amounts import size
-from streams.analytics.image_gc.episode import Episode
+from streams.analytics.image_gc.episode import Episode, Settings
 from streams.fold.findings import ImageGc
 from streams.rules.image_gc.messages import because
+from streams.rules.image_gc.thresholds import ImageGcDecision
 
 
 def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetime) -> ImageGc:
@@ -123,6 +124,17 @@ def _recovered(episode: Episode) -> str:
     return (
         f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
         f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {_why(episode)}."
+    )
+
+
+def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
+    """A finding of settings that are replaced since: by those in force now there is nothing to free."""
+    used = f"{decision.usage_percent} % of the image file system is used"
+    starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
+    before = f"It had failed {_times(episode)} from {_clock(episode.first_at)} to {_clock(episode.last_at)}"
+    return (
+        f"Image GC has nothing to free by the settings in force now: {used}, and it {starts}. {before}, when it "
+        f"started at {episode.settings.high_percent} %, because {_why(episode)}." + _sandbox(episode)
     )
 
 

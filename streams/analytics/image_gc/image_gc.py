@@ -27,7 +27,7 @@ from streams.analytics.image_gc.episode import (
     is_run_after_run,
     verdict,
 )
-from streams.analytics.image_gc.explain import row_of
+from streams.analytics.image_gc.explain import nothing_to_free, row_of
 from streams.analytics.image_gc.unreported import Above, failure_of, follow, images_collected, in_words
 from streams.fold.findings import ImageGc
 from streams.fold.reducer import Output, Reducer
@@ -37,6 +37,8 @@ from streams.rules.image_gc.messages import parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
 
 MAX_NAMES: Final = 32
+OVER_HIGH: Final = frozenset({"insufficient_freed", "delete_error"})
+"""Failures of a run that had something to free: usage was over the high threshold."""
 SERIOUS: Final = frozenset({"restart_loop", "persistent", "insufficient_freed"})
 
 
@@ -189,16 +191,19 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
     """An episode after a sample that follows its last failure."""
     decision = _decision(state)
     works = decision is not None and decision.verdict in {"below_high", "disabled"}
-    if (
-        episode.verdict in SERIOUS
-        and decision
-        and works
-        and state.failed_at is not None
-        and now - state.failed_at >= NEXT_RUN
-    ):
+    held = _percents(state)
+    replaced = reason in OVER_HIGH and not held.assumed and held != episode.settings
+    was_next_run = state.failed_at is not None and now - state.failed_at >= NEXT_RUN
+    if episode.verdict in SERIOUS and decision and works and (was_next_run or replaced):
         row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
             ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
         )
+        if replaced:
+            row = row._replace(
+                high_percent=held.high_percent,
+                low_percent=held.low_percent,
+                explanation=nothing_to_free(episode, held, decision),
+            )
         episodes = {k: v for k, v in state.episodes.items() if k != reason}
         return msgspec.structs.replace(state, episodes=episodes), (row,)
     if reason != "invalid_capacity" or state.capacity is None:

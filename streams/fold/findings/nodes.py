@@ -30,6 +30,9 @@ class NodeRow(NamedTuple):
     pool: str = ""
     """The node pool that made it; empty where no label names one."""
     labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
+    problems: dict[str, str] = {}  # noqa: RUF012  as above
+    """Reason and message of each condition that shows trouble, beside the kubelet's own."""
+    problems_since: dict[str, datetime] = {}  # noqa: RUF012  as above
 
 
 @row(table="node_leases")

@@ -45,6 +45,8 @@ class PodBinding(NamedTuple):
     """Inputs of the scheduler besides requests and tolerations, as the JSON of `Constraints`, or empty."""
     terminating: bool = False
     """Its deletion was asked for."""
+    waits_for: str = ""
+    """Why it is Pending, by its own status."""
 
 
 @row(table="pod_ends")

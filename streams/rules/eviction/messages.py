@@ -11,7 +11,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from streams.rules.events.messages import plain, without_rejection
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
-_RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids)"
+_RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids|(?:nodefs|imagefs)(?:Inodes)?)"
+_BEFORE_1_12: Final = {
+    "nodefs": "ephemeral-storage",
+    "imagefs": "ephemeral-storage",
+    "nodefsInodes": "inodes",
+    "imagefsInodes": "inodes",
+}
+"""Resources as they are named now, by the file systems that kubelets named before."""
 _QUANTITY: Final = "(-?[0-9]{1,32}[A-Za-z]{0,2}[0-9]{0,3})"
 _CONTAINER: Final = "([a-z0-9][-a-z0-9]{0,62})"
 _POD: Final = "([a-z0-9][-a-z0-9.]{0,252})"
@@ -63,6 +70,8 @@ class LimitEviction(NamedTuple):
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction
 
 _LOW_ON: Final = re.compile(f"The node was low on resource: {_RESOURCE}{_STOP}")
+_LOW: Final = "The node was low on compute resources."
+"""Kubelets before 1.5 did not name the resource."""
 _QUANTITIES: Final = re.compile(f"Threshold quantity: {_QUANTITY}, available: {_QUANTITY}{_STOP}")
 _POD_OFFENDS: Final = re.compile(f"Pod {_POD} was using {_LARGER}")
 _CONTAINER_OFFENDS: Final = re.compile(f"Container {_CONTAINER} was using {_LARGER}")
@@ -73,24 +82,30 @@ _CONTAINER_EXCEEDS: Final = re.compile(
 _HAD_CONDITION: Final = re.compile(
     r"The node (?:was low on resource|had condition): \[([A-Za-z]{1,64}(?: [A-Za-z]{1,64}){0,15})\]\."
 )
+_GO_STRUCT: Final = r"\{\{[0-9]{1,20} [0-9]{1,3}\} \{<nil>\} [0-9A-Za-z]{0,32} [A-Za-z]{1,16}\}"
+"""A quantity as Go prints its fields, in kubelets before 1.14."""
+_END: Final = r"(?(old)|\.)"
+"""Kubelets before 1.14 begin with a small letter, and end without a full stop."""
 _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
     (
         "emptydirfs.limit",
         re.compile(
-            rf'Usage of EmptyDir volume "(?P<name>{_CONTAINER})" exceeds the limit "(?P<limit>{_QUANTITY})"\.'
+            rf'(?:(?P<old>u)|U)sage of EmptyDir volume "(?P<name>{_CONTAINER})" exceeds the limit '
+            rf'"(?P<limit>{_QUANTITY})"{_END}'
         ),
     ),
     (
         "ephemeralpodfs.limit",
         re.compile(
-            rf"Pod ephemeral local storage usage exceeds the total limit of containers (?P<limit>{_QUANTITY})\."
+            rf"(?:(?P<old>p)|P)od ephemeral local storage usage exceeds the total limit of containers "
+            rf"(?:(?P<limit>{_QUANTITY})|{_GO_STRUCT}){_END}"
         ),
     ),
     (
         "ephemeralcontainerfs.limit",
         re.compile(
-            rf"Container (?P<name>{_CONTAINER}) exceeded its local ephemeral storage limit "
-            rf'"(?P<limit>{_QUANTITY})"\.'
+            rf"(?:(?P<old>c)|C)ontainer (?P<name>{_CONTAINER}) exceeded its local ephemeral storage limit "
+            rf'"(?P<limit>{_QUANTITY})"{_END}'
         ),
     ),
 )
@@ -106,14 +121,15 @@ def parse_evicted(message: str) -> Eviction | None:
 def _pressure(text: str) -> PressureEviction | None:
     low_on = _LOW_ON.match(text)
     if low_on is None:
-        return None
+        return PressureEviction("") if text == _LOW else None
     position = low_on.end()
     threshold = available = None
     if quantities := _QUANTITIES.match(text, position):
         threshold, available = _whole(quantities[1]), _whole(quantities[2])
         position = quantities.end()
     offenders, position = _offenders(text, position)
-    return PressureEviction(low_on[1], threshold, available, offenders, complete=position == len(text))
+    resource = _BEFORE_1_12.get(low_on[1], low_on[1])
+    return PressureEviction(resource, threshold, available, offenders, complete=position == len(text))
 
 
 def _offenders(text: str, position: int) -> tuple[tuple[Offender, ...], int]:
@@ -134,7 +150,7 @@ def _limit(text: str) -> LimitEviction | None:
     for kind, pattern in _LIMITS:
         if match := pattern.fullmatch(text):
             named = match.groupdict()
-            return LimitEviction(kind, named.get("name", ""), _whole(named["limit"]))
+            return LimitEviction(kind, named.get("name", ""), _whole(named["limit"] or ""))
     return None
 
 

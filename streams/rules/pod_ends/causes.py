@@ -52,6 +52,7 @@ SIGTERM: Final = 143
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
     "PreemptionByScheduler": ("scheduler_preemption", "default-scheduler"),
+    "PreemptionByKubeScheduler": ("scheduler_preemption", "default-scheduler"),  # 1.25
     "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
     "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
 }
@@ -163,8 +164,11 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
-    """How a pod ended by itself, its processes having exited; None while it is not over."""
-    if pod.status.phase not in FINISHED:
+    """How a pod ended by itself, its processes having exited; None while it is not over.
+
+    A pod that its kubelet evicted did not end by itself, even if the text is unknown.
+    """
+    if pod.status.phase not in FINISHED or pod.status.reason == "Evicted":
         return None
     container = exited_container(pod)
     ended = container.state.terminated if container and container.state else None
@@ -272,5 +276,7 @@ def exit_code(pod: Pod) -> int | None:
 
 
 def known_code(terminated: ContainerTerminated) -> int | None:
-    """The exit code; None where the kubelet made it up."""
-    return None if terminated.reason == _CODE_UNKNOWN else terminated.exit_code
+    """The exit code, signed as in the API; None where the kubelet made it up."""
+    if terminated.reason == _CODE_UNKNOWN:
+        return None
+    return terminated.exit_code - (1 << 32) if terminated.exit_code >= 1 << 31 else terminated.exit_code

@@ -46,5 +46,6 @@ SELECT
         FROM source_errors
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
             AND node = '' AND kind IN ('silent', 'unreadable') AND resource IN ('nodes', 'pods', 'events')
-    ) AS unread
+    ) AS unread,
+    (SELECT count() FROM dead_letters WHERE cluster IN ({cluster:String}, '')) AS bad
 SETTINGS final = 0

@@ -16,7 +16,9 @@ CREATE TABLE IF NOT EXISTS nodes
     ready_since Nullable(DateTime64(6, 'UTC')) COMMENT 'When the condition Ready last changed, by its own time',
     ready_message String COMMENT 'Why it is not ready, as first reported; empty if it is',
     pool LowCardinality(String) COMMENT 'Node pool that made it, by its labels; empty if none names one',
-    labels Map(LowCardinality(String), String) COMMENT 'Its labels'
+    labels Map(LowCardinality(String), String) COMMENT 'Its labels',
+    problems Map(LowCardinality(String), String) COMMENT 'Reason and message of each condition that shows trouble, beside Ready and pressure: of node-problem-detector, clouds and network plugins',
+    problems_since Map(LowCardinality(String), DateTime64(6, 'UTC')) COMMENT 'Since when, by the times of these conditions'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

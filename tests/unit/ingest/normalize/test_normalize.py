@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from components.captures import CLUSTER, Json, at, configz, event, node, observation, pod, records, summary
 from ingest.files.sources import read_sources
+from ingest.model.objects.pod import ContainerWaiting
 from ingest.model.observation import Observation, Observed
 from ingest.model.records import (
     CpuManagerRecord,
@@ -53,6 +54,17 @@ def places(*observations: Json) -> list[tuple[type[Record], str]]:
 
 def test_a_node_goes_to_its_own_log_and_to_the_clusters() -> None:
     assert places(node("12:00:00", "n")) == [(NodeRecord, "n"), (NodeRecord, "")]
+
+
+def test_why_a_container_waits_is_kept_without_the_credentials_in_it() -> None:
+    """A runtime quotes the address that it asked."""
+    message = "failed to pull https://bot:hunter2@registry.example/x: not found"
+    waiting = {"name": "c", "state": {"waiting": {"reason": "ErrImagePull", "message": message}}}
+    pending = {"metadata": {"name": "p", "uid": "u"}, "status": {"phase": "Pending", "containerStatuses": [waiting]}}
+    (record,) = records(observation("12:00:00", "pods", pending))
+    assert isinstance(record, PodRecord)
+    found = [each.state and each.state.waiting for each in record.object.status.container_statuses or []]
+    assert found == [ContainerWaiting(reason="ErrImagePull", message=message.replace("bot:hunter2", "[redacted]"))]
 
 
 def test_a_bound_pod_goes_to_its_nodes_log_and_its_placement_to_the_clusters() -> None:

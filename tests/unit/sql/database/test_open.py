@@ -324,6 +324,7 @@ def _full(row_type: type[Any]) -> Any:
         "map<string, int64>": {"a": 1},
         "map<string, string>": {"a": "b"},
         "map<string, double>": {"a": 0.5},
+        "map<string, timestamp[us, tz=UTC]>": {"a": T0},
     }
     schema = SCHEMAS[TABLES[row_type]]
     return row(row_type, **{field.name: examples[str(field.type)] for field in schema})

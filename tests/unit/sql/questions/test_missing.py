@@ -3,13 +3,23 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
+import msgspec
 
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.open import Database
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import run, saved_queries, saved_query
-from streams.fold.findings import NodeEvent, NodeRow, PodBinding
+from streams.fold.findings import (
+    DeadLetter,
+    KubeletSetting,
+    NodeEvent,
+    NodeFit,
+    NodeRow,
+    NumaSkew,
+    PodBinding,
+    Row,
+    SourceError,
+)
 
 TELLING = [query for query in saved_queries() if query.events]
 
@@ -27,13 +37,84 @@ def test_events_alone_are_no_empty_database(database: Database) -> None:
         assert not why_empty(database, query, {}).startswith("The database is empty"), query.name
 
 
-@pytest.mark.parametrize("query", TELLING, ids=lambda query: query.name)
-def test_an_empty_answer_names_the_events_that_deny_it(database: Database, query: Any) -> None:
-    store(database, event(query.events[0]))
-    told = why_empty(database, query, {})
-    assert f"{query.events[0]} (3 times), the last at 2026-07-01 12:00:00 UTC" in told
-    assert told.startswith("Cluster c: no ")
-    assert "nothing" not in told
+REASONS = sorted({reason for query in TELLING for reason in query.events})
+RESOURCES = ("configz", "events", "metrics", "nodes", "pods", "stats/summary")
+NEEDS = sorted({need for query in saved_queries() for need in query.needs})
+
+
+def evidence(database: Database, cluster: str, without: str = "") -> None:
+    """Everything that a question can need, and nothing that answers one; `without` names one input."""
+    of = {"cluster": cluster, "node": "n"}
+    pod = {"namespace": "shop", "pod": "web-1", "uid": "w"}
+    psi = None if without == "psi" else 0
+    rows: dict[str, Row] = {
+        "configz": row(KubeletSetting, **of),
+        "nodes": row(NodeRow, **of, ready=True),
+        "numa": row(NumaSkew, **of, scope="node", fidelity="exact"),
+        "requests": row(NodeFit, **of, resource="cpu"),
+        "pods": row(PodBinding, **of, change="bound", **pod),
+        "events": event("Pulled", cluster=cluster, node="n"),
+    }
+    if without not in {"samples", "events or samples"}:
+        sample = summary(T0, "n", [pod | {"cpu_usage_core_nanoseconds": 1}], cpu_psi_some_total_nanoseconds=psi)
+        store_samples(database, msgspec.structs.replace(sample, cluster=cluster))
+    store(database, *(each for name, each in rows.items() if name not in without.split(" or ")))
+
+
+def asked(database: Database, cluster: str) -> dict[str, str]:
+    return {query.name: why_empty(database, query, {"cluster": cluster}) for query in saved_queries() if query.needs}
+
+
+def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: Database) -> None:
+    """Each kind of evidence is taken away from each question."""
+    evidence(database, "all")
+    for name, told in asked(database, "all").items():
+        assert told.startswith("Cluster all: nothing of this kind in 1 node, 1 pod and 1 Event that were seen"), name
+    for need in NEEDS:
+        evidence(database, need, without=need)
+        for query in saved_queries():
+            if need in query.needs:
+                told = why_empty(database, query, {"cluster": need})
+                assert told == f"Cluster {need}: no {INPUTS[need]} were seen", query.name
+
+
+def test_whatever_contradicts_an_empty_answer_is_named_beside_it(database: Database) -> None:
+    """Each reason of an Event, each stream that was not read, and records that nobody understood."""
+    evidence(database, "denied")
+    for cluster in ("denied", "alone"):
+        store(database, *(event(reason, cluster=cluster, name=f"a.{reason}") for reason in REASONS))
+    for name, told in asked(database, "denied").items():
+        denying = saved_query(name).events
+        assert all(f"{reason} (3 times)" in told for reason in denying), name
+        assert told.startswith(f"Cluster denied: {'no row, but Events' if denying else 'nothing of this kind'}"), name
+    for query in TELLING:
+        told = why_empty(database, query, {"cluster": "alone"})
+        assert told.startswith("Cluster alone: no "), query.name
+        assert "but Events tell of it: " in told
+        assert f"{query.events[0]} (3 times)" in told
+        assert "the last at 2026-07-01 12:00:00 UTC: leadsman query events" in told
+    evidence(database, "unread")
+    gaps = {resource: f"Not read all the time: {resource}, see" for resource in RESOURCES}
+    store(database, *(row(SourceError, cluster="unread", resource=resource, kind="gap") for resource in RESOURCES))
+    for name, told in asked(database, "unread").items():
+        parts = {part for need in saved_query(name).needs for part in need.split(" or ")}
+        assert {resource for resource, words in gaps.items() if words in told} == {STREAM_OF[part] for part in parts}
+    evidence(database, "bad")
+    store(database, row(DeadLetter, cluster="bad", error_type="unknown_text", payload="x"))
+    for name, told in asked(database, "bad").items():
+        assert told.endswith("1 record could not be understood: leadsman query dead_letters"), name
+
+
+STREAM_OF = {
+    "samples": "stats/summary",
+    "psi": "stats/summary",
+    "configz": "configz",
+    "nodes": "nodes",
+    "numa": "metrics",
+    "requests": "pods",
+    "pods": "pods",
+    "events": "events",
+}
 
 
 def test_what_was_looked_at_and_until_when_is_named(database: Database) -> None:

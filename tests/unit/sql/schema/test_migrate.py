@@ -42,6 +42,7 @@ CLICKHOUSE_TYPES = {
     "map<string, int64>": {"Map(String, Int64)", "Map(String, UInt32)"},
     "map<string, string>": {"Map(String, String)", "Map(LowCardinality(String), String)"},
     "map<string, double>": {"Map(String, Float64)"},
+    "map<string, timestamp[us, tz=UTC]>": {"Map(LowCardinality(String), DateTime64(6, 'UTC'))"},
 }
 
 

@@ -46,6 +46,15 @@ def lasts(**values: Any) -> dict[str, Any]:
     return {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": "", **values}
 
 
+@pytest.mark.parametrize("stale", [False, True])
+def test_what_old_samples_show_does_not_last_for_an_alert_that_rests_on_them(stale: bool) -> None:
+    fires = Alert("EvictionThresholdNear", "critical", "n", True, T0, None, "", "", "", resource="memory")
+    fires = fires._replace(labels={"resource": "memory"})
+    low = node(margins=(margin(hard_met=True),), stale=stale, last_sample_at=T0)
+    (card,) = [item for item in attention(view(low, alerts=(fires,))) if item.signals]
+    assert (card.now, card.alerts) == (not stale, ("EvictionThresholdNear",))
+
+
 def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None:
     seen = view(node(), resizes=(lasts(state="deferred"), lasts(state="infeasible", pod="db-1")))
     assert [item.title for item in attention(seen)] == ["1 resize deferred", "1 resize infeasible"]

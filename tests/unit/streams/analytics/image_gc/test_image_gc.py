@@ -175,3 +175,37 @@ def test_it_recovers_once_usage_is_below_again() -> None:
     samples = [used(minute) for minute in range(0, 20, 4)]
     _, recovered = rows(SEEN, *samples, used(19, percent=70), used(22, percent=70))
     assert (recovered.verdict, recovered.usage_percent) == ("recovered", 70)
+
+
+def test_a_failure_is_over_with_the_first_sample_below_the_threshold_of_settings_that_replaced_its_own() -> None:
+    """A kubelet reads its settings at its start: it does not try again by those that it no longer has."""
+    low = configz("11:59:00", "n", imageGCHighThresholdPercent=3, imageGCLowThresholdPercent=2)
+    failure = failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE)
+    restart = started("12:02:00"), invalid("12:02:00", "e.2")
+    high = configz("12:03:00", "n", imageGCHighThresholdPercent=85, imageGCLowThresholdPercent=80)
+    found = rows(low, failure, *restart, high, used(4, percent=74))
+    of_it = [each for each in found if each.reason == "insufficient_freed"]
+    assert [(f"{each.ts:%H:%M}", each.verdict) for each in of_it] == [
+        ("12:00", "insufficient_freed"),
+        ("12:04", "recovered"),
+    ]
+    assert (of_it[-1].usage_percent, of_it[-1].high_percent) == (74, 85)
+    assert "starts at 85 %" in of_it[-1].explanation
+    assert "when it started at 3 %" in of_it[-1].explanation
+    assert not [
+        each for each in rows(low, failure, *restart, high, used(4, percent=86)) if each.verdict == "recovered"
+    ]
+    assert not [
+        each for each in rows(low, failure, *restart, low, used(4, percent=2)) if each.verdict == "recovered"
+    ], "by the same settings the next run decides"
+
+
+def test_what_image_gc_failed_counts_is_of_the_runs_that_another_event_reports_once() -> None:
+    """It counts from the second failure in a row on (rules: image-gc-loop)."""
+    both = (
+        failed("12:00:00", "FreeDiskSpaceFailed", TOO_LITTLE),
+        failed("12:00:00", "ImageGCFailed", TOO_LITTLE, "e.2"),
+    )
+    counted = both[1]["object"] | {"count": 7, "firstTimestamp": "2026-07-01T11:30:00Z"}
+    found = rows(both[0], both[1] | {"object": counted})
+    assert (found[-1].occurrences, found[-1].occurrences_lower_bound) == (8, True)

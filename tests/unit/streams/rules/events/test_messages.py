@@ -232,6 +232,10 @@ EVICTED = [
         PressureEviction("inodes", 838860, 12000),
         id="inodes",
     ),
+    # Before 1.12 the resource was the file system, and before 1.5 nothing named it.
+    pytest.param(LOW + "nodefs. ", PressureEviction("ephemeral-storage"), id="1.11"),
+    pytest.param(LOW + "imagefsInodes. ", PressureEviction("inodes"), id="1.11-inodes"),
+    pytest.param("The node was low on compute resources.", PressureEviction(""), id="1.4"),
     pytest.param(
         LOW + "pids. Threshold quantity: 3276, available: 100. ", PressureEviction("pids", 3276, 100), id="pids"
     ),
@@ -266,6 +270,11 @@ def test_a_quantity_beyond_64_bits_or_below_one_unit_is_not_given() -> None:
     assert eviction == PressureEviction("memory", None, None)
 
 
+OLD_POD_LIMIT = (
+    "pod ephemeral local storage usage exceeds the total limit of containers {{2147483648 0} {<nil>} 2Gi BinarySI}"
+)
+
+
 @pytest.mark.parametrize(
     ("message", "eviction"),
     [
@@ -280,6 +289,19 @@ def test_a_quantity_beyond_64_bits_or_below_one_unit_is_not_given() -> None:
         (
             'Container main exceeded its local ephemeral storage limit "2Gi". ',
             LimitEviction("ephemeralcontainerfs.limit", "main", 2 * GI),
+        ),
+        # Before 1.14
+        (
+            'usage of EmptyDir volume "cache" exceeds the limit "1Gi"',
+            LimitEviction("emptydirfs.limit", "cache", GI),
+        ),
+        (
+            OLD_POD_LIMIT,
+            LimitEviction("ephemeralpodfs.limit", "", None),
+        ),
+        (
+            'container main exceeded its local ephemeral storage limit "1Gi"',
+            LimitEviction("ephemeralcontainerfs.limit", "main", GI),
         ),
     ],
 )

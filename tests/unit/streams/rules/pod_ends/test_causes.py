@@ -18,6 +18,7 @@ from streams.rules.pod_ends.causes import (
     is_end_by_probe,
     is_failed_probe,
     kubelet_end,
+    own_end,
     pod_end,
     restarted_by_probe,
 )
@@ -222,6 +223,18 @@ def test_the_exit_code_is_that_of_a_failure_and_none_that_the_kubelet_made_up() 
     assert exit_code(pod({"containerStatuses": [lost]})) is None
     assert exit_code(pod({"containerStatuses": [lost, done]})) == 0
     assert exit_code(pod({})) is None
+
+
+def test_a_pod_that_its_kubelet_evicted_for_a_reason_in_unknown_words_did_not_end_by_itself() -> None:
+    evicted = pod({"phase": "Failed", "reason": "Evicted", "message": "In words of tomorrow."})
+    assert own_end(evicted, AT) is None
+    assert own_end(pod({"phase": "Failed"}), AT) is not None
+
+
+def test_an_exit_code_of_windows_is_the_same_with_and_without_a_sign() -> None:
+    """STATUS_ACCESS_VIOLATION is 0xC0000005; the API has 32 bits with a sign."""
+    for code in (0xC0000005, 0xC0000005 - 2**32):
+        assert exit_code(pod({"containerStatuses": [container(0, terminated("Error", code))]})) == -1073741819
 
 
 def test_which_container_a_failed_probe_restarts() -> None:
