@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
+from leadsman.web.reading.find import Found
 from leadsman.web.reading.scope import Asked, Scope, address_time
 from leadsman.web.reading.words import KINDS
 from sql.questions.queries import SavedQuery
@@ -18,6 +19,7 @@ RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
+FIND: Final = "/find"
 NOWHERE: Final = "/none"
 """Address for a page that explains why there is no other."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
@@ -65,6 +67,12 @@ class Links:
         """Its page, of another range."""
         kept = {**_only(self._scope, "cluster"), "node": name}
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
+
+    def found(self, what: Found) -> str:
+        """The page that shows a node or a pod: of a pod, the order of eviction of its node, or the pods that wait."""
+        if not what.node:
+            return f"{self.home()}#scheduler"
+        return self.node(what.node) + ("#order" if what.kind == "pod" else "")
 
     def numa(self) -> str:
         return _address(NUMA, self._scope)
@@ -147,6 +155,7 @@ class Links:
         node: str = "",
         sql: str = "",
         csv: bool = False,
+        wide: bool = False,
     ) -> str:
         """Link to a saved question or SQL with its answer, or to the empty box, about the cluster and node of this
         page.
@@ -160,7 +169,8 @@ class Links:
         known = {each.name for each in query.parameters} if query else set(given or ())
         bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
         what = {"name": query.name} if query else {"sql": sql} if sql else {}
-        return _address(ASK, {**self._scope, **what, **bound, **({"format": "csv"} if csv else {})})
+        form = {"format": "csv"} if csv else {"wide": "1"} if wide else {}
+        return _address(ASK, {**self._scope, **what, **bound, **form})
 
     def section(self, anchor: str) -> str:
         """Link to the section with more about an item. If a node's page lacks it, the link leads to its cluster's."""
