@@ -23,6 +23,8 @@ FIND: Final = "/find"
 NOWHERE: Final = "/none"
 """Address for a page that explains why there is no other."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
+WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
+"""Sections of a node's part of a report."""
 OF_NODE: Final = {"nodes": "margins"}
 """Sections of a cluster's page that a node's page has not, or has by another name."""
 
@@ -178,6 +180,15 @@ class Links:
             return f"#{anchor}"
         return f"{self.home()}#{anchor}" if anchor in OF_CLUSTER else f"#{OF_NODE.get(anchor, anchor)}"
 
+    def about(self, anchor: str, nodes: Sequence[str]) -> str:
+        """Link to the section about an item: of the page of its node, if it is about one."""
+        if len(nodes) != 1 or self.path == NODE or anchor in OF_CLUSTER or not self.node(nodes[0]):
+            return self.section(anchor)
+        return self._at(nodes[0], OF_NODE.get(anchor, anchor))
+
+    def _at(self, node: str, anchor: str) -> str:
+        return f"{self.node(node)}#{anchor}"
+
     def fields(self) -> Mapping[str, str]:
         """Return the parameters that a form of this page carries along."""
         return self._scope
@@ -202,6 +213,10 @@ class ReportLinks(Links):
 
     def node(self, name: str) -> str:
         return f"#{self._keys[name]}" if name in self._keys else ""
+
+    def _at(self, node: str, anchor: str) -> str:
+        """Its part of the file has these sections, with its key before their names."""
+        return f"#{self._keys[node]}-{anchor}" if anchor in WITHIN_PART else self.node(node)
 
     def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once
         return f"#runbook-{name}" if name in self.runbooks_within else ""

@@ -21,6 +21,8 @@ from streams.alerting.runbook import Runbook, runbooks
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|depth )\S+)*)")
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
+_KUBECTL: Final = re.compile(r"kubectl (?:[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
+"""A command in escaped words: until a stop, or a word that goes on with the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")
 """Placeholder for a node's name in a runbook's command."""
@@ -89,6 +91,7 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
     if found := link(f"leadsman query {step.query}", plain(step.words, MOST_STEP)):
         return found + "."
     text = str(escape(plain(str(step), MOST_STEP)))
+    text = _KUBECTL.sub(r"<code>\g<0></code>", text)
     return Markup(_WITHIN.sub(within, text))  # noqa: S704  # it is escaped
 
 

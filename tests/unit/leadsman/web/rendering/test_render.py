@@ -225,7 +225,7 @@ def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
     for told in (
         "What needs attention",
         "1 of 1 node not Ready",
-        "1 pod evicted for memory",
+        "1 pod evicted, near a threshold on 1 node",
         "Image GC does not run",
         "The scheduler: lost node",
         "Nodes that joined later stay emptier",
