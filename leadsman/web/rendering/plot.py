@@ -181,10 +181,9 @@ def plot_of(
 
 
 def _told(chart: Chart, frame: Frame) -> tuple[tuple[float, float, str], ...]:
-    """A ring for each; only the lowest has its amount, since others may stand close."""
-    lowest = min((value for _, value in chart.told), default=None)
-    signal = chart.margin.signal
-    words = f"{amount(lowest, signal)} by the kubelet"
+    """A ring for each; only the lowest of the line has its amount, where nothing is beneath it."""
+    lowest = min(chart.lines[0].lowest)
+    words = f"{amount(lowest, chart.margin.signal)} by the kubelet"
     first = next((at for at, value in chart.told if value == lowest), None)
     return tuple((*frame.point(at, value), words if at == first else "") for at, value in chart.told)
 
