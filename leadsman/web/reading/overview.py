@@ -14,7 +14,6 @@ from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
 from streams.rules.pod_ends.drains import DRAINERS
 
-
 LEAST_GROWTH: Final = 64 << 20
 """Bytes in an hour: a pod that grows less is not what fills a node."""
 GROWN_SECONDS: Final = 60

@@ -25,6 +25,28 @@ NOWHERE: Final = "/none"
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
 WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
 """Sections of a node's part of a report."""
+ANSWERED: Final = {
+    "disk_growth": "margins",
+    "ephemeral_storage": "order",
+    "events": "timeline",
+    "evicted_pods": "order",
+    "fit": "fit",
+    "image_gc": "image-gc",
+    "next_eviction": "order",
+    "node_volumes": "scheduler",
+    "numa_map": "numa",
+    "numa_whatif": "numa",
+    "over_request": "order",
+    "pending_fit": "scheduler",
+    "pending_pods": "scheduler",
+    "pending_resizes": "attention",
+    "pressure_history": "timeline",
+    "pressure_oscillation": "timeline",
+    "refused_pods": "timeline",
+    "source_errors": "unknown",
+    "unguarded_signals": "margins",
+}
+"""The section of a report that answers a saved question, for a reader without the database."""
 OF_NODE: Final = {"nodes": "margins"}
 """Sections of a cluster's page that a node's page has not, or has by another name."""
 
@@ -174,6 +196,10 @@ class Links:
         form = {"format": "csv"} if csv else {"wide": "1"} if wide else {}
         return _address(ASK, {**self._scope, **what, **bound, **form})
 
+    def answer(self, query: str, nodes: Sequence[str]) -> str:  # noqa: ARG002 - the site asks
+        """The section that answers a saved question; empty where a server can be asked."""
+        return ""
+
     def section(self, anchor: str) -> str:
         """Link to the section with more about an item. If a node's page lacks it, the link leads to its cluster's."""
         if self.path != NODE:
@@ -213,6 +239,13 @@ class ReportLinks(Links):
 
     def node(self, name: str) -> str:
         return f"#{self._keys[name]}" if name in self._keys else ""
+
+    def answer(self, query: str, nodes: Sequence[str]) -> str:
+        anchor = ANSWERED.get(query, "attention")
+        if anchor not in WITHIN_PART:
+            return f"#{anchor}"
+        shown = next((name for name in nodes if name in self._keys), "")
+        return self._at(shown, anchor) if shown else "#numa" if anchor == "numa" else "#nodes"
 
     def _at(self, node: str, anchor: str) -> str:
         """Its part of the file has these sections, with its key before their names."""

@@ -86,8 +86,13 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
 
     def within(found: re.Match[str]) -> str:
         command = Markup(found.group()).unescape()  # noqa: S704  # of what was escaped
+        asked = _question(command)
+        if asked and (here := links.answer(asked[0].name, nodes)):
+            return f'<a href="{here}">this report</a>'
         return str(link(command, command) or found.group())
 
+    if step.query and (here := links.answer(step.query, nodes)):
+        return Markup('<a href="{}">{}</a>.').format(here, plain(step.words, MOST_STEP))
     if found := link(f"leadsman query {step.query}", plain(step.words, MOST_STEP)):
         return found + "."
     text = str(escape(plain(str(step), MOST_STEP)))

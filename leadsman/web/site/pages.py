@@ -14,6 +14,7 @@ from leadsman.web.reading.evidence import paced, read_evidence
 from leadsman.web.reading.find import find
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
+from leadsman.web.reading.numa_waiting import read_numa_waiting
 from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
 from leadsman.web.reading.seen import read_seen
@@ -150,7 +151,8 @@ def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
     if request.csv:
         return request.table({"numa": partial(csvs.numa_nodes, numa)})
     links = Links(view.scope, path=NUMA, live=request.live, shown=request.shown)
-    return numa_page(links, view, numa, request.numa, int(request.narrowing.page or 1))
+    waiting = read_numa_waiting(db, view, numa)
+    return numa_page(links, view, numa, waiting, request.numa, int(request.narrowing.page or 1))
 
 
 def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:

@@ -1,12 +1,15 @@
 """Every page in every state, in a real Chromium: quiet, in trouble, stale, without samples, empty, of 5,000 nodes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
+import pypdfium2
 import pytest
 
+from components.command import succeeds
 from components.page.browser import browse, browser_modules, chromium_program
-from components.page.states import FLEET_NODES, STATES, fill_states, served
+from components.page.states import FLEET, FLEET_NODES, STATES, fill_states, served
 from components.programs.cache import require
 
 pytestmark = pytest.mark.components("browser")
@@ -17,11 +20,16 @@ ROWS: Final = "document.querySelectorAll('#node-table tbody tr').length"
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require(chromium_program, browser_modules)
     folder = tmp_path_factory.mktemp("states")
     fill_states(folder)
-    with served(folder) as addresses:
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sites(filled: Path) -> Iterator[dict[str, str]]:
+    with served(filled) as addresses:
         yield addresses
 
 
@@ -78,6 +86,14 @@ def test_on_a_desk_no_column_is_cut_off(sites: dict[str, str], folder: Any) -> N
     steps = [{"url": sites[name], "width": 1440, "actions": [["read", "cut", CLIPPED]]} for name in STATES]
     cut = {name: page["read"]["cut"] for name, page in zip(STATES, browse(steps, folder), strict=True)}
     assert {name: each for name, each in cut.items() if each} == {}
+
+
+def test_a_report_of_a_large_fleet_is_printed_on_four_pages(tmp_path: Path, filled: Path) -> None:
+    until = ("--since", "2026-11-20T20:00:00Z", "--until", "2026-11-20T23:46:00Z")
+    succeeds("report", "--cluster", FLEET, *until, "-o", tmp_path / "report.html", db=filled / "states")
+    browse([{"url": (tmp_path / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}], tmp_path)
+    with pypdfium2.PdfDocument(tmp_path / "r.pdf") as pdf:
+        assert 2 <= len(pdf) <= 4
 
 
 def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: Any) -> None:
