@@ -1,4 +1,4 @@
-"""Joins what is found about one resource of the same nodes into one card, with who causes it and the step that ends it.
+"""Joins what is found about one resource of the same nodes into one card, with its cause and the step that ends it.
 
 Pure.
 """
@@ -23,7 +23,7 @@ FAMILIES: Final = {
     "DiskPressure": "disk",
     "PIDPressure": "pids",
 }
-"""What is short, by a resource or a condition: disks run out of bytes and of inodes."""
+"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 _TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
 _FACTS: Final = 3
 _CULPRITS: Final = 3
@@ -34,9 +34,9 @@ _COMMAND: Final = 250
 
 
 def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
-    """The items, those of one resource and the same nodes as one, where the first of them was.
+    """Join the items about one resource and the same nodes, at the place of the first.
 
-    What is over belongs to what lasts on one of its nodes. `culprits` are the pods that grow most, by node.
+    An item that is over joins one that lasts on the same node. `culprits` are the pods that grow most, by node.
     """
     found: list[Item] = []
     left = list(items)

@@ -85,7 +85,7 @@ class Chart(NamedTuple):
     """Image GC acts on it."""
     signals: tuple[str, ...] = ()
     told: tuple[tuple[int, int], ...] = ()
-    """When the kubelet evicted for it, and how much was left by its own figure; these are points of the first line."""
+    """When the kubelet evicted for it, and what was left by its own figure; these are points of the first line."""
 
     @property
     def worst(self) -> int:

@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def find(db: Database, scope: Scope, asked: str) -> Finding:
-    """Find what the words of a reader are parts of. Raises DatabaseError."""
+    """Find nodes and pods whose names have every word. Raises DatabaseError."""
     words = asked.split()
     if not words:
         return Finding("", (), cut=False)

@@ -26,11 +26,11 @@ class Waiting(NamedTuple):
     refused: bool
     """A kubelet refused them; else they wait for a node."""
     way: str
-    """What would let one in, as a sentence."""
+    """A sentence that says what would let one in."""
 
 
 def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Waiting]:
-    """Those that wait first, then those that were refused in the range. Raises DatabaseError."""
+    """List pods that wait, then pods that were refused in the range. Raises DatabaseError."""
     pending = ask(db, "numa_waiting", view.scope)
     refused: dict[tuple[str, int], list[str]] = {}
     for row in view.numa_failures:
@@ -46,7 +46,7 @@ def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Wai
 
 
 def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:
-    """What would let a pod of so many exclusive CPUs into one NUMA node."""
+    """Say what would let a pod of so many exclusive CPUs into one NUMA node."""
     fitting = [line for line in lines if line.number("largest_fit_cpus") >= cpus]
     if fitting:
         more = f" and {some(len(fitting) - 1, 'more node')} have" if len(fitting) > 1 else " has"

@@ -127,7 +127,7 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """What a reader looks for by name; None of an empty database. Raises Elsewhere for a single match, BadScope,
+    """List the nodes and pods of a name; None of an empty database. Raises Elsewhere for a single match, BadScope,
     DatabaseError.
     """
     spans = read_spans(db)

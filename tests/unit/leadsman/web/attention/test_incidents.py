@@ -1,4 +1,4 @@
-"""One incident, one card: what is found about one resource of the same nodes, with who causes it and how to end it."""
+"""One incident, one card: what is found about one resource of the same nodes, with its cause and how to end it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -14,11 +14,10 @@ from sql.database.open import Database
 from streams.fold.findings import NodeRow, NumaAllocation, NumaPod, NumaSkew, PodBinding
 
 
-def line(name: str, *free: int, largest: int | None = None) -> NumaLine:
+def line(name: str, *free: int) -> NumaLine:
     """A node with NUMA nodes of 16 CPUs, two of each reserved."""
     bands = tuple(Band(number, 16, 2, 14 - each, each, None, None) for number, each in enumerate(free))
-    return NumaLine(node_line(name, numa={"largest_fit_cpus": max(free) if largest is None else largest}), bands, None,
-                    late=False)  # fmt: skip
+    return NumaLine(node_line(name, numa={"largest_fit_cpus": max(free)}), bands, None, late=False)
 
 
 def holds(node: str, number: int, pod: str, cpus: int, **values: Any) -> dict[str, Any]:
@@ -51,6 +50,7 @@ def test_the_fewest_pods_of_one_numa_node_make_room(cpus: int, way: str) -> None
 
 def test_the_page_has_the_pod_that_waits_and_its_way_in(database: Database) -> None:
     waits = {"change": "pending", "phase": "Pending", "node": "", "namespace": "shop", "exclusive_cpus": 3}
+    bound = waits | {"change": "bound", "node": "n"}
     store(
         database,
         row(NodeRow, node="n", ready=True),
@@ -59,7 +59,7 @@ def test_the_page_has_the_pod_that_waits_and_its_way_in(database: Database) -> N
         row(NumaPod, node="n", namespace="shop", pod="<b>", uid="u", container="c", cpus=2, cpuset="0-1",
             numa_nodes=(0,)),
         *(row(PodBinding, uid=uid, pod=f"waits-{uid}", owner_name="waits", **waits) for uid in ("1", "2")),
-        row(PodBinding, ts=T0 + timedelta(seconds=1), uid="2", pod="waits-2", **waits | {"change": "bound", "node": "n"}),
+        row(PodBinding, ts=T0 + timedelta(seconds=1), uid="2", pod="waits-2", **bound),
     )  # fmt: skip
     page = numa_of(database, Request.of({}), lambda: None) or ""
     assert "shop/waits-1: 3 CPUs" in page
