@@ -7,9 +7,10 @@ from typing import Any, Final
 import pypdfium2
 import pytest
 
+from bench.page_fill import CLUSTER as FLEET
 from components.command import succeeds
 from components.page.browser import browse, browser_modules, chromium_program
-from components.page.states import FLEET, FLEET_NODES, STATES, fill_states, served
+from components.page.states import FLEET_NODES, STATES, fill_states, served
 from components.programs.cache import require
 
 pytestmark = pytest.mark.components("browser")
