@@ -18,7 +18,7 @@ Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
-NODES: Final = 20
+NODES: Final = 2
 """Nodes that a report shows in detail."""
 _DAYS: Final = re.compile(r"([0-9]{1,6})d")
 

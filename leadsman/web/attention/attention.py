@@ -8,6 +8,7 @@ from common.amounts import some
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
+from leadsman.web.attention.incidents import incidents
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.lasting import resizes, terminating
 from leadsman.web.attention.nodes import not_ready, problems
@@ -39,7 +40,7 @@ def attention(view: Overview) -> list[Item]:
         *waiting(view),
         *resizes(view),
         *terminating(view),
-        *findings(view),
+        *incidents(findings(view), view.culprits),
         *_warnings(view),
         *_without_statistics(view),
         *_without_news(view),
@@ -75,7 +76,8 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: Abstract
 
 def _is_about(alert: Alert, item: Item) -> bool:
     """Tell whether an alert and an item are one problem, on a node of the item if both name some."""
-    about = any(name == alert.name and label in {"", *alert.labels.values()} for name, label in item.about)
+    labels = {"", *alert.labels.values()}
+    about = any(name == alert.name and labels.issuperset(wanted) for name, *wanted in item.about)
     return about and (not alert.node or not item.nodes or alert.node in item.nodes)
 
 

@@ -1,13 +1,14 @@
 """Items that follow from Leadsman's findings. Pure, from an overview."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Sized
 from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
 from common.amounts import some
 from leadsman.web.attention.badges import OFTEN, Severity
+from leadsman.web.attention.incidents import FAMILIES
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
@@ -94,7 +95,7 @@ def _met(
     view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], met_now: AbstractSet[str]
 ) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
-    name, margins = next(iter(nodes.items()))
+    name, margins = min(nodes.items(), key=lambda each: min(margin.room for margin in each[1]))
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
     what = [measured(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
@@ -104,14 +105,23 @@ def _met(
         f"{_capital(what[0])} {are} {which} threshold"
         if len(signals) == 1
         else f"{_BELOW[resource]} below {which} thresholds",
-        _of(view, name, f"{alone}.") if len(nodes) == 1 else f"{_capital(', '.join(what))} on {len(nodes)} nodes.",
+        f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
         tuple(nodes),
         "nodes",
         now=not met_now.isdisjoint(nodes),
         step=NEXT_EVICTION,
-        about=(("EvictionThresholdNear", resource),),
+        about=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
         signals=signals,
+        short_of=FAMILIES[resource],
+        fact=f"{'inodes ' if resource == 'inodes' else ''}below the {which} threshold{_on(view, nodes)}",
     ).begun(first(view.begun, which, signals, nodes))
+
+
+_TOO_LATE: Final = {"memory": (("EvictionTooLate", ""),)}
+
+
+def _on(view: Overview, nodes: Sized) -> str:
+    return "" if view.node else f" on {some(len(nodes), 'node')}"
 
 
 def _of(view: Overview, node: str, text: str) -> str:
@@ -185,19 +195,24 @@ def _nearing(view: Overview) -> Iterator[Item]:
         if margin.near and margin.seconds is not None
     ]
     acting = sorted(each for each in soon if not each[2].gc_first)
-    if acting:
-        _, name, nearest = acting[0]
+    for family in dict.fromkeys(_family(each[2]) for each in acting):
+        same = [each for each in acting if _family(each[2]) == family]
+        _, name, nearest = same[0]
+        nodes = distinct(each[1] for each in same)
         text = _of(view, name, f"{measured(nearest.signal)}: {nearest.words}, {nearest.ahead}.")
+        about = [("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in same]
         yield Item(
             Severity.WARNING,
             "A threshold is near",
             text,
-            distinct(each[1] for each in acting),
+            nodes,
             "nodes",
             step=NEXT_EVICTION,
-            about=tuple(("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in acting),
+            about=(*dict.fromkeys(about), *_TOO_LATE.get(family, ())),
             signals=(nearest.signal,),
-        ).begun(_near_since(view, acting))
+            short_of=family,
+            fact=f"near {'the' if view.node else 'a'} threshold{_on(view, nodes)}",
+        ).begun(_near_since(view, same))
     saved = sorted(each for each in soon if each[2].gc_first)
     if saved:
         _, name, first_saved = saved[0]
@@ -207,6 +222,10 @@ def _nearing(view: Overview) -> Iterator[Item]:
         signals, text = (first_saved.signal,), _of(view, name, text)
         item = Item(Severity.NOTE, "Image GC will act", text, nodes, "nodes", step=step, signals=signals)
         yield item.begun(_near_since(view, saved))
+
+
+def _family(margin: Margin) -> str:
+    return FAMILIES[RESOURCES[margin.signal]]
 
 
 def _near_since(view: Overview, near: Sequence[tuple[float | None, str, Margin]]) -> Since | None:
@@ -231,6 +250,9 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 step=Step("See what is left and what goes first", "next_eviction"),
                 about=(("NodePressureLasting", condition),),
                 of_each=condition,
+                short_of=FAMILIES[condition],
+                fact=f"{condition}{_on(view, under)}",
+                is_condition=True,
             )
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:

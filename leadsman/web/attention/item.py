@@ -47,8 +47,8 @@ class Item(NamedTuple):
     who: str = ""
     """Owners of the pods, and how often."""
     step: Step = Step()
-    about: tuple[tuple[str, str], ...] = ()
-    """Names of alerts about the same problem, each with the label's value that distinguishes it from others of its
+    about: tuple[tuple[str, ...], ...] = ()
+    """Names of alerts about the same problem, each with the labels' values that distinguish it from others of its
     name.
     """
     or_earlier: bool = False
@@ -57,6 +57,15 @@ class Item(NamedTuple):
     """The eviction signals that it is about, as the kubelet spells them."""
     of_each: str = ""
     """Its title of one of its nodes, where the title counts over all of them."""
+
+    short_of: str = ""
+    """memory, disk or pids, where these run out: items about the same nodes are one card (`incidents`)."""
+    fact: str = ""
+    """It in a few words, for the title of that card."""
+    is_condition: bool = False
+    """It only says that a condition holds, for which other items give the reason."""
+    is_cause: bool = False
+    """Its step is known to be about the cause."""
 
     def begun(self, since: Since | None) -> "Item":
         """The same, lasting since then."""

@@ -1,6 +1,5 @@
 """Cards about pods: evicted, rejected, OOM killed, pending. Pure, from an overview."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -8,6 +7,7 @@ from common.amounts import some
 from common.text import plain
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
+from leadsman.web.attention.incidents import FAMILIES
 from leadsman.web.attention.item import Item, Step, distinct, first_owner, whose
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
@@ -29,21 +29,22 @@ _RESOURCES: Final = {
 
 
 def evicted(view: Overview) -> Iterator[Item]:
-    """Under pressure, and for limits of their own: a card each."""
-    if rows := [row for row in view.evicted if row["cause"] == "pressure"]:
-        counts: Counter[str] = Counter()
-        for row in rows:
-            counts[row["resource"]] += row["pods"]
-        ((resource, _),) = counts.most_common(1)
-        outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > counts.total()
-        yield _ended(
-            Severity.CRITICAL, f"{some(counts.total(), 'pod')} evicted{_for(counts)}", "pods evicted", rows, "pods"
-        )._replace(
+    """Under pressure by resource, and for limits of their own: a card each."""
+    under_pressure = [row for row in view.evicted if row["cause"] == "pressure"]
+    for resource in dict.fromkeys(row["resource"] for row in under_pressure):
+        rows = [row for row in under_pressure if row["resource"] == resource]
+        pods = sum(row["pods"] for row in rows)
+        outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
+        title = f"{some(pods, 'pod')} evicted for {_RESOURCES.get(resource, resource)}"
+        yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
-            about=(("PodsEvicted", "pressure"),),
+            about=(("PodsEvicted", "pressure", resource),),
+            short_of=FAMILIES.get(resource, ""),
+            fact=f"{some(pods, 'pod')} evicted",
+            is_cause=outside,
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
@@ -65,14 +66,6 @@ _EVICTION_STEPS: Final = {
     "inodes": Step("Find what makes many small files", "evicted_pods"),
     "pids": Step("Find what forks", "evicted_pods"),
 }
-
-
-def _for(counts: Counter[str]) -> str:
-    """For what: `: 5 for ephemeral storage, 1 for memory`."""
-    each = [(_RESOURCES.get(resource, resource), pods) for resource, pods in counts.most_common()]
-    if len(each) == 1:
-        return f" for {each[0][0]}"
-    return ": " + ", ".join(f"{pods} for {resource}" for resource, pods in each)
 
 
 def rejected(view: Overview) -> Iterator[Item]:

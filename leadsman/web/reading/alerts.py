@@ -1,6 +1,6 @@
 """Alerts, where this database has them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -41,6 +41,15 @@ class Alert(NamedTuple):
     def state(self) -> str:
         firing = "silenced" if self.silenced else "firing"
         return "not known" if self.unknown else firing if self.firing else "resolved"
+
+
+def alike(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """Group the alerts of one name, state and resource, in the order of the first of each; the latest comes first."""
+    groups: dict[tuple[str, ...], list[Alert]] = {}
+    for alert in alerts:
+        about = alert.resource or alert.labels.get("reason", "")
+        groups.setdefault((alert.state, alert.name, alert.severity, about), []).append(alert)
+    return [sorted(group, key=lambda each: each.starts_at, reverse=True) for group in groups.values()]
 
 
 def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert] | None:

@@ -83,6 +83,9 @@ class Chart(NamedTuple):
     forecast: Forecast | None
     images: bool
     """Image GC acts on it."""
+    signals: tuple[str, ...] = ()
+    told: tuple[tuple[int, int], ...] = ()
+    """When the kubelet evicted for it, and what was left by its own figure; these are points of the first line."""
 
     @property
     def worst(self) -> int:
@@ -125,6 +128,24 @@ def charts(
             group.append(margin)
     return [_chart(group, len([each for each in groups if _kind(each) == _kind(group)]) > 1, lines, settings, scope)
             for group in groups]  # fmt: skip
+
+
+def with_evictions(chart: Chart, evicted: Iterable[RowDict]) -> Chart:
+    """The chart with what the kubelet itself measured when it evicted, which lies between two samples."""
+    told = {
+        int(row["ts"].timestamp()): int(row["available"])
+        for row in evicted
+        if row["signal"] in chart.signals and row["available"] is not None and row["time_known"]
+    }
+    if not told:
+        return chart
+    line = chart.lines[0]
+    points = dict(zip(line.at, line.lowest, strict=True))
+    points |= {at: min(value, points.get(at, value)) for at, value in told.items()}
+    at, lowest = zip(*sorted(points.items()), strict=True)
+    return chart._replace(
+        lines=(line._replace(at=at, lowest=lowest), *chart.lines[1:]), told=tuple(sorted(told.items()))
+    )
 
 
 def step_seconds(scope: Scope) -> int:
@@ -176,6 +197,7 @@ def _chart(
         (*_thresholds(group, lines), *gc),
         _forecast(group, whole["at"][-1], scope) if fresh else None,
         images,
+        tuple(margin.signal for margin in group),
     )
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.asked import RowDict, ask
-from leadsman.web.reading.charts import Chart, read_charts
+from leadsman.web.reading.charts import Chart, read_charts, with_evictions
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.numa import NumaMap, numa_map
 from leadsman.web.reading.order import Order, orders
@@ -61,7 +61,7 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
     return [
         Detail(
             node,
-            tuple(charts.get(node.name, ())),
+            tuple(with_evictions(each, by_node["evicted"].get(node.name, ())) for each in charts.get(node.name, ())),
             numa_map(by_node["numa_nodes"].get(node.name, ()), by_node["numa_pods"].get(node.name, ())),
             _orders(node, by_node, _with_thresholds(node)),
             _first_order(db, scope, node, by_node["evicted"].get(node.name, ())) if node.name in firsts else None,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.asked import RowDict, ask, has_table, rows
@@ -13,6 +13,12 @@ from leadsman.web.reading.scope import Scope, Span
 from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
 from streams.rules.pod_ends.drains import DRAINERS
+
+LEAST_GROWTH: Final = 64 << 20
+"""Bytes in an hour: a pod that grows less is not what fills a node."""
+GROWN_SECONDS: Final = 60
+MOST_SHORT: Final = 200
+"""Nodes whose pods are looked at."""
 
 
 class Unknown(NamedTuple):
@@ -70,6 +76,8 @@ class Overview(NamedTuple):
     """Since when nodes are as they are at the end."""
     node: str = ""
     """Only what concerns this one; empty is the whole cluster."""
+    culprits: tuple[RowDict, ...] = ()
+    """The pod that grows most on each node that is short of memory or disk at the end, by kind."""
     contradicted: Mapping[str, str] = MappingProxyType({})
     """A node with room by the API, by the uid of a pod for which the scheduler has just found no node; only with
     `with_contradictions`.
@@ -121,11 +129,22 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "terminating", scope, node=node)),
         tuple(ask(db, "problems", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
+        culprits=tuple(_read_culprits(db, scope, nodes)),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
         nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
         view = view._replace(nodes=nodes)
     return narrowed(view, nodes[0], view.warnings) if node and nodes else view
+
+
+def _read_culprits(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> list[RowDict]:
+    short = [
+        node.name
+        for node in nodes
+        if not node.stale and (node.pressure or any(margin.met or margin.near for margin in node.margins))
+    ]
+    limits = {"least": LEAST_GROWTH, "least_seconds": GROWN_SECONDS}
+    return ask(db, "culprits", scope, nodes=short[:MOST_SHORT], **limits) if short else []
 
 
 def with_contradictions(db: Database, view: Overview) -> Overview:
@@ -182,6 +201,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         resizes=on_it(view.resizes),
         terminating=on_it(view.terminating),
         problems=on_it(view.problems),
+        culprits=on_it(view.culprits),
     )
 
 

@@ -5,7 +5,9 @@ from datetime import UTC
 from typing import NamedTuple
 
 from leadsman.web.reading.alerts import Alert
+from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import Evidence
+from leadsman.web.rendering.examples import EXAMPLES, columns_of
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.markdown import runbook_html
 from leadsman.web.rendering.render import environment
@@ -41,10 +43,20 @@ def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None,
 
 
 def ask_page(
-    links: Links, query: SavedQuery | None, sql: str, given: Mapping[str, str], answer: Answer | None, limits: Limits
+    links: Links,
+    query: SavedQuery | None,
+    sql: str,
+    given: Mapping[str, str],
+    answer: Answer | None,
+    limits: Limits,
+    tables: Sequence[RowDict] = (),
+    *,
+    wide: bool = False,
 ) -> str:
-    """The box and the saved questions, with the answer where one was asked."""
-    columns = as_columns(answer.result, UTC) if answer and answer.result else []
+    """The box, examples, the saved questions and the tables, with the answer where one was asked."""
+    result = answer.result if answer else None
+    every = as_columns(result, UTC) if result else []
+    columns = [every[place] for place in _answering(result, query)] if result and query and not wide else every
     values = {
         "query": query,
         "questions": saved_queries(),
@@ -52,7 +64,21 @@ def ask_page(
         "given": given,
         "answer": answer,
         "limits": limits,
+        "tables": tables,
+        "examples": EXAMPLES,
+        "columns_of": columns_of,
         "columns": columns,
+        "more_columns": len(every) if len(columns) < len(every) else 0,
         "rows": list(zip(*(each.cells for each in columns), strict=True)),
     }
     return environment().get_template("ask.html.j2").render(links=links, inline=None, **values)
+
+
+def _answering(result: Result, query: SavedQuery) -> list[int]:
+    """The places of the columns that answer a question, and of the cluster where there are several."""
+    names = list(result.column_names)
+    if not query.shows:
+        return list(range(len(names)))
+    places = [names.index(name) for name in query.shows]
+    several = "cluster" in names and len({row[names.index("cluster")] for row in result.rows}) > 1
+    return [names.index("cluster"), *places] if several else places

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
+from leadsman.web.reading.find import Found
 from leadsman.web.reading.scope import Asked, Scope, address_time
 from leadsman.web.reading.words import KINDS
 from sql.questions.queries import SavedQuery
@@ -18,9 +19,34 @@ RUNBOOKS: Final = "/runbooks/"
 GIVEN: Final = "p."
 """Before the name of a question's parameter, in an address."""
 NUMA: Final = "/numa"
+FIND: Final = "/find"
 NOWHERE: Final = "/none"
 """Address for a page that explains why there is no other."""
 OF_CLUSTER: Final = frozenset({"scheduler", "unknown"})
+WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
+"""Sections of a node's part of a report."""
+ANSWERED: Final = {
+    "disk_growth": "margins",
+    "ephemeral_storage": "order",
+    "events": "timeline",
+    "evicted_pods": "order",
+    "fit": "fit",
+    "image_gc": "image-gc",
+    "next_eviction": "order",
+    "node_volumes": "scheduler",
+    "numa_map": "numa",
+    "numa_whatif": "numa",
+    "over_request": "order",
+    "pending_fit": "scheduler",
+    "pending_pods": "scheduler",
+    "pending_resizes": "attention",
+    "pressure_history": "timeline",
+    "pressure_oscillation": "timeline",
+    "refused_pods": "timeline",
+    "source_errors": "unknown",
+    "unguarded_signals": "margins",
+}
+"""The section of a report that answers a saved question, for a reader without the database."""
 OF_NODE: Final = {"nodes": "margins"}
 """Sections of a cluster's page that a node's page has not, or has by another name."""
 
@@ -65,6 +91,12 @@ class Links:
         """Its page, of another range."""
         kept = {**_only(self._scope, "cluster"), "node": name}
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
+
+    def found(self, what: Found) -> str:
+        """The page that shows a node or a pod: of a pod, the order of eviction of its node, or the pods that wait."""
+        if not what.node:
+            return f"{self.home()}#scheduler"
+        return self.node(what.node) + ("#order" if what.kind == "pod" else "")
 
     def numa(self) -> str:
         return _address(NUMA, self._scope)
@@ -147,6 +179,7 @@ class Links:
         node: str = "",
         sql: str = "",
         csv: bool = False,
+        wide: bool = False,
     ) -> str:
         """Link to a saved question or SQL with its answer, or to the empty box, about the cluster and node of this
         page.
@@ -160,13 +193,27 @@ class Links:
         known = {each.name for each in query.parameters} if query else set(given or ())
         bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
         what = {"name": query.name} if query else {"sql": sql} if sql else {}
-        return _address(ASK, {**self._scope, **what, **bound, **({"format": "csv"} if csv else {})})
+        form = {"format": "csv"} if csv else {"wide": "1"} if wide else {}
+        return _address(ASK, {**self._scope, **what, **bound, **form})
+
+    def answer(self, query: str, nodes: Sequence[str]) -> str:  # noqa: ARG002 - the site asks
+        """The section that answers a saved question; empty where a server can be asked."""
+        return ""
 
     def section(self, anchor: str) -> str:
         """Link to the section with more about an item. If a node's page lacks it, the link leads to its cluster's."""
         if self.path != NODE:
             return f"#{anchor}"
         return f"{self.home()}#{anchor}" if anchor in OF_CLUSTER else f"#{OF_NODE.get(anchor, anchor)}"
+
+    def about(self, anchor: str, nodes: Sequence[str]) -> str:
+        """Link to the section about an item: of the page of its node, if it is about one."""
+        if len(nodes) != 1 or self.path == NODE or anchor in OF_CLUSTER or not self.node(nodes[0]):
+            return self.section(anchor)
+        return self._at(nodes[0], OF_NODE.get(anchor, anchor))
+
+    def _at(self, node: str, anchor: str) -> str:
+        return f"{self.node(node)}#{anchor}"
 
     def fields(self) -> Mapping[str, str]:
         """Return the parameters that a form of this page carries along."""
@@ -192,6 +239,17 @@ class ReportLinks(Links):
 
     def node(self, name: str) -> str:
         return f"#{self._keys[name]}" if name in self._keys else ""
+
+    def answer(self, query: str, nodes: Sequence[str]) -> str:
+        anchor = ANSWERED.get(query, "attention")
+        if anchor not in WITHIN_PART:
+            return f"#{anchor}"
+        shown = next((name for name in nodes if name in self._keys), "")
+        return self._at(shown, anchor) if shown else "#numa" if anchor == "numa" else "#nodes"
+
+    def _at(self, node: str, anchor: str) -> str:
+        """Its part of the file has these sections, with its key before their names."""
+        return f"#{self._keys[node]}-{anchor}" if anchor in WITHIN_PART else self.node(node)
 
     def runbook(self, name: str, node: str = "") -> str:  # noqa: ARG002 - the file has each runbook once
         return f"#runbook-{name}" if name in self.runbooks_within else ""

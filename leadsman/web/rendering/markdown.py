@@ -21,6 +21,8 @@ from streams.alerting.runbook import Runbook, runbooks
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|depth )\S+)*)")
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
+_KUBECTL: Final = re.compile(r"kubectl (?:[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
+"""A command in escaped words: until a stop, or a word that goes on with the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")
 """Placeholder for a node's name in a runbook's command."""
@@ -84,11 +86,17 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
 
     def within(found: re.Match[str]) -> str:
         command = Markup(found.group()).unescape()  # noqa: S704  # of what was escaped
+        asked = _question(command)
+        if asked and (here := links.answer(asked[0].name, nodes)):
+            return f'<a href="{here}">this report</a>'
         return str(link(command, command) or found.group())
 
+    if step.query and (here := links.answer(step.query, nodes)):
+        return Markup('<a href="{}">{}</a>.').format(here, plain(step.words, MOST_STEP))
     if found := link(f"leadsman query {step.query}", plain(step.words, MOST_STEP)):
         return found + "."
     text = str(escape(plain(str(step), MOST_STEP)))
+    text = _KUBECTL.sub(r"<code>\g<0></code>", text)
     return Markup(_WITHIN.sub(within, text))  # noqa: S704  # it is escaped
 
 

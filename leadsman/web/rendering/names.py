@@ -31,13 +31,14 @@ class Note(NamedTuple):
 
 
 def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[Label]:
-    """The names of thresholds as they are at the end, below one another."""
-    last = [(value, each) for each in thresholds if (value := each.steps[-1][1]) is not None and frame.holds(value)]
+    """The names of thresholds as they are at the end, below one another; an arrow points to those beyond the axis."""
+    last = [(value, each) for each in thresholds if (value := each.steps[-1][1]) is not None]
     found: list[Label] = []
     floor_y = float(TOP)
     for value, each in sorted(last, key=lambda one: -one[0]):
-        y = max(frame.y(value), floor_y)
-        found.append(Label(y, each.kind, each.name, amount(value, signal)))
+        y = max(min(frame.y(value), TOP + HEIGHT), floor_y)
+        arrow = "" if frame.holds(value) else " ↓" if value < frame.low else " ↑"
+        found.append(Label(y, each.kind, f"{each.name}{arrow}", amount(value, signal)))
         floor_y = y + LABEL
     over = floor_y - LABEL - (TOP + HEIGHT)
     if found and over > 0:  # the lowest ones move up

@@ -13,6 +13,9 @@ WHOLE: Final = 200
 """Up to so many nodes are all in the page, and the browser filters and sorts them."""
 PAGE: Final = 100
 """Rows of a page of more."""
+FIRST: Final = 12
+"""Rows of a large fleet that nobody has narrowed yet: the most urgent ones."""
+EVERY: Final = "all"
 
 
 class Line(NamedTuple):
@@ -74,10 +77,11 @@ def node_table(
     ordered = sorted(lines, key=SORTS[asked.sort]) if asked.sort else list(lines)
     fitting = narrowed(ordered, asked, choice)
     whole = len(lines) <= WHOLE
-    pages = 1 if whole else max(1, -(-len(fitting) // PAGE))
+    first = not whole and not any((*asked, choice.level))
+    pages = 1 if whole or first else max(1, -(-len(fitting) // PAGE))
     page = min(max(1, int(asked.page or 1)), pages)
     kept = {id(line) for line in fitting}
-    shown = ordered if whole else fitting[(page - 1) * PAGE : page * PAGE]
+    shown = ordered if whole else fitting[:FIRST] if first else fitting[(page - 1) * PAGE : page * PAGE]
     suffix = common_suffix([line.node.name for line in lines])
     rows = tuple(Row(line, line.node.name.removesuffix(suffix), id(line) not in kept) for line in shown)
     return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, asked.sort)

@@ -1,9 +1,11 @@
 """The page of a fleet's NUMA nodes."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.numa_fleet import ORDERS, NumaFleet
+from leadsman.web.reading.numa_waiting import Waiting
 from leadsman.web.reading.overview import Overview
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.node_table import PAGE, common_suffix
@@ -13,7 +15,9 @@ DRAWN: Final = 300
 """Nodes that have a column."""
 
 
-def numa_page(links: Links, view: Overview, numa: NumaFleet, order: str, page: int) -> str:
+def numa_page(
+    links: Links, view: Overview, numa: NumaFleet, waiting: Sequence[Waiting], order: str, page: int
+) -> str:
     """A page of lines, and a column for each of the first ones."""
     items = attention(view)
     pages = max(1, -(-len(numa.lines) // PAGE))
@@ -24,6 +28,7 @@ def numa_page(links: Links, view: Overview, numa: NumaFleet, order: str, page: i
         "view": view,
         "evidence": view.evidence,
         "numa": numa,
+        "waiting": waiting,
         "shown": shown,
         "drawn": drawn,
         "numbers": sorted({band.number for line in drawn for band in line.bands}),

@@ -79,6 +79,8 @@ class Plot(NamedTuple):
     band: str
     """Path of what lies between the earliest and the latest course; empty where it is not known."""
     hits: tuple[Hit, ...]
+    told: tuple[tuple[float, float, str], ...]
+    """Place and amount of what the kubelet measured when it evicted."""
     lanes: tuple[PlotLane, ...]
     readout: tuple[datetime, int, tuple[tuple[Threshold, int], ...]]
     """The moment nearest to a threshold, what was left, and the thresholds of then."""
@@ -133,7 +135,8 @@ def plot_of(
     readable = [each for each in chart.thresholds if each.kind != "gc" or each in kept]
     acting = tuple((each, value) for each in readable if (value := each.at(at)) is not None)
     under = [(int(since.timestamp()), int(until.timestamp())) for since, until in pressure]
-    outside = [each.name for each in chart.thresholds if each not in kept]
+    beyond = [each for each in chart.thresholds if each not in kept]
+    outside = [f"{each.name} {amount(each.steps[-1][1], signal)}" for each in beyond if each.steps[-1][1] is not None]
     outside += [each.name for each in chart.lines if each not in drawn]
     bottom = TOP + HEIGHT
     return Plot(
@@ -147,7 +150,7 @@ def plot_of(
         tuple((frame.y(value), amount(value, signal)) for value in _rows(signal, frame)),
         tuple((each.name, frame.path(each.at, each.lowest, each.gaps)) for each in drawn),
         tuple((each.kind, frame.stepped(each)) for each in kept),
-        tuple(labels(frame, kept, signal)),
+        tuple(labels(frame, readable, signal)),
         tuple(notes(frame, drawn, kept, signal)),
         tuple(outside),
         tuple(axis.spans(under)),
@@ -158,6 +161,7 @@ def plot_of(
             Hit(*frame.point(when, value), datetime.fromtimestamp(when, UTC))
             for when, value in (chart.forecast.hits if chart.forecast else ())
         ),
+        _told(chart, frame),
         tuple(lanes),
         (datetime.fromtimestamp(at, UTC), line.lowest[worst], acting),
         ChartData(
@@ -174,6 +178,14 @@ def plot_of(
             pressure=under,
         ),
     )
+
+
+def _told(chart: Chart, frame: Frame) -> tuple[tuple[float, float, str], ...]:
+    """A ring for each; only the lowest of the line has its amount, where nothing is beneath it."""
+    lowest = min(chart.lines[0].lowest)
+    words = f"{amount(lowest, chart.margin.signal)} by the kubelet"
+    first = next((at for at, value in chart.told if value == lowest), None)
+    return tuple((*frame.point(at, value), words if at == first else "") for at, value in chart.told)
 
 
 def _bounds(chart: Chart) -> tuple[float, float]:

@@ -22,6 +22,7 @@ from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
+from leadsman.web.reading.alerts import alike
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.detail import Detail
@@ -34,7 +35,7 @@ from leadsman.web.reading.soon import soonest
 from leadsman.web.reading.strip import Strip
 from leadsman.web.reading.timeline import Happened
 from leadsman.web.rendering.lanes import lanes_of, pressure_of
-from leadsman.web.rendering.links import Links, ReportLinks
+from leadsman.web.rendering.links import FIND, Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
@@ -207,6 +208,7 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
+            alike,
             measured,
             words.sentence,
             words.size,
@@ -223,6 +225,7 @@ def environment() -> Environment:
     made.filters |= {"plain": shown, "step": step_html}
     made.tests |= {"is_web": is_web}
     made.globals |= {
+        "find_at": FIND,
         "now_utc": lambda: datetime.now(UTC),
         "quick": QUICK_TEXTS,
         "kinds": words.KINDS,

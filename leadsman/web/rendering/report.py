@@ -21,7 +21,8 @@ from leadsman.web.rendering.links import ReportLinks
 from leadsman.web.rendering.render import note_page, report_file
 from sql.database.open import Database
 
-DETAILED: Final = 20
+DETAILED: Final = 2
+"""With these, an incident is printed on two to four pages."""
 EPISODES: Final = 400
 EMPTY: Final = "Nothing observed yet"
 HOW: Final = (

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
+from leadsman.web.reading.asked import rows
 from leadsman.web.reading.scope import Asked, BadScope
 from leadsman.web.rendering.help import Answer, ask_page
 from leadsman.web.rendering.links import ASK, GIVEN, Links
@@ -30,6 +31,8 @@ class Question(NamedTuple):
     sql: str
     given: Mapping[str, str]
     as_csv: bool
+    wide: bool
+    """With every column."""
     live: bool
     trusted: bool
     """The reader asked it here: SQL that another site may have linked to is shown and not run."""
@@ -50,8 +53,8 @@ class Question(NamedTuple):
         except UnknownQuery:
             raise BadScope(f"there is no saved question {name[:80]!r}") from None
         asked = Asked(*(query.get(field, "")[:LONGEST] for field in Asked._fields))
-        csv = query.get("format") == CSV
-        return cls(asked, saved, sql, given, csv, query.get("live") == "1", trusted)
+        csv, wide, live = query.get("format") == CSV, query.get("wide") == "1", query.get("live") == "1"
+        return cls(asked, saved, sql, given, csv, wide, live, trusted)
 
     def links(self) -> Links:
         return Links(self.asked, path=ASK, live=self.live)
@@ -75,7 +78,12 @@ def page_of(db: Database, question: Question, apart: Apart) -> str:
                 apart.warm()
     except DatabaseError as error:
         answer = Answer(None, str(error))
-    return ask_page(question.links(), question.query, question.sql, question.given, answer, LIMITS)
+    tables = []
+    if question.query is None:
+        with suppress(DatabaseError):
+            tables = rows(db, "tables", {})
+    links, wide = question.links(), question.wide
+    return ask_page(links, question.query, question.sql, question.given, answer, LIMITS, tables, wide=wide)
 
 
 def csv_of(db: Database, question: Question, apart: Apart) -> str | None:

@@ -11,8 +11,10 @@ from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import paced, read_evidence
+from leadsman.web.reading.find import find
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
+from leadsman.web.reading.numa_waiting import read_numa_waiting
 from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
 from leadsman.web.reading.seen import read_seen
@@ -21,10 +23,10 @@ from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.reading.words import moment
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
-from leadsman.web.rendering.links import NOWHERE, NUMA, RUNBOOKS, Links
+from leadsman.web.rendering.links import FIND, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.node_table import Narrowing, narrowed
 from leadsman.web.rendering.numa import numa_page
-from leadsman.web.rendering.render import lines_of, node_page, note_page, overview_page
+from leadsman.web.rendering.render import lines_of, node_page, note_page, overview_page, render
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
@@ -42,6 +44,10 @@ class NoSuchNode(LookupError):
     def __init__(self, links: Links, texts: Sequence[str], ways: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(" ".join(texts))
         self.links, self.texts, self.ways = links, texts, ways
+
+
+class Elsewhere(Exception):
+    """Another page of this site has what is asked for; the message is its address."""
 
 
 class NoSuchRunbook(LookupError):
@@ -120,6 +126,21 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
     return overview_page(links, view, story, request.choice, request.narrowing)
 
 
+def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
+    """List the nodes and pods of a name; None of an empty database. Raises Elsewhere for a single match, BadScope,
+    DatabaseError.
+    """
+    spans = read_spans(db)
+    if not spans:
+        return None
+    scope = choose(spans, request.asked, now())
+    links = Links(scope, path=FIND, live=request.live)
+    finding = find(db, scope, request.narrowing.q)
+    if finding.only is not None:
+        raise Elsewhere(links.found(finding.only))
+    return render("find.html.j2", links, {"scope": scope, "finding": finding, "inline": None})
+
+
 def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
     spans = read_spans(db)
@@ -130,7 +151,8 @@ def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
     if request.csv:
         return request.table({"numa": partial(csvs.numa_nodes, numa)})
     links = Links(view.scope, path=NUMA, live=request.live, shown=request.shown)
-    return numa_page(links, view, numa, request.numa, int(request.narrowing.page or 1))
+    waiting = read_numa_waiting(db, view, numa)
+    return numa_page(links, view, numa, waiting, request.numa, int(request.narrowing.page or 1))
 
 
 def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:

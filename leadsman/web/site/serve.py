@@ -13,7 +13,7 @@ from common.tasks import apart
 from common.telemetry import Figure
 from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import Asked, BadScope
-from leadsman.web.rendering.links import ASK, EVENTS, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
+from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
 from leadsman.web.site.access import Guesses, is_own_name, is_own_request
 from leadsman.web.site.answers import CSV, note, sent, with_headers
@@ -21,11 +21,13 @@ from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
 from leadsman.web.site.pages import (
     LONGEST,
+    Elsewhere,
     NoSuchNode,
     NoSuchRunbook,
     Now,
     Request,
     empty_page,
+    find_of,
     node_of,
     numa_of,
     overview_of,
@@ -90,6 +92,7 @@ class Site:
         app.router.add_get(HOME, partial(self._page, partial(overview_of, now=self._now)))
         app.router.add_get(NODE, partial(self._page, partial(node_of, now=self._now)))
         app.router.add_get(NUMA, partial(self._page, partial(numa_of, now=self._now)))
+        app.router.add_get(FIND, partial(self._page, partial(find_of, now=self._now)))
         app.router.add_get(ASK, self._question)
         app.router.add_get(EVENTS, self._events)
         app.router.add_get(RUNBOOKS, self._runbooks)
@@ -154,6 +157,8 @@ class Site:
             return await handler(request)
         except web.HTTPNotFound:
             return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
+        except Elsewhere as found:
+            return web.Response(status=303, headers={"Location": str(found)})
         except NoSuchNode as error:
             return note(404, "No such node in this range", error.texts, error.links, error.ways)
         except tuple(FAILURES) as error:

@@ -125,6 +125,9 @@ def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
     focus = ["read", "focused", "document.activeElement.id"]
     keys = [
         ["press", "/"],
+        ["read", "find", "document.activeElement.id"],
+        ["press", "Escape"],
+        ["press", "f"],
         focus,
         ["type", "nothing has this name"],
         ["read", "hidden", "[...document.querySelectorAll('#node-table tbody tr')].every((row) => row.hidden)"],
@@ -140,7 +143,7 @@ def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
         ["read", "kept", "document.documentElement.dataset.theme"],
         ["read", "filter", "document.querySelector('#filter').value"],
         ["read", "still", "[...document.querySelectorAll('#node-table tbody tr')].every((row) => row.hidden)"],
-        ["press", "/"],
+        ["press", "f"],
         ["press", "Control+a"],
         ["press", "Delete"],
         ["press", "Escape"],
@@ -150,6 +153,7 @@ def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
     ]
     (page,) = browse([{"url": f"{site}/", "actions": keys}], tmp_path)
     read = page["read"]
+    assert read["find"] == "find"
     assert (read["focused"], read["hidden"], read["help"]) == ("filter", True, True)
     assert read["address"] == "?q=nothing+has+this+name"
     assert (read["theme"], read["kept"]) == ("light", "dark")

@@ -1,10 +1,14 @@
 """Every page in every state, in a real Chromium: quiet, in trouble, stale, without samples, empty, of 5,000 nodes."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, Final
 
+import pypdfium2
 import pytest
 
+from bench.page_fill import CLUSTER as FLEET
+from components.command import succeeds
 from components.page.browser import browse, browser_modules, chromium_program
 from components.page.states import FLEET_NODES, STATES, fill_states, served
 from components.programs.cache import require
@@ -17,11 +21,16 @@ ROWS: Final = "document.querySelectorAll('#node-table tbody tr').length"
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require(chromium_program, browser_modules)
     folder = tmp_path_factory.mktemp("states")
     fill_states(folder)
-    with served(folder) as addresses:
+    return folder
+
+
+@pytest.fixture(scope="module")
+def sites(filled: Path) -> Iterator[dict[str, str]]:
+    with served(filled) as addresses:
         yield addresses
 
 
@@ -49,14 +58,43 @@ def test_only_the_quiet_cluster_is_all_clear(sites: dict[str, str], folder: Any)
     assert found == {"quiet": 1, "trouble": 0, "stale": 0, "no-samples": 0, "fleet": 0}
 
 
-def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_a_page_of_them(
+def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_the_most_urgent(
     sites: dict[str, str], folder: Any
 ) -> None:
     high = "Math.round(document.querySelector('#map').getBoundingClientRect().height)"
     actions = [["read", "cells", CELLS], ["read", "rows", ROWS], ["read", "high", high]]
     (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
-    assert (page["read"]["cells"], page["read"]["rows"]) == (FLEET_NODES, 100)
+    assert (page["read"]["cells"], page["read"]["rows"]) == (FLEET_NODES, 12)
     assert page["read"]["high"] < 900  # of a screen
+
+
+CARD: Final = "document.querySelector('.item').getBoundingClientRect().top"
+HIGH: Final = "document.documentElement.scrollHeight"
+CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.trim().slice(0, 60))"""
+
+
+def test_on_a_phone_the_first_card_is_seen_and_no_page_is_endless(sites: dict[str, str], folder: Any) -> None:
+    names = ("trouble", "stale", "fleet", "node-trouble")
+    actions = [["read", "card", CARD], ["read", "high", HIGH]]
+    steps = [{"url": sites[name], "width": 390, "height": 844, "actions": actions} for name in names]
+    for name, page in zip(names, browse(steps, folder), strict=True):
+        assert page["read"]["card"] < 844 - 200, name  # its title, since when, and what
+        assert page["read"]["high"] < 15_000, name
+
+
+def test_on_a_desk_no_column_is_cut_off(sites: dict[str, str], folder: Any) -> None:
+    steps = [{"url": sites[name], "width": 1440, "actions": [["read", "cut", CLIPPED]]} for name in STATES]
+    cut = {name: page["read"]["cut"] for name, page in zip(STATES, browse(steps, folder), strict=True)}
+    assert {name: each for name, each in cut.items() if each} == {}
+
+
+def test_a_report_of_a_large_fleet_is_printed_on_four_pages(tmp_path: Path, filled: Path) -> None:
+    until = ("--since", "2026-11-20T20:00:00Z", "--until", "2026-11-20T23:46:00Z")
+    succeeds("report", "--cluster", FLEET, *until, "-o", tmp_path / "report.html", db=filled / "states")
+    browse([{"url": (tmp_path / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}], tmp_path)
+    with pypdfium2.PdfDocument(tmp_path / "r.pdf") as pdf:
+        assert 2 <= len(pdf) <= 4
 
 
 def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: Any) -> None:

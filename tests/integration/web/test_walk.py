@@ -39,7 +39,10 @@ WALKS: Final = {
         "real-node-1",
         "1 pod evicted, low on memory (14.4 GiB left, threshold 15.0 GiB)",
         ("free the resource, or raise requests",),
-        (("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),),
+        (
+            ("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),
+            ("All 21 columns", "wide=1"),
+        ),
         # that pod held 4.75 GiB, and 61 % of all that the node's pods used
         ("hog-775668d95b-wcnzb", "memory.available", "14.4 GiB", "4.75 GiB", "61 %"),
     ),

@@ -36,7 +36,7 @@
     history.replaceState(null, '', address);
   };
   const more = $('#more');
-  let most = 50;
+  let most = 12;
   const narrow = () => {
     const words = filter.value.toLowerCase().split(/\s+/).filter(Boolean);
     const only = urgent.getAttribute('aria-pressed') === 'true';
@@ -98,7 +98,8 @@
   const helpButton = $('#help');
   if (helpButton) helpButton.addEventListener('click', () => help.showModal(), { signal });
   const keys = {
-    '/': () => { if (filter) filter.focus(); },
+    '/': () => { ($('#find') ?? filter)?.focus(); },
+    f: () => { filter?.focus(); },
     j: () => step(1),
     k: () => step(-1),
     t: () => nextTheme(),

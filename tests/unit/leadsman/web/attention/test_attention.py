@@ -124,19 +124,17 @@ def test_what_is_harmless_is_not_told(quiet: NodeLine) -> None:
     assert titles(view(quiet)) == []
 
 
-def test_signals_of_one_resource_are_one_card() -> None:
-    """Two disks' signals of one node, both hard; another node soft; inodes are a resource of their own."""
+def test_signals_of_the_disks_are_one_card() -> None:
+    """Two disks' signals of one node, both hard; another node soft; inodes, for DiskPressure is about them too."""
     disk = [margin(signal=signal, hard_met=True) for signal in ("nodefs.available", "imagefs.available")]
     inodes = margin(signal="nodefs.inodesFree", hard_met=True)
     seen = view(
         node("a", margins=(*disk, inodes, margin(signal="containerfs.available", soft=2 * GIB, soft_met=True))),
         node("b", margins=(margin(signal="imagefs.available", soft=2 * GIB, soft_met=True),)),
     )
-    assert [(item.title, item.nodes) for item in attention(seen)] == [
-        ("Disks are below hard thresholds", ("a",)),
-        ("Inodes of the node's file system are below their hard threshold", ("a",)),
-        ("The image file system is below its soft threshold", ("b",)),
-    ]
+    below = "below the hard threshold on 1 node"
+    title = f"Disk: {below}, inodes {below}, below the soft threshold on 1 node"
+    assert [(item.title, item.nodes) for item in attention(seen)] == [(title, ("a", "b"))]
 
 
 def test_image_gc_that_fails_is_told_in_its_own_words() -> None:
@@ -405,13 +403,14 @@ def eviction(pods: int, owner: str = LEAKY, *, minutes: int = 0, **values: Any) 
     return {**given, **times, "pods": pods, "unexplained": 0, **values}
 
 
-def test_evictions_are_one_card_with_for_what_and_whose() -> None:
-    rows = eviction(5, resource="ephemeral-storage"), eviction(1, "Pod best", minutes=3)
-    (item,) = attention(view(node(), evicted=rows))
-    assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted: 5 for ephemeral storage, 1 for memory")
+def test_evictions_of_one_resource_are_one_card_with_whose() -> None:
+    rows = eviction(5), eviction(1, "Pod best", minutes=3), eviction(2, resource="ephemeral-storage")
+    item, disk = attention(view(node(), evicted=rows))
+    assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted for memory")
     assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
     assert (item.since, item.until, item.now) == (T0, T0 + timedelta(minutes=3), False)
-    assert str(item.step) == "Find what fills the disk: leadsman query ephemeral_storage."
+    assert disk.title == "2 pods evicted for ephemeral storage"
+    assert str(disk.step) == "Find what fills the disk: leadsman query ephemeral_storage."
 
 
 def test_evictions_that_no_pod_explains_lead_outside_of_pods() -> None:

@@ -115,7 +115,7 @@ def opened(page: str) -> tuple[list[str], list[str]]:
 
 
 def test_what_is_critical_now_is_open_on_a_node_s_page_and_of_the_range_the_first(database: Database) -> None:
-    """Not Ready, four signals below their thresholds, two of them folded; and the warnings of the range."""
+    """Not Ready, four signals below their thresholds, two of one disk; and the warnings of the range."""
     signals = ("memory.available", "nodefs.available", "nodefs.inodesFree", "pid.available")
     store(
         database,
@@ -130,6 +130,7 @@ def test_what_is_critical_now_is_open_on_a_node_s_page_and_of_the_range_the_firs
     assert now == [
         "Not Ready",
         "Memory is below its hard threshold",
-        "The node&#39;s file system is below its hard threshold",
+        "Disk: below the hard threshold, inodes below the hard threshold",
+        "Process IDs are below their hard threshold",
     ]
     assert len(earlier) == 1

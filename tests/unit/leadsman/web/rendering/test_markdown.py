@@ -75,10 +75,10 @@ def test_a_question_within_a_sentence_and_another_alert_s_name_are_links() -> No
     assert text.count('<a href="/runbooks/PodsEvicted">') == 1
 
 
-def test_the_question_of_a_next_step_is_a_link_and_in_a_report_a_command() -> None:
+def test_the_question_of_a_next_step_is_a_link_and_in_a_report_to_the_part_that_answers_it() -> None:
     step = Step("Scale <b>leaky</b> down", "pod_ends")
     assert str(step_html(step, Links())) == '<a href="/ask?name=pod_ends">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
-    assert str(step_html(step, ReportLinks())) == "Scale &lt;b&gt;leaky&lt;/b&gt; down: leadsman query pod_ends."
+    assert str(step_html(step, ReportLinks())) == '<a href="#attention">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
     unknown = Step("Run it", "no_such_question")
     assert str(step_html(unknown, Links())) == "Run it: leadsman query no_such_question."
     assert not Step()

@@ -4,8 +4,9 @@ import pytest
 
 from components.node_lines import node_line
 from leadsman.web.attention.badges import Badge, Severity
+from leadsman.web.reading.fleet import Choice
 from leadsman.web.reading.scope import BadScope
-from leadsman.web.rendering.node_table import PAGE, WHOLE, Line, Narrowing, common_suffix, node_table
+from leadsman.web.rendering.node_table import EVERY, PAGE, WHOLE, Line, Narrowing, common_suffix, node_table
 
 CLOUD = ".eu-central-1.compute.internal"
 
@@ -39,10 +40,18 @@ def test_a_small_fleet_is_whole_and_what_does_not_fit_is_hidden() -> None:
 
 def test_a_large_fleet_comes_in_pages() -> None:
     lines = [line(f"n{number:04d}{CLOUD}") for number in range(WHOLE + 50)]
-    first, last = node_table(lines), node_table(lines, Narrowing(page="3"))
+    first, last = node_table(lines, Narrowing(show=EVERY)), node_table(lines, Narrowing(page="3"))
     assert (first.whole, first.pages, len(first.rows), first.rows[0].name) == (False, 3, PAGE, "n0000")
     assert (last.page, len(last.rows), last.rows[-1].name) == (3, 50, f"n{WHOLE + 49:04d}")
     assert node_table(lines, Narrowing(page="99")).page == 3
+
+
+def test_of_a_large_fleet_that_nobody_narrowed_the_most_urgent_come() -> None:
+    lines = [line(f"n{number:04d}") for number in range(WHOLE + 50)]
+    table = node_table(lines)
+    assert [row.name for row in table.rows] == [f"n{number:04d}" for number in range(12)]
+    assert (table.pages, table.total, table.matching) == (1, WHOLE + 50, WHOLE + 50)
+    assert len(node_table(lines, choice=Choice(level="0")).rows) == PAGE  # none was sampled
 
 
 def test_a_large_fleet_is_narrowed_and_sorted_before_it_is_cut() -> None:

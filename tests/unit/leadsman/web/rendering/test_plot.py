@@ -8,12 +8,13 @@ from hypothesis import strategies as st
 
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.episodes import fold
-from leadsman.web.reading.charts import Chart, Forecast, Line, Threshold
+from leadsman.web.reading.charts import Chart, Forecast, Line, Threshold, with_evictions
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
 from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
+from leadsman.web.rendering.names import LABEL
 from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
@@ -49,7 +50,29 @@ def test_the_nearest_threshold_is_always_within_and_a_far_one_is_named() -> None
     made = plot(chart([20, 19, 20], ("hard", 0.1), ("soft", 15)))
     assert made.low < 15 * GIB
     assert [kind for kind, _ in made.limits] == ["soft"]
-    assert made.outside == ("hard",)
+    assert made.outside == ("hard 102 MiB",)
+    soft, hard = made.labels
+    assert (soft.text, hard.text, hard.note) == ("soft", "hard ↓", "102 MiB")
+    assert hard.y - soft.y >= LABEL
+
+
+def eviction(minutes: float, available: float | None, **values: object) -> dict[str, object]:
+    left = None if available is None else int(available * GIB)
+    given = {"ts": T0 + timedelta(minutes=minutes), "signal": "memory.available", "time_known": 1, "available": left}
+    return {**given, **values}
+
+
+def test_what_the_kubelet_measured_when_it_evicted_is_on_the_line() -> None:
+    """The samples' low is 15.45 GiB; between two of them the kubelet saw 14.44, below the threshold of 15."""
+    sampled = chart([20.5, 15.45, 20], ("hard", 15))._replace(signals=("memory.available",))
+    others = eviction(1, 3, signal="nodefs.available"), eviction(1, 4, time_known=0), eviction(1, None)
+    evicted = with_evictions(sampled, [eviction(1.5, 14.44), *others])
+    made = plot(evicted)
+    assert [round(value / GIB, 2) for value in evicted.lines[0].lowest] == [20.5, 15.45, 14.44, 20]
+    assert made.low < 14.44 * GIB
+    assert (made.readout[0], round(made.readout[1] / GIB, 2)) == (T0 + timedelta(minutes=1.5), 14.44)
+    assert [text for _, _, text in made.told] == ["14.4 GiB by the kubelet"]
+    assert with_evictions(sampled, others) is sampled
 
 
 def test_the_axis_reaches_to_what_evicts_though_image_gc_is_nearer() -> None:

@@ -18,10 +18,11 @@ from common.text import plain
 from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.scope import Asked, BadScope
-from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.links import ANSWERED, Links
 from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
+from sql.questions.queries import saved_queries
 from streams.fold.findings import (
     DeadLetter,
     Eviction,
@@ -220,12 +221,30 @@ def test_json_in_a_page_reads_back_and_holds_no_markup(value: Any) -> None:
     assert not set(block) & set("<>&\u2028\u2029")
 
 
+def test_the_next_step_in_a_report_needs_no_database(hostile: str) -> None:
+    steps = re.findall(r'<p class="step">.*?</p>', hostile, flags=re.DOTALL)
+    places = {str(attrs["id"]) for _, attrs in Page(hostile).elements if attrs.get("id")}
+    assert len(steps) > 5
+    assert [step for step in steps if "leadsman query" in step] == []
+    assert {target for step in steps for target in re.findall(r'href="#([^"]*)"', step)} <= places
+
+
+def test_every_question_of_a_step_has_its_place_in_a_report() -> None:
+    folder = STATIC.parents[1] / "attention"
+    text = "".join(file.read_text() for file in sorted(folder.glob("*.py")))
+    asked = {
+        name for name in re.findall(r'"(\w+)"\s*,?\s*\)', text) if name in {each.name for each in saved_queries()}
+    }
+    assert len(asked) > 10
+    assert asked <= ANSWERED.keys()
+
+
 def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
     text = re.sub(r"\s+", " ", Page(hostile).text)
     for told in (
         "What needs attention",
         "1 of 1 node not Ready",
-        "1 pod evicted for memory",
+        "1 pod evicted, near a threshold on 1 node",
         "Image GC does not run",
         "The scheduler: lost node",
         "Nodes that joined later stay emptier",

@@ -1,0 +1,113 @@
+"""Joins what is found about one resource of the same nodes into one card, with its cause and the step that ends it.
+
+Pure.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from shlex import quote
+from typing import Final
+
+from common.amounts import some
+from common.text import plain
+from leadsman.web.attention.item import Item, Step, distinct
+from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.words import size
+
+FAMILIES: Final = {
+    "memory": "memory",
+    "ephemeral-storage": "disk",
+    "inodes": "disk",
+    "pids": "pids",
+    "MemoryPressure": "memory",
+    "DiskPressure": "disk",
+    "PIDPressure": "pids",
+}
+"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
+_TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
+_FACTS: Final = 3
+_CULPRITS: Final = 3
+_PODS: Final = 3
+"""Pods of one command."""
+_COMMAND: Final = 250
+"""Characters of a command: a name that does not fit is not cut but left out."""
+
+
+def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
+    """Join the items about one resource and the same nodes, at the place of the first.
+
+    An item that is over joins one that lasts on the same node. `culprits` are the pods that grow most, by node.
+    """
+    found: list[Item] = []
+    left = list(items)
+    while left:
+        first = left.pop(0)
+        if not first.short_of:
+            found.append(first)
+            continue
+        parts = [first, *(each for each in left if each.short_of == first.short_of)]
+        lasting = {name for each in parts if each.now for name in each.nodes}
+        parts = [each for each in parts if each.now == first.now or not lasting.isdisjoint(each.nodes)]
+        left = [each for each in left if not any(each is part for part in parts)]
+        found.append(_blamed(_joined(parts), culprits))
+    return found
+
+
+def _joined(parts: Sequence[Item]) -> Item:
+    if len(parts) == 1:
+        return parts[0]
+    parts = sorted(parts, key=lambda each: (each.severity, not each.now))
+    lead = parts[0]
+    facts = distinct(each.fact for each in parts)
+    since = min((each for each in parts if each.since), key=lambda each: str(each.since), default=lead)
+    ends = [each.until for each in parts if each.until is not None]
+    now = any(each.now for each in parts)
+    return lead._replace(
+        title=f"{_TITLES[lead.short_of]}: {', '.join(facts[:_FACTS])}",
+        text=" ".join(dict.fromkeys(each.text for each in parts if each.text and not each.is_condition)),
+        nodes=distinct(name for each in parts for name in each.nodes),
+        anchor="nodes" if now else lead.anchor,
+        now=now,
+        since=since.since,
+        or_earlier=since.or_earlier,
+        until=None if now or not ends else max(ends),
+        who=next((each.who for each in parts if each.who), ""),
+        step=next((each.step for each in parts if each.is_cause), lead.step),
+        about=tuple(dict.fromkeys(about for each in parts for about in each.about)),
+        signals=distinct(signal for each in parts for signal in each.signals),
+    )
+
+
+def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
+    """With the workloads that grow on its nodes, and the command that stops them; only while it lasts."""
+    growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
+    if not item.now or not growing:
+        return item
+    workloads: dict[str, list[RowDict]] = {}
+    for row in growing:
+        name = f"{row['namespace']}/{row['owner'] or row['pod']}"
+        workloads.setdefault(name, []).append(row)
+    ranked = sorted(workloads.items(), key=lambda each: -sum(row["bytes_per_second"] for row in each[1]))
+    shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
+    if len(ranked) > _CULPRITS:
+        shown.append(some(len(ranked) - _CULPRITS, "more workload"))
+    command = _stops([row for _, rows in ranked for row in rows])
+    step = Step(f"Stop what grows: {command}. Its replacement starts small: lower its limit or roll it back")
+    return item._replace(who="; ".join(shown), step=step if command else item.step)
+
+
+def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
+    pace = size(sum(row["bytes_per_second"] for row in rows) * 3600)
+    return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {some(len(rows), 'node')}")
+
+
+def _stops(rows: Sequence[RowDict]) -> str:
+    """The command that deletes the pods that grow most, of the namespace of the first."""
+    for namespace, same in groupby(rows, key=lambda row: str(row["namespace"])):
+        pods = [quote(plain(row["pod"], _COMMAND)) for row in same][:_PODS]
+        while pods:
+            command = f"kubectl delete pod -n {quote(plain(namespace))} {' '.join(pods)}"
+            if len(command) < _COMMAND:
+                return command
+            pods.pop()
+    return ""

@@ -1,0 +1,96 @@
+"""One incident, one card: what is found about one resource of the same nodes, with its cause and how to end it."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from components.rows import T0 as BEGIN
+from components.rows import row, store, store_samples, summary
+from leadsman.web.attention.badges import Severity
+from leadsman.web.attention.incidents import incidents
+from leadsman.web.attention.item import Item, Step
+from leadsman.web.reading.overview import read_overview, read_spans
+from leadsman.web.reading.scope import Asked, choose
+from sql.database.open import Database
+from streams.fold.findings import EvictionSignal, NodeRow, PodBinding
+
+T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+GIB = 1 << 30
+
+
+def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Item:
+    made = Item(Severity.WARNING, fact, f"{fact}.", nodes, "nodes", short_of=short_of, fact=fact)
+    return made._replace(**values)
+
+
+def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[str, Any]:
+    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner}
+    return {**given, "bytes_per_second": gib * GIB / 3600, **values}
+
+
+def test_threshold_forecast_pressure_and_evictions_of_a_resource_are_one_card() -> None:
+    met = item("met", "a", severity=Severity.CRITICAL, since=T0 + MINUTE, about=(("Near", "memory"),))
+    evicted = item("evicted", "a", "b", now=False, since=T0 + 2 * MINUTE, until=T0 + 3 * MINUTE, who="Job x")
+    near = item("near", "b", since=T0, or_earlier=True, about=(("Late", ""),))
+    pressure = item("pressure", "a", since=T0 + MINUTE, is_condition=True)
+    (card,) = incidents([met, evicted, near, pressure], ())
+    assert card.title == "Memory: met, near, pressure"
+    assert (card.severity, card.now, card.nodes) == (Severity.CRITICAL, True, ("a", "b"))
+    assert (card.since, card.or_earlier, card.until) == (T0, True, None)
+    assert card.text == "met. near. evicted."
+    assert (card.who, card.about) == ("Job x", (("Near", "memory"), ("Late", "")))
+
+
+def test_other_resources_and_what_is_over_elsewhere_have_cards_of_their_own() -> None:
+    met, disk = item("met", "a"), item("full", "a", short_of="disk")
+    over, alone = item("evicted", "b", now=False), item("odd", "a", short_of="")
+    assert [card.title for card in incidents([met, disk, alone, over], ())] == ["met", "full", "odd", "evicted"]
+
+
+def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_stops_it() -> None:
+    rows = [
+        growth("a", "payments-7d9", "payments-7d9-x", 300),
+        growth("b", "payments-7d9", "payments-7d9-y", 214),
+        growth("c", "other", "other-z", 900),
+        growth("a", "files", "files-q", 900, kind="disk"),
+    ]
+    (card,) = incidents([item("met", "a", "b")], rows)
+    assert card.who == "shop/payments-7d9 grows 514 GiB/h on 2 nodes"
+    assert card.step.words.startswith("Stop what grows: kubectl delete pod -n shop payments-7d9-x payments-7d9-y.")
+    (over,) = incidents([item("met", "a", now=False, who="Job x", step=Step("Look"))], rows)
+    assert (over.who, over.step.words) == ("Job x", "Look")
+
+
+def test_a_command_has_only_whole_and_quoted_names() -> None:
+    (card,) = incidents([item("met", "a")], [growth("a", "", "x; rm -rf /", 1, namespace="n$(id)")])
+    assert "kubectl delete pod -n 'n$(id)' 'x; rm -rf /'." in card.step.words
+    (long,) = incidents([item("met", "a", step=Step("Look"))], [growth("a", "", "x" * 300, 1)])
+    assert long.step.words == "Look"
+
+
+@pytest.mark.parametrize(("grows", "found"), [(GIB, [("memory", "leaky-1", "leaky")]), (1 << 20, [])])
+def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: int, found: list[Any]) -> None:
+    """leaky-1 grows by `grows` in two minutes, steady-1 not at all; of a node with room nothing is read."""
+    for name, hard_met in (("n", True), ("roomy", False)):
+        left = 1 if hard_met else 90
+        store(
+            database,
+            row(NodeRow, node=name, ready=True),
+            *(row(PodBinding, change="bound", phase="Running", node=name, namespace="shop", pod=pod, uid=pod + name,
+                  owner_kind="ReplicaSet", owner_name=pod[:-2]) for pod in ("leaky-1", "steady-1")),
+            row(EvictionSignal, ts=BEGIN + 2 * MINUTE, node=name, signal="memory.available", available=left,
+                capacity=99, hard_threshold=2, hard_met=hard_met),
+        )  # fmt: skip
+        for minute in (0, 1, 2):
+            pods = [
+                {"namespace": "shop", "pod": pod, "uid": pod + name, "memory_working_set_bytes": used}
+                for pod, used in (("leaky-1", GIB + grows * minute // 2), ("steady-1", GIB))
+            ]
+            sampled = {"memory_available_bytes": 1, "memory_working_set_bytes": 98}
+            store_samples(database, summary(BEGIN + minute * MINUTE, name, pods, **sampled))
+    spans = read_spans(database)
+    view = read_overview(database, choose(spans, Asked()), spans)
+    assert [(each["kind"], each["pod"], each["owner"]) for each in view.culprits] == found
+    assert {each["node"] for each in view.culprits} <= {"n"}

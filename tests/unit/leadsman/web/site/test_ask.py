@@ -1,0 +1,35 @@
+"""The box for questions: examples that run, the tables with what they hold, the saved questions by group."""
+
+import pytest
+
+from leadsman.web.rendering.examples import EXAMPLES, columns_of
+from leadsman.web.site.asking import LIMITS, Question, page_of
+from sql.database.open import Database
+from sql.questions.apart import Apart
+from sql.questions.queries import saved_queries
+
+
+def asked(db: Database, **values: str) -> str:
+    apart = Apart(db)
+    try:
+        return page_of(db, Question.of(values, trusted=True), apart)
+    finally:
+        apart.close()
+
+
+def test_the_box_has_examples_the_tables_and_the_questions_by_group(database: Database) -> None:
+    page = asked(database)
+    assert all(what in page for what in EXAMPLES)
+    assert "Each eviction signal of each node at each sample" in page
+    assert {each.group for each in saved_queries() if f"<h3>{each.group}</h3>" not in page} == set()
+    assert ">replay_checkpoints<" not in page
+
+
+@pytest.mark.parametrize("sql", [*EXAMPLES.values(), columns_of("nodes"), columns_of("it's \\ none")])
+def test_an_example_runs(database: Database, sql: str) -> None:
+    database.query(sql, {}, LIMITS.settings(embedded=True))
+
+
+def test_an_answer_has_the_columns_that_answer_and_all_when_asked(database: Database) -> None:
+    assert 'wide=1">All' in asked(database, name="evicted_pods").replace("&amp;", "&")
+    assert 'wide=1">All' not in asked(database, name="evicted_pods", wide="1").replace("&amp;", "&")

@@ -1,0 +1,64 @@
+"""The search of every page: nodes and pods by parts of their names, and the page of the only match."""
+
+import re
+
+import pytest
+
+from components.rows import row, store
+from leadsman.web.site.pages import Elsewhere, Request, find_of
+from sql.database.open import Database
+from streams.fold.findings import NodeRow, PodBinding
+
+HOSTILE = "<b>x</b>"
+
+
+@pytest.fixture
+def filled(database: Database) -> Database:
+    store(
+        database,
+        *(row(NodeRow, node=node, ready=True) for node in ("worker-1", "worker-10", "worker_x", HOSTILE)),
+        *(
+            row(PodBinding, change="bound", phase="Running", node=node, namespace="shop", pod=pod, uid=pod)
+            for pod, node in (("cart-7d9", "worker-1"), ("cart-8e0", "worker-10"), ("api-1", "worker-1"))
+        ),
+        row(PodBinding, change="pending", phase="Pending", node="", namespace="shop", pod="waits-1", uid="w"),
+    )
+    return database
+
+
+def goes_to(db: Database, text: str) -> str:
+    with pytest.raises(Elsewhere) as found:
+        find_of(db, Request.of({"q": text}), lambda: None)
+    return str(found.value)
+
+
+def listed(db: Database, text: str) -> list[str]:
+    page = find_of(db, Request.of({"q": text}), lambda: None) or ""
+    return re.findall(r'<a class="mono" href="[^"]*">(.*?)</a>', page)
+
+
+def test_the_only_match_opens_its_page(filled: Database) -> None:
+    assert goes_to(filled, "API") == "/node?cluster=c&node=worker-1#order"
+    assert goes_to(filled, "shop 8e0") == "/node?cluster=c&node=worker-10#order"
+    assert goes_to(filled, "waits") == "/?cluster=c#scheduler"
+
+
+def test_a_whole_name_opens_its_page_though_others_begin_so(filled: Database) -> None:
+    assert goes_to(filled, "worker-1") == "/node?cluster=c&node=worker-1"
+    assert goes_to(filled, "shop/cart-7d9") == "/node?cluster=c&node=worker-1#order"
+
+
+def test_several_matches_are_listed_nodes_first(filled: Database) -> None:
+    assert listed(filled, "r") == ["worker-1", "worker-10", "worker_x", "shop/cart-7d9", "shop/cart-8e0"]
+
+
+@pytest.mark.parametrize("text", ["", "  ", "nothing", "worker%", "worker1", "' OR 1=1 --"])
+def test_without_a_match_nothing_is_listed_and_no_character_is_a_pattern(filled: Database, text: str) -> None:
+    assert listed(filled, text) == []
+
+
+def test_what_is_asked_and_found_is_text(filled: Database) -> None:
+    store(filled, row(NodeRow, node=f"{HOSTILE}2", ready=True))
+    page = find_of(filled, Request.of({"q": HOSTILE[:4]}), lambda: None) or ""
+    assert HOSTILE[:4] not in page
+    assert page.count("&lt;b&gt;x") >= 3
