@@ -148,9 +148,7 @@ class _Allowance:
 
     def _check(self, *, is_within: bool) -> None:
         if not is_within:
-            raise SourceError(
-                f"{plain(named(self._path))}: it unpacks to so much more than it is that it is a bomb"
-            )
+            raise SourceError(f"{plain(named(self._path))}: it unpacks to so much more than it is that it is a bomb")
 
 
 def _unpack(path: Path, into: Path) -> None:
