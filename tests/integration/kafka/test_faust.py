@@ -25,7 +25,14 @@ def test_fausts_own_command_runs_a_worker(kafka: Kafka, tmp_path: Path) -> None:
         "LEADSMAN_KAFKA__TOPIC_PREFIX": prefix,
         "LEADSMAN_KAFKA__PARTITIONS": "2",
     }
-    command = [Path(sys.executable).with_name("faust"), "-A", "leadsman.faust", "worker", "-l", "warn"]
+    command: list[str | Path] = [
+        Path(sys.executable).with_name("faust"),
+        "-A",
+        "leadsman.faust",
+        "worker",
+        "-l",
+        "warn",
+    ]
     log = tmp_path / "log"
     with (
         log.open("wb") as out,
