@@ -43,19 +43,19 @@ class App(faust.App):
     """
 
     beside: AbstractAsyncContextManager[object] | None = None
-    """What runs beside the application, when Faust's own command starts it."""
+    """It runs beside the application when Faust's own command starts that."""
 
     def _create_directories(self) -> None:
         """None are needed."""
 
     async def on_start(self) -> None:
-        """What runs beside it starts first."""
+        """Start after everything that runs beside it."""
         if self.beside is not None:
             await self.beside.__aenter__()
         await super().on_start()
 
     async def on_shutdown(self) -> None:
-        """What runs beside it ends last."""
+        """End before everything that runs beside it."""
         await super().on_shutdown()
         if self.beside is not None:
             await self.beside.__aexit__(None, None, None)
