@@ -47,7 +47,7 @@ def test_imports_point_down_in_the_picture_of_the_floors(graph: grimp.ImportGrap
 
 
 def test_the_rooms_of_the_page_are_those_of_the_picture(ranks: dict[str, int]) -> None:
-    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    page = (ROOT / "docs/architecture.md").read_text("utf-8").partition("## Where does a rule")[0]
     assert set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE)) == set(ranks)
 
 

@@ -20,7 +20,7 @@ READERS: Final = {
     "restart_ends": "exclusive-cpus",
     "scheduled_now": "scheduler-volumes",
 }
-"""Views that cite a rule of a place in Python, and read its conclusions: of pod_ends, numa_skew, scheduled_objects."""
+"""Views that cite a rule of a place in Python, and read what it concluded."""
 TWICE: Final = {
     "eviction_order": ("eviction-order", "test_eviction_order_agrees_with_the_rule_for_every_signal_and_layout"),
     "image_gc_state": ("image-gc-loop", "test_image_gc_state_agrees_with_the_rule"),
