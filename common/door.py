@@ -5,7 +5,10 @@ from collections.abc import AsyncIterator, Callable, Container, Iterable
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar, cast
 
+import structlog
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
+from aiohttp.http_exceptions import LineTooLong
 
 MOST_CONNECTIONS: Final = 600
 ASKED_WITHIN_SECONDS: Final = 10.0
@@ -15,6 +18,9 @@ BODY_SECONDS: Final = 2.0
 END_SECONDS: Final = 5.0
 """Time for running answers when the site ends."""
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+BAD: Final = 400
+TOO_LARGE: Final = 431
+log = structlog.get_logger(__name__)
 
 
 C = TypeVar("C")
@@ -44,6 +50,29 @@ class _Full(asyncio.Protocol):
         transport.close()
 
 
+class _Connection(web.RequestHandler):
+    """Refuses a request that cannot be read, and repeats nothing from it: neither in the answer nor in the log."""
+
+    __slots__ = ()
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        if not isinstance(exc, HttpProcessingError):
+            return super().handle_error(request, status, exc, message)
+        status = TOO_LARGE if isinstance(exc, LineTooLong) else BAD
+        log.warning("a request was refused: it cannot be read", remote=request.remote, status=status)
+        if request.writer.output_size:
+            raise ConnectionError("an answer has begun")
+        answer = web.Response(status=status)
+        answer.force_close()
+        return answer
+
+
 @asynccontextmanager
 async def listening_at(
     app: web.Application, host: str, port: int, busy: Container[object], most: int = MOST_CONNECTIONS
@@ -52,25 +81,25 @@ async def listening_at(
 
     `busy` has the connections with an answer under way; of the others, one makes room where `most` are open.
     """
-    runner = web.AppRunner(
-        app,
-        access_log=None,
-        handler_cancellation=True,
-        keepalive_timeout=ASKED_WITHIN_SECONDS,
-        lingering_time=BODY_SECONDS,
-        shutdown_timeout=END_SECONDS,
-    )
+    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=END_SECONDS)
     await runner.setup()
+    loop = asyncio.get_running_loop()
     server = cast("web.Server", runner.server)
 
     def answering() -> asyncio.Protocol:
         here = (each for each in server.connections if each.transport and not each.transport.is_closing())
         if not make_room(here, busy.__contains__, lambda each: each.force_close(), most):
             return _Full()
-        return server()
+        return _Connection(
+            server,
+            loop=loop,
+            access_log=None,  # type: ignore[arg-type]  # aiohttp accepts it
+            keepalive_timeout=ASKED_WITHIN_SECONDS,
+            lingering_time=BODY_SECONDS,
+        )
 
     try:
-        listener = await asyncio.get_running_loop().create_server(answering, host, port)
+        listener = await loop.create_server(answering, host, port)
         try:
             yield listener.sockets[0].getsockname()[:2]
         finally:

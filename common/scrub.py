@@ -1,41 +1,75 @@
 """Credentials leave a text before it is logged, sent or stored. Pure."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
+from unicodedata import category, normalize
 
 REDACTED: Final = "[redacted]"
 
 _NAME: Final = (
-    r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd)"
-    r"|(?:api|secret|private|account|access|shared[_-]?access)[_-]?key)"
+    r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd|pw)"
+    r"|(?:api|secret|private|account|access|shared[_-]?access|client|encryption|signing|master)[_ -]?key)(?:-data)?"
 )
 """Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
+_EXACT: Final = r"(?<![a-z])(?:auth|identitytoken)"
+"""Names of secrets only where a value is assigned to them, for example in a Docker configuration."""
 _OPAQUE: Final = re.compile(
-    r"(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"  # JSON web tokens
-    r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|glpat-|xox[abprs]-)[\w-]{16,}"  # GitHub, GitLab, Slack
+    r"(?<![\w-])eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
+    r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}"  # PEM as base64
+    r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|soat|cbt|ft|imt|agent|ptt|oas)-|xox[a-z]-|xapp-|hf_|npm_|pypi-A|dop_v1_|hv[bsr]\.|ya29\.)"
+    r"[\w.-]{16,}"  # GitHub, GitLab, Slack, Hugging Face, npm, PyPI, DigitalOcean, Vault, Google
+    r"|(?<![\w-])(?:sk|rk|pk)_(?:live|test)_\w{8,}"  # Stripe
+    r"|(?<![\w-])sk-(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{16,}"  # OpenAI, Anthropic
+    r"|(?<![\w-])SG\.[\w-]{16,}\.[\w-]{16,}"  # SendGrid
+    r"|(?<![\w-])AIza[\w-]{35}"  # Google
+    r"|AGE-SECRET-KEY-1[A-Z0-9]{16,}"
+    r"|(?<![0-9])[0-9]{8,10}:AA[\w-]{30,}"  # Telegram
+    r"|\$(?:2[abxy]|[156y]|apr1|argon2\w{1,3})\$[^\s:\"',;]+"  # hashes of passwords
     r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"  # AWS
     r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)",  # PEM, or its beginning
     re.DOTALL,
 )
 """Texts that are secret by their own shape."""
-_OPAQUE_BEGINS: Final = ("eyJ", "-----BEGIN ", "AKIA", "ASIA", "glpat-", "xox")
 _OPAQUE_LEAST: Final = 20
 """Characters of the shortest."""
+_QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
+"""A value in quotes, up to the same quotes; a quote inside has a backslash."""
 _SECRET: Final = re.compile(
-    r"(?P<url>://)[^/\s\"'?#]{1,2000}@"
+    r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
+    r"|[^/\s\"'?#@:]{0,200}:(?![0-9]{1,5}/)[^\s\"@]{1,200}@(?=[\w\[])))"
+    r"|(?P<user>(?<![\w/:.@%+-])[\w.%+-]{1,60}:)[^\s\"'@/:]{1,200}@(?!sha[0-9])(?=[\w(\[])"
+    r"|(?P<header>\bauthorization(?:\\*[\"'])?[:=] ?(?:\\*[\"'])?"
+    r"(?:bearer|basic|token|negotiate|digest(?=(?P<digest>))) )"
+    r"(?(digest)[^\r\n]+|[^\s\"',;]+)"
     r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
-    rf"|(?P<name>(?:{_NAME}|signature|(?<![a-z])sig) ?= ?(?:\\*[\"'])?)[^\s&\"',;]+"
-    rf"|(?P<key>{_NAME}(?:\\*[\"'])?\s*:\s*)(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)+"
+    r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie: ?)(?=[^\s;=]{1,200}=)[^\r\n\"']+"
+    rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*){_QUOTED.format('quote')}"
+    rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"
+    r"(?:[^\s&\"',;]|[,;](?![\w-]{0,40}[=:]|[\s\"']|\Z))+"
+    rf"|(?P<block>^[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]*[|>][+-]?[ \t]*\r?\n(?P<indent>[ \t]+))[^\r\n]*"
+    r"(?:\r?\n(?P=indent)[^\r\n]*)*"
+    rf"|(?P<line>(?<=\n)[ \t]*(?:- )?[\w.-]{{0,40}}{_NAME}:[ \t]+)(?![|>\[\"'])[^\r\n\"']+"
+    rf"|(?P<tag><[\w:.-]{{0,40}}{_NAME}>)[^<]+"
+    rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted|v?[0-9]+(?:\.|\b))[^\s\]}},;\"'\\]+"
     rf"|(?P<flag>(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME} (?:\\*[\"'])?)(?![-=:\[])[^\s\"',;]+"
-    rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+[ ,.;:]|[\"'\[(<{{])[^\s\"',;]+",
-    re.IGNORECASE | re.DOTALL,
+    r"|(?P<login>(?<!\S)(?:-u|--user|--proxy-user)[ =][\"']?[^\s\"':]{1,200}:)[^\s\"']+"
+    r"|(?P<said>(?<![\w.=/-])(?:password|passwd|passphrase)(?: is| was| ->)? [\"']?)"
+    r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[a-z])[^\s\"',;]+"
+    rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+(?:[ ,;:]|\.(?!\w))|[\"'\[(<{{])[^\s\"',;]+",
+    re.IGNORECASE | re.DOTALL | re.MULTILINE,
 )
-"""A URL's user info, an Authorization header, and values that a query, an assignment, JSON, YAML or a flag calls a
+"""A URL's user info, headers, and values that a query, an assignment, JSON, YAML, XML, a Go struct or a flag calls a
 secret.
 
 In prose such as "cannot fetch token: not found", a lower-case word with more words behind it is not a secret.
 """
+_SHORT_FLAG: Final = re.compile(
+    r"(\b(?:mysql\w{0,10}|mariadb|sshpass|redis-cli|login)\b[^\n|;]{0,200}? (?:-p(?! )|-[ap] ))"
+    r"(?!\[redacted)[^\s\"'\]]+"
+)
+"""The password of a client that takes it as `-p` or `-a`."""
 _RANDOM: Final = re.compile(r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}", re.ASCII)
 """The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
 names of pods have small letters."""
@@ -54,40 +88,123 @@ _SECRET_VALUE: Final = re.compile(
     r"|(?<=[?&;]key=)[^&;#\[]+|(?<=[?&;]auth=)[^&;#\[]+|(?<=[?&;]code=)[^&;#\[]+"
 )
 """A secret behind a path: it is called a key, or is neither a lower-case word nor a small number nor a duration."""
-_IS_NAME: Final = re.compile(rf"{_NAME}$", re.IGNORECASE)
-_WORDS: Final = ("pass", "pwd", "secret", "token", "credential", "key", "bearer ", "basic ")
-_LAST_WORDS: Final = tuple("password passwd passphrase pass pwd secret token credential credentials key".split())  # noqa: SIM905 - a word a name
-"""Last words of `_NAME`, for a quick test."""
+_BEGINS: Final = (
+    *("user", "header", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
+    *("login", "said", "prose"),
+)
+"""Groups of `_SECRET` that stay."""
+_UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
+_IS_NAME: Final = re.compile(rf"(?:{_NAME}|^{_EXACT})$", re.IGNORECASE)
+_LAST_WORDS: Final = (
+    *("password", "passwd", "passphrase", "pass", "pwd", "pw", "secret", "token", "credential", "credentials"),
+    *("key", "data", "auth", "cookie"),
+)
+"""Last words of the names, for the quick tests."""
+_WORDS: Final = (
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "token",
+    "credential",
+    "key",
+    "bearer ",
+    "basic ",
+    "auth",
+    "cookie",
+    "sig",
+)
+
+
+def _behind(texts: Iterable[str]) -> str:
+    return "|".join(f"(?<={re.escape(each)})" for each in texts)
+
+
+_GITLAB: Final = ("pat", "dt", "rt", "soat", "cbt", "ft", "imt", "agent", "ptt")
+# Searches that begin with one character, because Python finds that fastest.
+_DASH: Final = re.compile(
+    rf"-(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
+    rf"|(?<=[kpis]-)(?:{_behind(('sk-', 'xapp-', 'pypi-', 'gloas-'))})"
+    r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"]-)(?=-|[paUu]|proxy))"
+)
+_DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.))")
+_LINE: Final = re.compile(
+    rf"_(?:(?<=gh[oprsu]_)|{_behind(('github_pat_', 'hf_', 'npm_', 'dop_v1_', 'k_live_', 'k_test_'))})"
+)
+_COLON: Final = re.compile(
+    rf":(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
+)
 
 
 def scrub(text: str) -> str:
-    """The text without what looks like a credential."""
+    """The text without what looks like a credential, also where invisible or wide characters stand in it."""
+    cleaned = _scrub(text)
+    if text.isascii() and text.isprintable():
+        return cleaned
+    bare = "".join(each for each in normalize("NFKC", _UNSEEN.sub("", text)) if category(each) != "Cf")
+    if bare == text:
+        return cleaned
+    without = _scrub(bare)
+    return cleaned if without == bare else without
+
+
+def _scrub(text: str) -> str:
     if " " not in text and '"' not in text and "@" not in text and "=" not in text and "\n" not in text:
         # almost all strings
         opaque = len(text) >= _OPAQUE_LEAST and _is_opaque(text)
-        return _without_keys_of_addresses(_OPAQUE.sub(REDACTED, text) if opaque else text)
+        text = _OPAQUE.sub(REDACTED, text) if opaque else text
+        return _without_named(text) if ":" in text or ">" in text or "%" in text else text
     if _is_opaque(text):
         text = _OPAQUE.sub(REDACTED, text)
-    folded = text.lower()
-    if "@" in text or "=" in text or any(word in folded for word in _WORDS):
-        text = _SECRET.sub(_without_secret, text)
-    text = _without_keys_of_addresses(text)
+    text = _without_named(text)
     return _RANDOM.sub(REDACTED, text) if len(text) >= _RANDOM_LEAST else text
+
+
+def _without_named(text: str) -> str:
+    if "@" in text or "%40" in text or "-u" in text or _has_word(text.lower()):
+        text = _SECRET.sub(_without_secret, text)
+    if " -p" in text or " -a " in text:
+        text = _SHORT_FLAG.sub(rf"\1{REDACTED}", text)
+    return _without_keys_of_addresses(text)
 
 
 def is_suspicious(document: str) -> bool:
     """Tell whether a text in a JSON document without white space may have a credential: much faster."""
-    if "@" in document or "=" in document or " --" in document or _is_opaque(document):
-        return True
-    if _without_keys_of_addresses(document) != document:
-        return True
-    folded = document.lower()
-    if "bearer " in folded or "basic " in folded:
-        return True
-    return any(_names_secret(folded, separator) for separator in (": ", '\\":') if separator in folded)
+    return (
+        "@" in document
+        or _is_opaque(document)
+        or not document.isascii()
+        or ("\\" in document and _is_suspicious_escape(document))
+        or ("%" in document and "%40" in document)
+        or _without_keys_of_addresses(document) != document
+        or _names_a_secret(document.lower())
+    )
 
 
-def _names_secret(folded: str, separator: str) -> bool:
+def _names_a_secret(folded: str) -> bool:
+    """Tell whether a text in a document may name a secret; names of fields have a quotation mark before the colon."""
+    return (
+        _COLON.search(folded) is not None
+        or ("=" in folded and _has_word(folded))
+        or (">" in folded and _is_called_secret(folded, ">"))
+        or ("'" in folded and _is_called_secret(folded, "':"))
+        or (" " in folded and ("bearer " in folded or "basic " in folded or ("pass" in folded and _says(folded))))
+    )
+
+
+def _is_suspicious_escape(document: str) -> bool:
+    return "\\u00" in document or ('\\":' in document and _is_called_secret(document.lower(), '\\":'))
+
+
+def _has_word(folded: str) -> bool:
+    return any(word in folded for word in _WORDS)
+
+
+def _says(folded: str) -> bool:
+    return "password " in folded or "passwd " in folded or "passphrase " in folded
+
+
+def _is_called_secret(folded: str, separator: str) -> bool:
     return any(part[-20:].rstrip("\\\"'").endswith(_LAST_WORDS) for part in folded.split(separator)[:-1])
 
 
@@ -98,7 +215,18 @@ def is_secret(name: str) -> bool:
 
 
 def _is_opaque(text: str) -> bool:
-    return any(begin in text for begin in _OPAQUE_BEGINS) or ("_" in text and ("gh" in text or "_pat_" in text))
+    return (
+        ("J" in text and ("eyJ" in text or "LS0tLS1CRUdJTi" in text))
+        or ("K" in text and ("AKIA" in text or "AGE-SECRET-KEY-1" in text))
+        or ("B" in text and "-----BEGIN " in text)
+        or "$" in text
+        or "ASIA" in text
+        or "AIza" in text
+        or _DASH.search(text) is not None
+        or _DOT.search(text) is not None
+        or ("_" in text and _LINE.search(text) is not None)
+        or (":AA" in text)
+    )
 
 
 def _without_keys_of_addresses(text: str) -> str:
@@ -111,5 +239,7 @@ def _without_secret_path(found: re.Match[str]) -> str:
 
 
 def _without_secret(found: re.Match[str]) -> str:
-    begin = found["url"] or found["scheme"] or found["name"] or found["flag"] or found["prose"]
-    return f"{begin or found['key'] + found['quote']}{REDACTED}{'@' if found['url'] else ''}"
+    if found["url"]:
+        return f"{found['slashes']}{REDACTED}{'@' if found[0].endswith('@') else found[0][-3:]}"
+    begin = next(filter(None, (found[name] for name in _BEGINS)))
+    return f"{begin}{found['quote'] or ''}{REDACTED}{'@' if found['user'] else ''}"

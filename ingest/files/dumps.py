@@ -92,8 +92,8 @@ class _Dump:
         self._nodes: set[str] = set()
 
     def read(self, file: DumpFile) -> None:
-        path, before = file.path, (len(self._facts), len(self.unreadable), self._snapshot.skipped.copy())
-        refused = len(self._snapshot.refused)
+        path, before = file.path, (len(self._facts), len(self.unreadable))
+        refused, skipped = len(self._snapshot.refused), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
@@ -103,18 +103,19 @@ class _Dump:
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
                 continue
-            thing = self._thing(part, path)
+            thing = self._thing(part, path, skipped)
             if thing is None:
                 continue
             newest = max(filter(None, (newest, part.newest)), default=None)
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
             self._facts.append((Fact(thing, thing.node, newest, position), file))
+        self._snapshot.skipped.update(skipped)
         self.newest = max(filter(None, (self.newest, newest)), default=None)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
         if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
-            self._refuse_empty(path, before[1], before[2])
+            self._refuse_empty(path, before[1], skipped)
 
     def facts(self) -> list[Fact]:
         """All of them, each with the node that it is of."""
@@ -126,7 +127,7 @@ class _Dump:
                 found.append(fact._replace(node=node))
         return found
 
-    def _thing(self, found: Found, path: Path) -> Thing | None:
+    def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         thing = recognize(found)
         if thing is None:
             if instead := of_kind(found.kind, found.api_version):
@@ -136,7 +137,7 @@ class _Dump:
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
-                self._snapshot.skipped[found.kind or "JSON without a kind"] += 1
+                skipped[found.kind or "JSON without a kind"] += 1
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
@@ -152,7 +153,7 @@ class _Dump:
             )
         return node
 
-    def _refuse_empty(self, path: Path, unreadable_before: int, skipped_before: Counter[str]) -> None:
+    def _refuse_empty(self, path: Path, unreadable_before: int, skipped: Counter[str]) -> None:
         """Refuse a file given by itself that holds nothing but what cannot be used."""
         bad = self.unreadable[unreadable_before:]
         if bad:
@@ -161,8 +162,8 @@ class _Dump:
             raise SourceError(
                 f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {first.reason}"
             )
-        if other := self._snapshot.skipped - skipped_before:
-            kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in other.most_common(5))
+        if skipped:
+            kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
             raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}")
 
 

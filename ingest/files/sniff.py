@@ -1,7 +1,10 @@
 """Identifies a file by its first bytes, and lists the files of a folder that Leadsman reads."""
 
+import os
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from enum import Enum
 from pathlib import Path, PurePath
 from typing import Final, NamedTuple
@@ -112,12 +115,11 @@ def folder_files(
     What looks like evidence and is not read, or cannot be opened, is added to `refused`, and `skipped` counts what
     else is there. Raises `SourceError` where nothing is known.
     """
-    root = folder.resolve()
     captures: list[Path] = []
     dumps: list[Path] = []
     refused = [] if refused is None else refused
     skipped = Counter() if skipped is None else skipped
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.resolve().is_relative_to(root)):
+    for path in sorted(_files(folder, folder.resolve())):
         try:
             kind = _wanted(path, path.relative_to(folder), refused, skipped)
         except SourceError as error:
@@ -131,6 +133,22 @@ def folder_files(
             " dump of kubectl (*.json), no support bundle, no must-gather, no answer of a kubelet"
         )
     return Folder(captures, dumps)
+
+
+def _files(folder: Path, root: Path) -> Iterator[Path]:
+    """Yield the files below a folder, and links to files below `root`. Folders can be nested to any depth."""
+    todo = [str(folder)]
+    while todo:
+        entries: list[os.DirEntry[str]] = []
+        with suppress(OSError), os.scandir(todo.pop()) as found:
+            entries.extend(found)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                todo.append(entry.path)
+            elif not entry.is_symlink():
+                yield from [Path(entry.path)] if entry.is_file() else []
+            elif (path := Path(entry.path)).is_file() and path.resolve().is_relative_to(root):
+                yield path
 
 
 def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: Counter[str]) -> FileKind | None:

@@ -5,7 +5,7 @@ that version.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
 from functools import lru_cache, partial
@@ -249,6 +249,21 @@ async def committed(
             return found
         await asyncio.sleep(LOADING_SECONDS)
     raise KafkaError(f"the coordinator does not say yet what {group} has committed")
+
+
+async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[TopicPartition]:
+    """Return the topics' partitions without a leader. Raises KafkaError.
+
+    aiokafka asks for offsets of all partitions at once, and raises after its timeout if one of them has no leader.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+    """
+    return {
+        TopicPartition(topic["topic"], each["partition"])
+        for topic in await admin.describe_topics(list(topics))
+        for each in topic["partitions"]
+        if each["leader"] < 0
+    }
 
 
 def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:

@@ -1,5 +1,6 @@
 """`leadsman mcp`: the database's answers for assistants."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -29,6 +30,7 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
     to one process: meanwhile no other command can use it.
     """
+    from common.logs import configure
     from leadsman.cli.database import readable_database
     from leadsman.web.site.access import read_token
 
@@ -37,6 +39,7 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     except ModuleNotFoundError as error:
         raise WrongUsage(f"{error.name} is not installed: pip install 'leadsman[embedded,mcp]'") from None
     token = read_token(token_file, host) if http else ""
+    configure("text", sys.stderr)
     with readable_database(db) as database:
         if http:
             run_over_http(database, host, port, token, note)

@@ -1,6 +1,7 @@
 """The arguments of a command line as files: standard input is read more than once, and an archive is a folder."""
 
 import lzma
+import math
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import IO, Final, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 from common.private import FOLDER, open_private
 from common.text import plain
@@ -30,8 +31,22 @@ T = TypeVar("T")
 _ENDS: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
 _PIECE_BYTES: Final = 1 << 20
 _FILES: Final = 5
-_DAMAGED: Final = (tarfile.TarError, EOFError, OSError, lzma.LZMAError, zlib.error, zipfile.BadZipFile)
+_DAMAGED: Final = (
+    *(tarfile.TarError, EOFError, OSError, RecursionError),
+    *(lzma.LZMAError, zlib.error, zipfile.BadZipFile),
+)
 """Errors that tarfile raises for another file, or for an incomplete archive."""
+_MEMBER_BYTES: Final = 4 * 1024
+"""Unpacked bytes that take about as long as a member without content ..."""
+_FOLDER_BYTES: Final = 1024
+"""... and each part of its name."""
+_HEADER_BYTES: Final = 64 * 1024
+"""An extended header has a long name or attributes; tarfile reads it whole."""
+_GLOBAL_BYTES: Final = 4 * 1024
+"""All global headers together; tarfile copies what they say for each member."""
+_EXTENDED: Final = frozenset(
+    (*(tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE), *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK))
+)
 
 
 def files_in_part(counts: Counter[str]) -> str:
@@ -90,48 +105,83 @@ def _holds_something(folder: Path) -> bool:
 
 def _is_archive(path: Path) -> bool:
     try:
-        return tarfile.is_tarfile(path)
+        with tarfile.open(path, tarinfo=_Allowance(path).member()):
+            return True
     except _DAMAGED:
         return False  # whoever reads it reports that
+
+
+class _Allowance:
+    """The work that an archive may cause, in bytes that are unpacked: what exceeds it makes a bomb."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._left = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
+        self._global_left = _GLOBAL_BYTES
+
+    def spend(self, name: PurePosixPath, size: int) -> None:
+        """Count a member, the parts of its name, and its content. Raises SourceError."""
+        self._left -= size + _MEMBER_BYTES + _FOLDER_BYTES * len(name.parts)
+        self._check(is_within=size >= 0 and self._left >= 0)
+
+    def member(self) -> type[tarfile.TarInfo]:
+        """The members of a tar archive, whose extended headers are bounded."""
+
+        class Member(tarfile.TarInfo):
+            @classmethod
+            def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+                found = super().frombuf(buf, encoding, errors)
+                self._add_header(found)
+                return found
+
+        return Member
+
+    def _add_header(self, header: tarfile.TarInfo) -> None:
+        most = math.inf
+        if header.type == tarfile.XGLTYPE:
+            most = self._global_left
+            self._global_left -= header.size
+        elif header.type in _EXTENDED:
+            most = _HEADER_BYTES
+            self._left -= _MEMBER_BYTES + header.size
+        self._check(is_within=0 <= header.size <= most and self._left >= 0)
+
+    def _check(self, *, is_within: bool) -> None:
+        if not is_within:
+            raise SourceError(f"{plain(named(self._path))}: it unpacks to so much more than it is that it is a bomb")
 
 
 def _unpack(path: Path, into: Path) -> None:
     """Only plain files under names of what is read: no links, nothing above the folder. What cannot be unpacked any
     more is reported, and what was before is kept.
     """
-    allowed = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
-    with tarfile.open(path) as archive:
-        try:
+    allowance = _Allowance(path)
+    try:
+        with tarfile.open(path, tarinfo=allowance.member()) as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
+                allowance.spend(name, member.size)
                 if not member.isfile() or name.is_absolute() or ".." in name.parts:
                     continue
                 if left_out(name):
                     member.size = 0  # its name is enough to report it
                 elif not is_needed(name):
                     continue
-                allowed -= member.size
-                if allowed < 0:
-                    raise SourceError(
-                        f"{plain(named(path))}: it unpacks to so much more than it is that it is a bomb"
-                    )
                 _write(archive, member, into / name)
-        except _DAMAGED as error:
-            note(f"leadsman: {plain(named(path))}: read in part, for the rest of the archive is damaged: {error}")
+    except _DAMAGED as error:
+        note(f"leadsman: {plain(named(path))}: read in part, for the rest of the archive is damaged: {error}")
 
 
 def _unpack_zip(path: Path, into: Path) -> None:
     """Unpack like `_unpack`."""
-    allowed = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
+    allowance = _Allowance(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             name = PurePosixPath(member.filename.replace("\\", "/"))
             is_odd = name.is_absolute() or ".." in name.parts or stat.S_ISLNK(member.external_attr >> 16)
+            allowance.spend(name, 0 if is_odd or member.is_dir() or not is_needed(name) else member.file_size)
             if member.is_dir() or is_odd or not is_needed(name):
                 continue
-            allowed -= member.file_size
-            if allowed < 0:
-                raise SourceError(f"{plain(named(path))}: it unpacks to so much more than it is that it is a bomb")
             try:
                 with archive.open(member) as content:
                     modified = datetime(*member.date_time, tzinfo=UTC).timestamp()

@@ -1,5 +1,6 @@
 """`leadsman serve`: the page."""
 
+import sys
 from pathlib import Path
 
 import click
@@ -21,6 +22,7 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
 
     An embedded database belongs to one process: while the page is open, no replay or landing can use it.
     """
+    from common.logs import configure
     from leadsman.cli.database import readable_database
     from leadsman.run.settings import load
     from leadsman.web.site.access import read_token
@@ -28,5 +30,6 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
 
     token = read_token(token_file, host)
     settings = load(config, db=db)
+    configure(settings.log, sys.stderr)
     with readable_database(settings.db.get_secret_value()) as database:
         run_site(database, host, port, token, settings.page, note)

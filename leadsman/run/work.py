@@ -20,11 +20,20 @@ async def run_worker(
     Without `reducers` all analytics run, and the alerts by the rules of the settings. `skipped` are positions of
     records, TOPIC:PARTITION@OFFSET, that become dead letters.
     """
-    reducers = reducers or all_reducers(settings)
     kafka = settings.kafka
+    worker = worker_of(settings, reducers, skipped)
     await make_topics(kafka)
-    worker = Worker(
-        reducers,
+    with stop_on_signals() as stop:
+        await worker.run(stop)
+
+
+def worker_of(
+    settings: Settings, reducers: Sequence[Reducer[Any]] | None = None, skipped: Collection[str] = ()
+) -> Worker:
+    """The worker, not yet running. Raises BadRules."""
+    kafka = settings.kafka
+    return Worker(
+        reducers or all_reducers(settings),
         kafka.topics(),
         kafka.bootstrap_servers,
         group=kafka.work_group(),
@@ -35,5 +44,3 @@ async def run_worker(
         skipped=skipped,
         state_seconds=settings.work.state_seconds,
     )
-    with stop_on_signals() as stop:
-        await worker.run(stop)

@@ -14,6 +14,11 @@ from common.text import plain
 Operator: TypeAlias = Literal["=", "!=", "=~", "!~"]
 _MATCHER: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL)
 _QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_APART: Final = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
+"""Escaped characters and classes, which repeat nothing."""
+_REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
+_REPEATED: Final = re.compile(r"[*+{]|(?<![(*+}])\?")
+_MOST_REPEATED: Final = 3
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -97,7 +102,20 @@ def _matcher(text: str) -> Matcher:
             _pattern(value)
         except re.error as error:
             raise BadSilence(f"{plain(text, 80)!r}: no regular expression: {error}") from None
+        if _is_slow(value):
+            raise BadSilence(
+                f"{plain(text, 80)!r}: a label could keep its search busy for ever. Repeat no group, and write *, +, "
+                f"? and {{}} at most {_MOST_REPEATED} times"
+            )
     return Matcher(name, cast("Operator", operator), value)
+
+
+def _is_slow(pattern: str) -> bool:
+    """Tell whether Python, which goes back and tries again, may take more than seconds for a label of Kubernetes."""
+    bare = _APART.sub("x", pattern)
+    alternatives = [bare] if "(" in bare else bare.split("|")
+    most = max(len(_REPEATED.findall(each)) for each in alternatives)
+    return _REPEATED_GROUP.search(bare) is not None or most > _MOST_REPEATED
 
 
 @cache

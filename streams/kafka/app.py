@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, cast
 
 import faust
@@ -40,6 +41,8 @@ FILES_SECONDS: Final = 5.0
 """Between two looks at the files of certificates and passwords."""
 GRACE_SECONDS: Final = 20.0
 """For the batch that is folded when the worker is asked to stop; what is not acknowledged by then is folded again."""
+OF_NODES: Final = "Each node's log: evictions and their trend, pressure, image GC, NUMA skew, stalls, ends of pods"
+OF_CLUSTERS: Final = "Each cluster's log: scheduling, NUMA over all nodes, late joiners, what exists"
 log = structlog.get_logger(__name__)
 
 
@@ -60,7 +63,7 @@ class Worker:
         skipped: Collection[str] = (),
         state_seconds: float = STATE_SECONDS,
     ) -> None:
-        """Needs a running loop. `instance` names it among the group's workers, so that it takes up its partitions
+        """`instance` names it among the group's workers, so that it takes up its partitions
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
         Records at the positions `skipped` become dead letters. States are written, and what they cover is
         acknowledged, `state_seconds` after they first changed.
@@ -85,10 +88,10 @@ class Worker:
         self._states: dict[str, LogStates] = {}
         self._folders: dict[str, LogFolder] = {}
         self._agents = {
-            source.name: self._agent(reducers, topics, source, table, within_seconds)
-            for source, table, within_seconds in (
-                (topics.nodes, "node-logs", NODE_BATCH_SECONDS),
-                (topics.cluster, "cluster-logs", CLUSTER_BATCH_SECONDS),
+            source.name: self._agent(name, what, reducers, topics, source, table, within_seconds)
+            for name, what, source, table, within_seconds in (
+                ("analyse-nodes", OF_NODES, topics.nodes, "node-logs", NODE_BATCH_SECONDS),
+                ("analyse-clusters", OF_CLUSTERS, topics.cluster, "cluster-logs", CLUSTER_BATCH_SECONDS),
             )
         }
         self._app.on_partitions_revoked.connect(self._rest)
@@ -108,6 +111,32 @@ class Worker:
                 raise KafkaUnusable(f"Kafka did not {what}: what is not acknowledged is folded again") from error
             finally:
                 await self._stop()
+
+    def application(self, prepare: Callable[[], Awaitable[object]]) -> faust.App:
+        """Return the application for Faust's own command, which starts and stops it instead of `run`.
+
+        `prepare` is awaited first: it makes the topics.
+        """
+
+        @asynccontextmanager
+        async def beside() -> AsyncIterator[None]:
+            await prepare()
+            async with self._publisher, Tasks() as begin:
+                watching = begin(self._watched())
+                yield
+                watching.cancel()
+                await self._rest()
+
+        self._app.beside = beside()
+        return self._app
+
+    async def _watched(self) -> None:
+        """Let Faust end with what fails."""
+        try:
+            await self._app.flow_control.acquire()  # the consumer has started
+            await self._until(asyncio.Event())
+        except Exception as error:  # noqa: BLE001  # Faust logs it, and ends
+            await self._app.crash(error)
 
     async def _run(self, stop: asyncio.Event) -> None:
         self._app.finalize()
@@ -217,11 +246,18 @@ class Worker:
             changelog.end()
 
     def _agent(
-        self, reducers: Sequence[AnyReducer], topics: Topics, source: Topic, table: str, within_seconds: float
+        self,
+        name: str,
+        what: str,
+        reducers: Sequence[AnyReducer],
+        topics: Topics,
+        source: Topic,
+        table: str,
+        within_seconds: float,
     ) -> Agent:
         app = self._app
         changelog = self._takeovers.changelogs[source.name] = Changelog()
-        values = faust_fixes.table(app, table, source.partitions, changelog)
+        values = faust_fixes.table(app, table, source, changelog)
         states = self._states[source.name] = LogStates(
             reducers, changelog, faust_fixes.changelog_of(values), self._publisher
         )
@@ -234,7 +270,8 @@ class Worker:
         raw: faust.Schema[bytes, bytes] = faust.Schema(
             key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw"
         )
-        app.agent(app.topic(source.name, schema=raw, partitions=source.partitions), name=f"fold-{table}")(fold)
+        fold.__doc__ = what  # Faust's command shows it
+        app.agent(app.topic(source.name, schema=raw, partitions=source.partitions), name=name)(fold)
         return agent
 
 
@@ -244,7 +281,7 @@ def _app(
     instance: str | None,
     replication_factor: int,
     client_options: Options,
-) -> faust.App:
+) -> faust_fixes.App:
     app = faust_fixes.App(
         group,
         broker=[f"kafka://{server}" for server in bootstrap_servers.split(",")],

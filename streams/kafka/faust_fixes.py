@@ -5,6 +5,7 @@ source at that version. If a fault has no issue yet, the address is that of the 
 """
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
@@ -22,6 +23,7 @@ from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
 
 from ingest.kafka import aiokafka_fixes
+from ingest.model.topics import Topic
 from streams.kafka.changelog import Changelog
 from streams.kafka.membership import Membership
 from streams.kafka.message import MessagesMissing
@@ -40,8 +42,23 @@ class App(faust.App):
     https://github.com/faust-streaming/faust/blob/v0.15.3/faust/app/base.py
     """
 
+    beside: AbstractAsyncContextManager[object] | None = None
+    """It runs beside the application when Faust's own command starts that."""
+
     def _create_directories(self) -> None:
         """None are needed."""
+
+    async def on_start(self) -> None:
+        """Start after everything that runs beside it."""
+        if self.beside is not None:
+            await self.beside.__aenter__()
+        await super().on_start()
+
+    async def on_shutdown(self) -> None:
+        """End before everything that runs beside it."""
+        await super().on_shutdown()
+        if self.beside is not None:
+            await self.beside.__aexit__(None, None, None)
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -247,8 +264,9 @@ class Store(memory.Store[bytes, bytes]):
         self._changelog.begin({tp.partition for tp in active_tps})
 
 
-def table(app: faust.App, name: str, partitions: int, changelog: Changelog) -> CollectionT:
-    """A table whose records are recovered into `changelog`."""
-    found = app.Table(name, key_type=bytes, value_type=bytes, partitions=partitions)
+def table(app: faust.App, name: str, source: Topic, changelog: Changelog) -> CollectionT:
+    """A table with a state for each log of a topic, whose records are recovered into `changelog`."""
+    what = f"State of every reducer and alert, for each log in {source.name}"
+    found = app.Table(name, key_type=bytes, value_type=bytes, partitions=source.partitions, help=what)
     cast("faust.Table[bytes, bytes]", found)._data = Store(changelog, found)
     return found

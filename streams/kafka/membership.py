@@ -21,14 +21,15 @@ class Expelled(KafkaUnusable):
 
 
 class Membership:
-    """The group's answers about this member. Needs a running loop; another thread delivers the answers."""
+    """The group's answers about this member, which another thread delivers."""
 
     def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
         self._sure_seconds = session_seconds * SURE
         self._clock = clock
         self._confirmed: Instant | None = None
         self._is_over = False
-        self._loop = asyncio.get_running_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        """The one in which `ending` waits."""
         self._over = asyncio.Event()
 
     def confirm(self, asked_at: Instant) -> None:
@@ -38,7 +39,8 @@ class Membership:
     def end(self) -> None:
         """Record that the group has expelled this member."""
         self._is_over = True
-        self._loop.call_soon_threadsafe(self._over.set)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._over.set)
 
     @property
     def in_doubt(self) -> bool:
@@ -53,7 +55,9 @@ class Membership:
 
     async def ending(self) -> None:
         """Raise Expelled once it is over."""
-        await self._over.wait()
+        self._loop = asyncio.get_running_loop()
+        if not self._is_over:
+            await self._over.wait()
         raise Expelled(
             "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
             "another has its partitions, and folds again what it has not acknowledged. Start it again"

@@ -188,6 +188,8 @@ class RetentionWatch:
             aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin,
             aiokafka_fixes.started(AIOKafkaConsumer(**self._options)) as consumer,
         ):
+            leaderless = await aiokafka_fixes.leaderless(admin, {each.topic for each in own})
+            own = [each for each in own if each not in leaderless]
             committed = await aiokafka_fixes.committed(admin, self._group, set(own))
             ends, earliest = await asyncio.gather(consumer.end_offsets(own), consumer.beginning_offsets(own))
             limits = await _limits(admin, {each.topic for each in own})

@@ -12,6 +12,7 @@ from streams.rules.values.quantity import InvalidQuantity, base_units, millicore
 
 MILLI: Final = 1000
 _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})
+MOST_CONTAINERS: Final = 100
 MEMORY_TYPES: Final = ("memory", "hugepages-")
 
 
@@ -38,7 +39,7 @@ class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
     id: Any = None
     """Any value by which the asker finds the answer."""
     memory: str | int | float = "0"
-    containers: Annotated[int, msgspec.Meta(ge=1, le=100)] = 1
+    containers: Annotated[int, msgspec.Meta(ge=1, le=MOST_CONTAINERS)] = 1
     exclusive: bool = False
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
     devices: dict[str, str | int] = {}
@@ -82,6 +83,8 @@ def question(
     cpu: str, memory: str, devices: Iterable[str], *, exclusive: bool, containers: int = 1, count: int = 1
 ) -> Question:
     """Quantities as in a manifest, devices as `name=quantity`. Raises BadQuestion."""
+    if not 1 <= containers <= MOST_CONTAINERS or count < 1:
+        raise BadQuestion(f"a pod has 1 to {MOST_CONTAINERS} containers here, and there is at least one pod")
     asked = Question(_amount("cpu", cpu), _amount("memory", memory), exclusive, {}, containers, count)
     for text in devices:
         name, equals, quantity = text.partition("=")

@@ -32,3 +32,8 @@ def test_a_new_source_is_two_files_beside_its_scenario(tmp_path: Path) -> None:
     copy.test(
         "tests/scenarios", "tests/contract/test_sources.py", "tests/unit/ingest/files", "-k", "machine or dumps"
     )
+
+
+def test_a_changed_rule_is_its_text_its_place_and_a_test(tmp_path: Path) -> None:
+    copy = followed("docs/recipes/change-a-rule.md", tmp_path, 3)
+    copy.test("tests/unit/streams/rules/values", "tests/unit/docs/test_rules_live_once.py")

@@ -84,6 +84,10 @@ SOURCES: Final = {
     "ingest.kafka.aiokafka_fixes:committed": {
         "aiokafka.admin.client:AIOKafkaAdminClient.list_consumer_group_offsets": "63aad3c2197d4867",
     },
+    "ingest.kafka.aiokafka_fixes:leaderless": {
+        "aiokafka.admin.client:AIOKafkaAdminClient.describe_topics": "50fbc1eab95be2e4",
+        "aiokafka.consumer.fetcher:Fetcher._proc_offset_requests": "96978550f836842f",
+    },
     "ingest.kafka.aiokafka_fixes:way": {
         "aiokafka.client:AIOKafkaClient._get_conn": "68ce5d8391719d33",
         "aiokafka.consumer.fetcher:Fetcher._get_actions_per_node": "1dab2cf937d165d0",
@@ -100,6 +104,8 @@ SOURCES: Final = {
     },
     "streams.kafka.faust_fixes:App": {
         "faust.app.base:App._create_directories": "a9f571c3b04abec3",
+        "faust.app.base:App.on_start": "480d70c6c72d042d",
+        "mode.services:ServiceCallbacks.on_shutdown": "c00b1dbba64a95c2",
     },
     "streams.kafka.faust_fixes:ConsumerThread": {
         "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.on_start": "38b4e8bd1e10723a",

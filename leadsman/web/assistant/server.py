@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial, wraps
@@ -46,6 +47,7 @@ _Tool: TypeAlias = Callable[..., Answer]
 
 def assistant(tools: Tools) -> MCPServer[Any]:
     """The server; its database is open to read, and asked one question at a time."""
+    logging.getLogger("mcp").setLevel(logging.ERROR)  # its warnings repeat what a client sent
     server: MCPServer[Any] = MCPServer(
         "leadsman", instructions=INSTRUCTIONS.strip(), version=version("leadsman"), log_level="WARNING"
     )

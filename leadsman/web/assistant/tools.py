@@ -122,7 +122,7 @@ class Tools:
 
     def sql(self, query: str) -> Answer:
         """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
-        return _rows(self._apart.ask(query, {}, LIMITS))
+        return _rows(self._apart.ask(query.encode(errors="replace").decode(), {}, LIMITS))  # lone surrogates
 
     def close(self) -> None:
         """Ends what answers `sql`."""

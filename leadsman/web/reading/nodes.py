@@ -10,6 +10,7 @@ from leadsman.web.reading.evidence import age, is_stale
 from leadsman.web.reading.margins import Margin, margins
 from leadsman.web.reading.scope import Scope, sql_time
 from sql.database.open import Database
+from streams.rules.values.zone import zone_of
 
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
@@ -194,7 +195,7 @@ def _line(name: str, state: _State | None) -> NodeLine:
         ready=bool(state.ready) if known and state.ready is not None else None,
         unschedulable=known and bool(state.unschedulable),
         kubelet_version=state.kubelet_version,
-        zone=_zone(state.zone_key),
+        zone=zone_of(state.zone_key),
         pool=state.pool,
         sampled_at=None,
         stale=True,
@@ -213,12 +214,6 @@ def _line(name: str, state: _State | None) -> NodeLine:
 def _values(state: Sequence[Any] | RowDict) -> _State:
     """Convert a row: the driver returns a tuple of the engine with names as a dict."""
     return _State(*(state.values() if isinstance(state, dict) else state))
-
-
-def _zone(key: str) -> str:
-    """Return the zone of a zone key (rules: zone-key)."""
-    region, _, zone = key.partition(":\0:")
-    return zone or region
 
 
 def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:

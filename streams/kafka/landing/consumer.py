@@ -47,6 +47,8 @@ REVOCATION_SECONDS: Final = 15.0
 GRACE_SECONDS: Final = 20.0
 CHECK_SECONDS: Final = 60.0
 """How often progress, commits and topics are compared."""
+LEADER_SECONDS: Final = 5.0
+"""How often a partition without a leader is tried again."""
 log = structlog.get_logger(__name__)
 
 
@@ -87,6 +89,8 @@ class Landing:
         self._buffers = Buffers(limits, time.monotonic)
         self._unknown: set[TopicPartition] = set()
         """Partitions of which it is not known yet whether a range of them was begun, or their logs are the same."""
+        self._leaderless: set[TopicPartition] = set()
+        """Partitions that wait for a leader, or began a portion with one that does."""
         self._known: set[TopicPartition] = set()
         """Partitions whose begun portions are known. Messages of others belong to another lander, or will be
         received again.
@@ -184,6 +188,8 @@ class Landing:
                 yield f"topic {topic} does not exist any more, or its brokers are away: restart to recreate it"
         if self._ignorance:
             yield self._ignorance
+        for tp in sorted(self._leaderless & (self._unknown | self._known)):
+            yield f"{tp.topic}/{tp.partition} waits for a leader; the other partitions land"
         yield from self._gaps.why_not()
         yield from self._retention.why_not()
         if self._storing.refusal:
@@ -196,7 +202,7 @@ class Landing:
             await self._receive()
             async with self._busy:
                 try:
-                    if self._unknown or (self._known and time.monotonic() - self._checked_at >= CHECK_SECONDS):
+                    if self._must_learn():
                         await self._learn(stop)
                     await self._land_due(stop)
                 except Abandoned:
@@ -204,16 +210,29 @@ class Landing:
                 except (CommitFailedError, IllegalStateError) as error:
                     log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
 
+    def _must_learn(self) -> bool:
+        passed = time.monotonic() - self._checked_at
+        return (
+            bool(self._unknown - self._leaderless)
+            or (bool(self._leaderless & (self._unknown | self._known)) and passed >= LEADER_SECONDS)
+            or (bool(self._known) and passed >= CHECK_SECONDS)
+        )
+
     async def _learn(self, stop: asyncio.Event) -> None:
         """Learn what was begun and perhaps not finished, finish it, and receive from where the store stands then.
         Partitions that are known begin again where something is missing.
 
         Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
         """
-        generation, unknown, is_ours = self._generation, set(self._unknown), self._is_ours()
+        generation, is_ours = self._generation, self._is_ours()
         self._checked_at = time.monotonic()
         try:
-            partitions = unknown | self._known
+            leaderless = await aiokafka_fixes.leaderless(self._admin, self._topics)
+            unknown = self._unknown - leaderless
+            partitions = unknown | (self._known - leaderless)
+            if not partitions:
+                self._wait_for_leaders(leaderless)
+                return
             found = await aiokafka_fixes.committed(self._admin, self._group, partitions)
             landed = await self._storing.landed(self._kafka, stop, is_ours)
             logs = await read_logs(self._options, partitions, landed | self._received)
@@ -221,9 +240,13 @@ class Landing:
                 tp: resume(tp, found[tp].offset, landed.get(tp), logs[tp], self._received.get(tp))
                 for tp in partitions
             }
-            unknown |= {tp for tp in self._known if resumes[tp].gaps}
+            unknown |= {tp for tp in partitions & self._known if resumes[tp].gaps}
             begun = {tp: each for tp in unknown if (each := Begun.of(tp, found[tp])) and each.follows(landed)}
             begun = {tp: each for tp, each in begun.items() if not resumes[tp].gaps}
+            waiting = {tp for tp, each in begun.items() if leaderless & each.stored.keys()}
+            self._wait_for_leaders(leaderless | waiting)
+            unknown -= waiting
+            begun = {tp: each for tp, each in begun.items() if tp not in waiting}
             finished = {
                 each for each in dict.fromkeys(begun.values()) if await self._finish(each, begun, stop, is_ours)
             }
@@ -253,6 +276,11 @@ class Landing:
             return
         self._unknown -= unknown
         self._known |= unknown
+
+    def _wait_for_leaders(self, partitions: set[TopicPartition]) -> None:
+        if new := partitions & (self._unknown | self._known) - self._leaderless:
+            log.warning("partitions wait for a leader, and the others land", partitions=str(sorted(new)))
+        self._leaderless = partitions
 
     def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
         """Receive what is not stored, from `finished` on where that is later; returns from where on."""

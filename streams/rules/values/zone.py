@@ -6,6 +6,7 @@ from typing import Final
 REGION: Final = "topology.kubernetes.io/region"
 ZONE: Final = "topology.kubernetes.io/zone"
 _BETA_REGION: Final = "failure-domain.beta.kubernetes.io/region"
+_BETWEEN: Final = ":\0:"
 _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 
 
@@ -17,4 +18,10 @@ def zone_key(labels: Mapping[str, str] | None) -> str:
     labels = labels or {}
     zone = labels.get(_BETA_ZONE, labels.get(ZONE, ""))
     region = labels.get(_BETA_REGION, labels.get(REGION, ""))
-    return f"{region}:\0:{zone}" if region or zone else ""
+    return f"{region}{_BETWEEN}{zone}" if region or zone else ""
+
+
+def zone_of(key: str) -> str:
+    """Return the zone of a zone key, or its region where it has no zone."""
+    region, _, zone = key.partition(_BETWEEN)
+    return zone or region

@@ -30,7 +30,7 @@ def room_of(module: str, ranks: dict[str, int]) -> str:
 
 
 def test_every_module_is_in_a_room_that_is_drawn(graph: grimp.ImportGraph, ranks: dict[str, int]) -> None:
-    above = {*FLOORS, "leadsman.__main__", "leadsman.web"}
+    above = {*FLOORS, "leadsman.__main__", "leadsman.faust", "leadsman.web"}
     assert {module for module in graph.modules if not room_of(module, ranks)} == above - {"common"}
 
 
@@ -47,7 +47,7 @@ def test_imports_point_down_in_the_picture_of_the_floors(graph: grimp.ImportGrap
 
 
 def test_the_rooms_of_the_page_are_those_of_the_picture(ranks: dict[str, int]) -> None:
-    page = (ROOT / "docs/architecture.md").read_text("utf-8")
+    page = (ROOT / "docs/architecture.md").read_text("utf-8").partition("## Where does a rule")[0]
     assert set(re.findall(r"^\| `([\w.]+)` \|", page, re.MULTILINE)) == set(ranks)
 
 

@@ -1,6 +1,7 @@
 """Several files as one sequence in order of time (ingest.files.sources, ingest.files.order)."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -213,3 +214,30 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
     assert [path.name for path in folder_files(dump).captures] == ["own.jsonl", "within.jsonl"]
     (tmp_path / "linked").symlink_to(dump)
     assert len(folder_files(tmp_path / "linked").captures) == 2
+
+
+def test_folders_may_be_nested_deeper_than_python_calls(tmp_path: Path) -> None:
+    folders = [tmp_path]
+    for _ in range(1200):
+        folders.append(folders[-1] / "d")
+        folders[-1].mkdir()
+    (folders[-1] / "node.json").write_text('{"kind": "Node", "apiVersion": "v1", "metadata": {"name": "a"}}')
+    try:
+        assert len(list(read_sources([tmp_path]))) == 1
+    finally:
+        (folders[-1] / "node.json").unlink()
+        for each in reversed(folders[1:]):
+            each.rmdir()
+
+
+def test_files_of_foreign_kinds_are_counted_without_a_copy_for_each(tmp_path: Path) -> None:
+    class Counted(Counter[str]):
+        def copy(self) -> "Counted":
+            raise AssertionError("a file costs as much as all kinds before it")
+
+    for number in range(3):
+        kind = {"kind": f"Kind{number}", "apiVersion": "v1", "metadata": {"name": "a"}}
+        (tmp_path / f"{number}.json").write_text(json.dumps(kind))
+    skipped = Counted()
+    assert not list(read_sources([tmp_path], skipped=skipped))
+    assert skipped == {"Kind0": 1, "Kind1": 1, "Kind2": 1}

@@ -271,8 +271,59 @@ SHAPES = [
     f"MYSQL_PWD={CANARY} mysqldump",
     KEY,
     KEY[:-30],
+    f'{{"auths":{{"registry.example":{{"auth":"{CANARY}"}}}}}}',
+    f'{{\\"identitytoken\\":\\"{CANARY}\\"}}',
+    f"user:\n  token: a.{CANARY}",
+    f"user:\n  password: correct {CANARY}",
+    f"user:\n  client-key-data: >-\n    LS0t\n    {CANARY}",
+    f"{{Host:db Password:{CANARY} User:b}}",
+    f"map[password:{CANARY} user:b]",
+    f"<password>{CANARY}</password>",
+    f":password=>'{CANARY}'",
+    f'password="a {CANARY}"',
+    f'password="a\\"{CANARY}"',
+    f"password=a,{CANARY}",
+    f"password=\n  {CANARY}",
+    f"password is {CANARY}",
+    f"login bob password {CANARY}",
+    f"API key: {CANARY}",
+    f"encryptionKey={CANARY}",
+    f"REDISCLI_AUTH={CANARY}",
+    f'Authorization: Digest username="a", response="{CANARY}"',
+    "Authorization: Basic canary-7b1f0c55",
+    f"Cookie: a=b; sid={CANARY}",
+    f"curl -u bob:{CANARY} h",
+    f"mysql -uroot -p{CANARY} -h db",
+    f"docker login -u bob -p {CANARY}",
+    f"redis-cli -a {CANARY} ping",
+    f"postgres://bob:a/{CANARY}@db/app",
+    f"postgres://bob:a#{CANARY}@db/app",
+    f"postgres://bob:a'{CANARY}@db/app",
+    f"root:{CANARY}@tcp(db:3306)/app",
+    f"bob:{CANARY}@registry.example/app",
+    f"https%3A%2F%2Fbob%3A{CANARY}%40registry.example",
+    f"pass\u200bword={CANARY}",
+    f"pass\x00word={CANARY}",
+    f"password\x1b[33m=\x1b[0m{CANARY}",
+    f"password\uff1a{CANARY}",
+    f"\uff50assword={CANARY}",
+    f"password\u00a0=\u00a0{CANARY}",
 ]
 TOKENS = [JWT, "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "glpat-x7Ya93bQzkP2mn44RtUw"]
+TOKENS += [
+    "xapp-1-A02BCDE-12345-0a1b2c3d4e5f",
+    "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
+    "sk-ant-api03-x7Ya93bQzkP2mn44RtUw",
+    "npm_x7Ya93bQzkP2mn44RtUwx7Ya93bQzkP2mn44",
+    "hvs.CAESIJx7Ya93bQzkP2mn44RtUw",
+    "AIzaSyA1234567890abcdefghijklmnopqrstuv",
+    "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+    "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
+    "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
+    "eyJhbGciOiJSU0EtT0FFUCJ9.OKOawDo13gRp.48V1_ALb6US04U3b.5eym8TW_c8SuK.XFBoMYUZodet",
+    "eyJhdXRocyI6eyJyZWdpc3RyeS5leGFtcGxlIjp7fX19",
+    "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
+]
 RANDOM = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"
 
 
@@ -321,7 +372,22 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJ-", "-", "token", "token ", 'token: "', "ghp_", "-----BEGIN A-----", "aA1", "://", "\\"]
+    "piece",
+    [
+        "eyJ-",
+        "-",
+        "token",
+        "token ",
+        'token: "',
+        "ghp_",
+        "-----BEGIN A-----",
+        "aA1",
+        "://",
+        "\\",
+        "://a:",
+        "mysql ",
+        "%3A%2F%2Fa",
+    ],
 )
 def test_hostile_text_is_scrubbed_in_a_time_that_grows_with_its_length(piece: str) -> None:
     """A megabyte takes about a second at most, where a search that starts anew at each letter would take an hour."""
@@ -359,6 +425,15 @@ def test_a_reference_to_a_secret_stays() -> None:
         'failed calling webhook "v.io": Post "https://v.ns.svc:443/mutate?timeout=10s": context deadline exceeded',
         'Get "https://10.0.0.1:10250/pods/web-7f6c9d5b8-x2x9z?tailLines=100": dial tcp: connection refused',
         'Head "https://registry.example/v2/team/app/manifests/sha256:0123456789abcdef": not found',
+        'Pulling image "registry.example/vault-secret:1.2.3"',
+        "Pulling image docker://registry.example:5000/team/app@sha256:0123456789abcdef",
+        "token:v1.2 of app:1.2@sha256:0123456789abcdef cannot be pulled",
+        "ConnectionKey(host='127.0.0.1', port=20250, proxy=None, proxy_auth=None)",
+        "back-off 1m0s restarting failed container=db-password pod=web_default(1234)",
+        "db-password: preempting to accommodate a higher priority pod",
+        'Container image "registry.example/cookie:1" already present on machine',
+        'daemonset auth={"cpu":"500m","memory":"640Mi"}, no instance type satisfied it',
+        "password 3 times wrong, basic setup done",
     ],
 )
 def test_a_message_without_a_credential_stays(text: str) -> None:

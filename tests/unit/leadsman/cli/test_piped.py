@@ -2,6 +2,7 @@
 
 import io
 import tarfile
+import zipfile
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,65 @@ def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     path = packed(tmp_path / "bundle.tar.gz", member("a.json"), content=b" " * 10_000_000)
     with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
         pass
+
+
+def test_members_without_content_and_the_folders_in_their_names_count_as_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(piped, "WORK_LIMIT_BYTES", 1 << 20)
+    monkeypatch.setattr(piped, "WORK_RATIO", 1)
+    few = packed(tmp_path / "few.tgz", *(member(f"{number}.json") for number in range(20)), content=b"")
+    many = packed(tmp_path / "many.tgz", *(member(f"{number}.json") for number in range(300)), content=b"")
+    deep = packed(tmp_path / "deep.tgz", member("/".join("d" * 1500)), content=b"")
+    folders = packed(tmp_path / "folders.tgz", *(member(str(number), tarfile.DIRTYPE) for number in range(300)))
+    listed = tmp_path / "many.zip"
+    with zipfile.ZipFile(listed, "w") as archive:
+        for number in range(300):
+            archive.writestr(f"{number}.json", b"")
+    with on_disk([few]):
+        pass
+    for path in (many, deep, folders, listed):
+        with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+            pass
+
+
+def headers(*sizes: tuple[bytes, int]) -> bytes:
+    """Headers of tar of these types and sizes, without what they announce."""
+    found = []
+    for kind, size in sizes:
+        each = member("x", kind)
+        each.size = size
+        found.append(each.tobuf(tarfile.GNU_FORMAT))
+    return b"".join(found)
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        pytest.param(headers((tarfile.XHDTYPE, 1 << 40)), id="attributes of 1 TiB"),
+        pytest.param(headers((tarfile.GNUTYPE_LONGNAME, 1 << 40)), id="a name of 1 TiB"),
+        pytest.param(headers((tarfile.XGLTYPE, 1 << 20)), id="attributes of 1 MiB for all members"),
+        pytest.param(headers((tarfile.REGTYPE, -512)), id="a size below zero, which leads back"),
+        pytest.param(headers((tarfile.DIRTYPE, 1 << 40)), id="a folder of 1 TiB"),
+    ],
+)
+def test_headers_of_a_bomb_are_refused_before_what_they_announce_is_read(tmp_path: Path, hostile: bytes) -> None:
+    path = tmp_path / "bundle.tar"
+    for before in (b"", headers((tarfile.REGTYPE, 0))):
+        path.write_bytes(before + hostile + bytes(1024))
+        with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+            pass
+
+
+def test_names_of_names_without_an_end_are_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bundle.tar"
+    named = headers((tarfile.GNUTYPE_LONGNAME, 4)) + b"abc\0".ljust(512, b"\0")
+    first = packed(tmp_path / "one.tgz", member("nodes.json"))
+    with tarfile.open(first) as archive:
+        begin = archive.fileobj.read(1024) if archive.fileobj and not archive.fileobj.seek(0) else b""
+    path.write_bytes(begin + named * 3000 + headers((tarfile.REGTYPE, 0)) + bytes(1024))
+    assert unpacked(path)[1] == {"nodes.json": NODES}
+    assert "read in part" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("make", [Path.touch, Path.mkdir, lambda path: path.write_bytes(b"\x1f\x8b\x08 no archive")])

@@ -77,6 +77,29 @@ def test_expiring_ends_it_now_once_and_what_has_not_begun_never_does() -> None:
 
 
 @pytest.mark.parametrize(
+    "pattern", ["(a+)+b", "(a|aa)*b", "(a|b+){9}c", ".*a.*a.*a.*a.*b", "(.*|a)(.*|b)(.*|c)(.*|d)e", "a?a?a?a?aaaa"]
+)
+def test_a_pattern_that_a_name_in_the_cluster_could_keep_busy_is_refused(pattern: str) -> None:
+    with pytest.raises(BadSilence, match="keep its search busy"):
+        matchers([f"pod=~{pattern}"])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "pod"),
+    [
+        ("(web|api)-[0-9]+", "web-12"),
+        ("web-.*|api-.*|db-.*|cache-.*|job-.*", "job-1"),
+        (r"[*+({]a\+\)\*b\+c\*d\{", "*a+)*b+c*d{"),
+        ("(?i:web)-[a-z0-9]+-[a-z0-9]{5}", "WEB-7d9f-x2b4q"),
+        ("[]*+{]+x", "*+x"),
+    ],
+)
+def test_usual_patterns_are_taken(pattern: str, pod: str) -> None:
+    (found,) = matchers([f"pod=~{pattern}"])
+    assert found.matches({"pod": pod})
+
+
+@pytest.mark.parametrize(
     "texts", [[], ["node=~.*"], ["node!=x"], ["node"], ["=x"], ["a b=c"], ["node=~("], ['node="x'], ["1a=b"]]
 )
 def test_what_covers_everything_or_is_no_matcher_is_refused(texts: list[str]) -> None:

@@ -479,3 +479,10 @@ def test_the_taints_of_a_node_that_is_not_ready_are_its_reason() -> None:
     node = state(None, ready=False, taints=("node.kubernetes.io/not-ready=:NoSchedule",))
     found = judged(node, Question(1000))
     assert found.reasons == ("node(s) had untolerated taint {node.kubernetes.io/not-ready: }",)
+
+
+@pytest.mark.parametrize("asked", [{"containers": 0}, {"containers": 101}, {"containers": 10**9}, {"count": 0}])
+def test_a_pod_of_more_containers_than_anyone_has_is_no_question(asked: dict[str, int]) -> None:
+    """An assistant asked for a billion, and nobody else was answered any more."""
+    with pytest.raises(BadQuestion, match="1 to 100 containers"):
+        question("1", "0", (), exclusive=False, **asked)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.rules.values.zone import zone_key
+from streams.rules.values.zone import zone_key, zone_of
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"
@@ -35,3 +35,9 @@ def test_an_empty_beta_label_hides_the_stable_one() -> None:
 
 def test_a_node_without_labels_has_the_empty_zone_key() -> None:
     assert zone_key(None) == ""
+
+
+def test_the_zone_of_a_key_is_its_region_where_it_has_none() -> None:
+    assert zone_of(zone_key({REGION: "eu", ZONE: "eu-1"})) == "eu-1"
+    assert zone_of(zone_key({REGION: "eu"})) == "eu"
+    assert zone_of("") == ""
