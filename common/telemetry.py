@@ -110,7 +110,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         return
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(listening_at(_application(part), host, port, (), MOST_CONNECTIONS))
+            await stack.enter_async_context(listening_at(_application(part), (host, port), (), MOST_CONNECTIONS))
         except OSError as error:
             raise CannotServe(
                 f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
