@@ -44,6 +44,13 @@ PICTURES: Final = os.environ.get("LEADSMAN_UP_PICTURES", "")
 KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
 FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
+BESIDE: Final = (
+    ("query", "evicted_pods", "-o", "json"),
+    ("query", "--sql", "SELECT pod FROM evictions"),
+    ("fit", "--cpu", "1m", "-o", "json"),
+    ("report",),
+)
+"""Commands that are run while `up` holds the database."""
 BROKEN: Final = "not-ready-before-up"
 NOT_READY: Final = re.compile(r"\d+ of \d+ nodes? not Ready")
 
@@ -100,6 +107,8 @@ class Evicted(NamedTuple):
     shown_seconds: float
     """From the eviction to its place on the page."""
     threshold: int
+    answers: tuple[str, ...]
+    """What BESIDE printed while it ran."""
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +130,8 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             await_eviction(real_node)
             _picture(port, "up-eviction")
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
-    return Evicted(folder, first_seconds, shown_seconds, threshold)
+            answers = tuple(succeeds(*each, db=folder / "db", cwd=folder) for each in BESIDE)
+    return Evicted(folder, first_seconds, shown_seconds, threshold, answers)
 
 
 @contextmanager
@@ -138,6 +148,14 @@ def _a_node_that_is_not_ready(cluster: Cluster) -> Iterator[None]:
 def test_the_page_has_a_finding_soon_after_the_start_and_an_eviction_soon_after_it(evicted: Evicted) -> None:
     assert evicted.first_seconds < unhurried(FIRST_SECONDS)
     assert evicted.shown_seconds < unhurried(SHOWN_SECONDS)
+
+
+def test_commands_beside_it_are_answered(evicted: Evicted) -> None:
+    pods, own, fit, _ = evicted.answers
+    assert GROWER in pods
+    assert GROWER in own
+    assert json.loads(fit)["nodes"]
+    assert "1 pod evicted for memory" in (evicted.folder / "report.html").read_text()
 
 
 def test_sql_has_the_story_of_the_real_node(evicted: Evicted, real_node: RealNode) -> None:
