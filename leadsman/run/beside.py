@@ -91,7 +91,7 @@ class _Beside:
     async def _guarded(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Answer only this user and root, whatever the socket's mode has become."""
+        """Answer only this user and root, even if the socket's mode was changed."""
         connection = request.transport and request.transport.get_extra_info("socket")
         if not connection or not beside.is_trusted(connection.fileno(), os.geteuid()):
             return web.Response(status=403)

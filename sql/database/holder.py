@@ -28,7 +28,7 @@ _HTTP: Final = frozenset(
         "wait_end_of_query",
     }
 )
-"""What the HTTP interface takes for itself; any other name is a setting of the engine."""
+"""Names that the HTTP interface takes for itself; any other is a setting of the engine."""
 _NATIVE: Final = re.compile(r"\bFORMAT\s+Native\s*\Z")
 _WORD: Final = re.compile(r"\w+", re.ASCII)
 _CODE: Final = re.compile(r"Code: (\d+)")

@@ -130,7 +130,7 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             await_eviction(real_node)
             _picture(port, "up-eviction")
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
-            answers = tuple(succeeds(*each, db=folder / "db", cwd=folder) for each in BESIDE)
+            answers = tuple(leadsman(*each, db=folder / "db", cwd=folder).stdout for each in BESIDE)
     return Evicted(folder, first_seconds, shown_seconds, threshold, answers)
 
 
