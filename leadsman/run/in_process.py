@@ -27,7 +27,9 @@ from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
+from leadsman.run.alert import receiver_of
 from leadsman.run.beside import answering
+from leadsman.run.delivering import Delivering, progress_file
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
@@ -244,9 +246,12 @@ async def run_in_process(
 ) -> None:
     """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or glance at it.
 
-    With `capture`, all observations are kept there as capture files. Raises KubeconfigError, ClusterUnusable,
-    JournalHeld, DatabaseError, CannotListen, BadRules, and OSError if the journal cannot be written.
+    With `capture`, all observations are kept there as capture files. Alerts go to the receivers of the settings.
+    Raises KubeconfigError, ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, BadReceiver, and
+    OSError if the journal cannot be written.
     """
+    to = [] if isinstance(page, Glance) else [text.get_secret_value() for text in settings.alerts.to]
+    receivers = {text: receiver_of(settings, text) for text in to}
     watch = await _named(settings.live())
     await _check(watch, report)
     dsn = settings.db.get_secret_value()
@@ -276,6 +281,10 @@ async def run_in_process(
                 await process.resume()
                 async with Tasks() as begin:
                     begin(silences.run())
+                    for text, receiver in receivers.items():
+                        opened_to_read, file = partial(connect, dsn, read_only=True), progress_file(folder, text)
+                        delivering = Delivering(opened_to_read, watch.cluster, file, receiver, silences.known)
+                        begin(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())
                         report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")

@@ -5,11 +5,14 @@ import os
 import re
 import signal
 import socket
+import threading
 import time
 import urllib.request
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -61,6 +64,36 @@ def _up(folder: Path, *flags: str) -> Process:
     )
 
 
+class _Hook(NamedTuple):
+    url: str
+    alerts: list[tuple[str, str]]
+    """Name and status of each alert that was posted."""
+
+
+@contextmanager
+def _hook() -> Iterator[_Hook]:
+    alerts: list[tuple[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            alert = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            alerts.append((alert["labels"]["alertname"], alert["status"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+            """Quiet."""
+
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield _Hook(f"http://{HOST}:{server.server_address[1]}/", alerts)
+        finally:
+            server.shutdown()
+            serving.join()
+
+
 @contextmanager
 def _running(up: Process) -> Iterator[None]:
     try:
@@ -109,13 +142,15 @@ class Evicted(NamedTuple):
     threshold: int
     answers: tuple[str, ...]
     """What BESIDE printed while it ran."""
+    delivered: Counter[tuple[str, str]]
+    delivered_after_a_restart: Counter[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
 def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Evicted:
     folder, port = tmp_path_factory.mktemp("evicted"), free_port()
-    up = _up(folder, f"--port={port}", *watch_flags(real_node))
-    with restored(real_node), _a_node_that_is_not_ready(real_node.cluster):
+    with restored(real_node), _a_node_that_is_not_ready(real_node.cluster), _hook() as hook:
+        up = _up(folder, f"--port={port}", f"--to=webhook={hook.url}", *watch_flags(real_node))
         started_at = time.monotonic()
         with _running(up):
             eventually("the node that is not Ready is on the page", lambda: NOT_READY.search(_page(port)))
@@ -130,8 +165,12 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             await_eviction(real_node)
             _picture(port, "up-eviction")
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
+            eventually("the alert was delivered", lambda: ("PodsEvicted", "firing") in hook.alerts)
             answers = tuple(leadsman(*each, db=folder / "db", cwd=folder).stdout for each in BESIDE)
-    return Evicted(folder, first_seconds, shown_seconds, threshold, answers)
+        before = Counter(hook.alerts)
+        with _running(up):
+            eventually("it resumed", lambda: _page(port))
+    return Evicted(folder, first_seconds, shown_seconds, threshold, answers, before, Counter(hook.alerts))
 
 
 @contextmanager
@@ -156,6 +195,11 @@ def test_commands_beside_it_are_answered(evicted: Evicted) -> None:
     assert GROWER in own
     assert json.loads(fit)["nodes"]
     assert "1 pod evicted for memory" in (evicted.folder / "report.html").read_text()
+
+
+def test_alerts_are_delivered_once_without_kafka(evicted: Evicted) -> None:
+    assert evicted.delivered["PodsEvicted", "firing"] == 1
+    assert evicted.delivered_after_a_restart["PodsEvicted", "firing"] == 1
 
 
 def test_sql_has_the_story_of_the_real_node(evicted: Evicted, real_node: RealNode) -> None:
