@@ -41,22 +41,22 @@ log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
-async def answering(reader: Database, others: dict[str, Ask] | None = None) -> AsyncIterator[None]:
-    """Answer commands during the block, where `reader` has an embedded database open to read.
+async def answering(held: Database, others: dict[str, Ask] | None = None) -> AsyncIterator[None]:
+    """Answer commands during the block, where `held` is an embedded database that is open in this process.
 
     `others` are further paths. A folder that takes no socket is logged, and nobody is answered.
     """
-    if not reader.is_here:
+    if not held.is_here:
         yield
         return
-    target = Embedded(reader.folder, reader.name)
+    target = Embedded(held.folder, held.name)
     try:
         listener = beside.listening(target.folder)
     except OSError as error:
         log.warning("other commands cannot ask this database meanwhile", reason=str(error))
         yield
         return
-    with reader.another() as database, closing(Apart(database)) as own:
+    with held.another() as database, closing(Apart(database)) as own:
         site = _Beside(target, database, own, others or {})
         try:
             async with listening_at(site.application(), listener, site.busy, MOST_CONNECTIONS):
