@@ -1,7 +1,7 @@
 """`leadsman alert` as it runs: a consumer for each receiver, so that none waits for another."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from common.clock import SYSTEM
 from common.stopping import run_until, stop_on_signals
 from common.tasks import together
+from leadsman.run.culprits import first_to_go
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from leadsman.run.silences import Silences
 from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.links import Links
-from sql.database.open import connect
+from sql.database.held import connect_to_read
+from sql.database.open import Database
 from streams.alerting.holding import fingerprint
 from streams.alerting.receivers.choose import Receiver, group_of, receiver
 from streams.alerting.receivers.consume import AlertConsumer
@@ -25,14 +27,18 @@ from streams.kafka.messages.alerts import AlertMessage
 TEST_SECONDS: Final = 20.0
 
 
-def receiver_of(settings: Settings, text: str) -> Receiver:
-    """Make a receiver with the secrets and addresses of the settings. Raises BadReceiver."""
+def receiver_of(settings: Settings, text: str, open_database: Callable[[], Database] | None = None) -> Receiver:
+    """Make a receiver with the secrets and addresses of the settings; `open_database` is asked for the pod to blame.
+
+    Raises BadReceiver.
+    """
     secret = settings.alerts.webhook_secret
     return receiver(
         text,
         webhook_secret=secret.get_secret_value() if secret else None,
         pagerduty_url=settings.alerts.pagerduty_url,
         link=partial(_link, settings.page.address.rstrip("/")),
+        more=partial(first_to_go, open_database) if open_database else None,
     )
 
 
@@ -90,14 +96,15 @@ async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
     Raises BadReceiver, BadDsn and TopicsUnusable.
     """
     kafka = settings.kafka
-    silences = None
+    silences = opened = None
     if "db" in settings.model_fields_set:
-        silences = Silences(partial(connect, settings.db.get_secret_value(), make=False, read_only=True))
+        opened = partial(connect_to_read, settings.db.get_secret_value())
+        silences = Silences(opened)
     consumers = [
         AlertConsumer(
             kafka.topics().alerts,
             group_of(kafka.topic_prefix, text),
-            receiver_of(settings, text),
+            receiver_of(settings, text, opened),
             kafka.bootstrap_servers,
             kafka.client_options(),
             silences.known if silences else tuple,

@@ -251,7 +251,8 @@ async def run_in_process(
     OSError if the journal cannot be written.
     """
     to = [] if isinstance(page, Glance) else [text.get_secret_value() for text in settings.alerts.to]
-    receivers = {text: receiver_of(settings, text) for text in to}
+    to_read = partial(connect, settings.db.get_secret_value(), read_only=True)
+    receivers = {text: receiver_of(settings, text, to_read) for text in to}
     watch = await _named(settings.live())
     await _check(watch, report)
     dsn = settings.db.get_secret_value()
@@ -282,8 +283,8 @@ async def run_in_process(
                 async with Tasks() as begin:
                     begin(silences.run())
                     for text, receiver in receivers.items():
-                        opened_to_read, file = partial(connect, dsn, read_only=True), progress_file(folder, text)
-                        delivering = Delivering(opened_to_read, watch.cluster, file, receiver, silences.known)
+                        file = progress_file(folder, text)
+                        delivering = Delivering(to_read, watch.cluster, file, receiver, silences.known)
                         begin(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())

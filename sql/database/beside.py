@@ -10,7 +10,7 @@ from typing import Final
 
 from common.private import FILE
 
-SOCKET: Final = "leadsman.sock"
+SOCKET: Final = "holder.sock"
 _BACKLOG: Final = 64
 _CREDENTIALS: Final = struct.Struct("3i")
 """Linux' ucred: process, user, group."""

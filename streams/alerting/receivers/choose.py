@@ -68,8 +68,12 @@ def receiver(
     webhook_secret: str | None = None,
     pagerduty_url: str = PAGERDUTY,
     link: Callable[[AlertMessage], str] = lambda _: "",
+    more: Callable[[AlertMessage], Awaitable[str]] | None = None,
 ) -> Receiver:
-    """`link` gives the address of an alert's page; empty if there is none. Raises BadReceiver."""
+    """`link` gives the address of an alert's page, empty if there is none, and `more` what else is known of it now.
+
+    Raises BadReceiver.
+    """
     kind, _, address = text.partition("=")
     if text == "stdout":
         return stdout()
@@ -89,7 +93,7 @@ def receiver(
         case "teams":
             return teams(address)
         case _:
-            return slack(address, link)
+            return slack(address, link, more)
 
 
 def _secret(kind: str, file: str) -> str:

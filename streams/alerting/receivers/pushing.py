@@ -125,20 +125,26 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
-def slack(url: str, link: Callable[[AlertMessage], str] = lambda _: "", clock: Clock = SYSTEM) -> Pushed:
-    """A message to an incoming webhook of Slack, with a link to the page that `link` names. Slack has no idempotency
-    key: after a crash one may come twice.
+def slack(
+    url: str,
+    link: Callable[[AlertMessage], str] = lambda _: "",
+    more: Callable[[AlertMessage], Awaitable[str]] | None = None,
+    clock: Clock = SYSTEM,
+) -> Pushed:
+    """A message to an incoming webhook of Slack, with the page that `link` names, and with `more`. Slack has no
+    idempotency key: after a crash one may come twice.
     """
     poster = Poster("slack", url, clock)
 
     async def send(received: Received, deadline_seconds: float) -> None:
-        body = msgspec.json.encode(slack_message(received, link(received.alert)))
+        known = await more(received.alert) if more else ""
+        body = msgspec.json.encode(slack_message(received, link(received.alert), known))
         await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
 
     return Pushed(send, poster)
 
 
-def slack_message(received: Received, page: str = "") -> dict[str, object]:
+def slack_message(received: Received, page: str = "", more: str = "") -> dict[str, object]:
     """Names from a cluster are plain text there: no mention, no link. A firing alert has the command that silences
     it.
     """
@@ -150,6 +156,7 @@ def slack_message(received: Received, page: str = "") -> dict[str, object]:
     lines = [
         f"*{_escaped(summary)}*",
         _escaped(words.get("description", "")),
+        _escaped(more),
         f"<{_escaped(page)}|{_page_of(alert)}>" if page else "",
         _escaped(words.get("runbook_url", "")),
         _silencing(alert),

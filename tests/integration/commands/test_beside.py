@@ -195,7 +195,7 @@ import os, socket, sys
 os.chdir(sys.argv[1]); os.setgid(65534); os.setgroups([]); os.setuid(65534)
 connection = socket.socket(socket.AF_UNIX)
 try:
-    connection.connect("leadsman.sock")
+    connection.connect("holder.sock")
     connection.sendall(b"GET /ping HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
     print(connection.recv(100).split()[1].decode())
 except OSError as error:

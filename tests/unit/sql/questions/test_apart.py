@@ -179,7 +179,7 @@ def test_a_process_that_also_writes_answers_with_what_it_stored_since(
 ) -> None:
     """Its own engine's user has every grant; the child's has not."""
     monkeypatch.setattr("sql.questions.apart.FRESH_SECONDS", 0.0)
-    (database.folder / "leadsman.sock").touch()
+    (database.folder / "holder.sock").touch()
     (database.folder / "journal").mkdir(exist_ok=True)
     with connect(str(database), make=False, read_only=True) as reader:
         apart = Apart(reader)
@@ -190,10 +190,10 @@ def test_a_process_that_also_writes_answers_with_what_it_stored_since(
             with pytest.raises(QueryFailed, match="not allowed"):
                 apart.ask("SELECT * FROM file('/etc/hostname')", {}, LIMITS)
             (copied,) = database.folder.glob("asked-*/db")
-            assert {each.name for each in copied.iterdir()} & {"journal", "leadsman.sock"} == set()
+            assert {each.name for each in copied.iterdir()} & {"journal", "holder.sock"} == set()
         finally:
             apart.close()
-            (database.folder / "leadsman.sock").unlink()
+            (database.folder / "holder.sock").unlink()
             (database.folder / "journal").rmdir()
     assert not list(database.folder.glob("asked-*"))
 
