@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterable
 from contextlib import asynccontextmanager
+from socket import socket
 from typing import Final, TypeVar, cast
 
 import structlog
@@ -75,9 +76,9 @@ class _Connection(web.RequestHandler):
 
 @asynccontextmanager
 async def listening_at(
-    app: web.Application, host: str, port: int, busy: Container[object], most: int = MOST_CONNECTIONS
+    app: web.Application, at: tuple[str, int] | socket, busy: Container[object], most: int = MOST_CONNECTIONS
 ) -> AsyncIterator[tuple[str, int]]:
-    """Answers on this address during the block; gives the address that it got. Raises OSError.
+    """Answers on this address or socket during the block; gives the address that it got. Raises OSError.
 
     `busy` has the connections with an answer under way; of the others, one makes room where `most` are open.
     """
@@ -99,7 +100,11 @@ async def listening_at(
         )
 
     try:
-        listener = await loop.create_server(answering, host, port)
+        listener = await (
+            loop.create_unix_server(answering, sock=at)
+            if isinstance(at, socket)
+            else loop.create_server(answering, *at)
+        )
         try:
             yield listener.sockets[0].getsockname()[:2]
         finally:

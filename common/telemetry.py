@@ -4,8 +4,9 @@
 A component registers its figures while it runs. They are read only when `/metrics` is scraped.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import structlog
@@ -20,6 +21,8 @@ from common.scrub import scrub
 from common.text import plain
 
 UNAVAILABLE: Final = 503
+REFRESH_SECONDS: Final = 5.0
+"""Prometheus waits 10 s by default."""
 MOST_CONNECTIONS: Final = 64
 """Connections from Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
@@ -36,6 +39,8 @@ log = structlog.get_logger(__name__)
 Values: TypeAlias = Mapping[tuple[str, ...], float]
 """Values by the values of the labels."""
 Reasons: TypeAlias = Callable[[], Iterable[str]]
+Refresh: TypeAlias = Callable[[], Awaitable[None]]
+"""Reads again what figures show, before they are scraped."""
 
 
 class Figure(NamedTuple):
@@ -57,6 +62,7 @@ class _Registered(Collector):
     def __init__(self) -> None:
         self.figures: list[tuple[Figure, Callable[[], Values]]] = []
         self.reasons: list[Reasons] = []
+        self.refreshes: list[Refresh] = []
 
     def collect(self) -> Iterator[Metric]:
         sums: dict[Figure, dict[tuple[str, ...], float]] = {}
@@ -84,7 +90,9 @@ REGISTRY.register(_REGISTERED)
 
 
 @contextmanager
-def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons | None = None) -> Iterator[None]:
+def registered(
+    figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons | None = None, refresh: Refresh | None = None
+) -> Iterator[None]:
     """Register a running component's figures, and the reasons why it is not ready: `reasons` gives none while it is.
 
     A part is starting until a component of it has registered reasons.
@@ -93,6 +101,8 @@ def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons 
     _REGISTERED.figures += mine
     if reasons is not None:
         _REGISTERED.reasons.append(reasons)
+    if refresh is not None:
+        _REGISTERED.refreshes.append(refresh)
     try:
         yield
     finally:
@@ -100,6 +110,8 @@ def registered(figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons 
             _REGISTERED.figures.remove(each)
         if reasons is not None:
             _REGISTERED.reasons.remove(reasons)
+        if refresh is not None:
+            _REGISTERED.refreshes.remove(refresh)
 
 
 @asynccontextmanager
@@ -110,7 +122,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         return
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(listening_at(_application(part), host, port, (), MOST_CONNECTIONS))
+            await stack.enter_async_context(listening_at(_application(part), (host, port), (), MOST_CONNECTIONS))
         except OSError as error:
             raise CannotServe(
                 f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
@@ -131,6 +143,9 @@ def routes(part: str) -> list[web.RouteDef]:
         return web.json_response(answer, status=UNAVAILABLE if reasons else 200)
 
     async def metrics(_: web.Request) -> web.Response:
+        for refresh in list(_REGISTERED.refreshes):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(refresh(), REFRESH_SECONDS)
         return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE})
 
     return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]

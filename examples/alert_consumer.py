@@ -2,7 +2,7 @@
 
 python examples/alert_consumer.py [HOST:PORT [TOPIC]]
 """
-# ruff: noqa: INP001, T201 - an example is no package, and prints
+# ruff: noqa: ASYNC110, INP001, T201 - an example is no package, and prints; Kafka does not tell of a new topic
 
 import asyncio
 import json
@@ -14,7 +14,10 @@ from aiokafka import AIOKafkaConsumer
 async def main(servers: str = "localhost:9092", topic: str = "leadsman.alerts") -> None:
     """The topic is compacted: its last message for each fingerprint says how that alert stands."""
     stands: dict[str, tuple[str, str]] = {}
-    async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+    async with AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        while topic not in await consumer.topics():  # which makes none; asking for it by name could
+            await asyncio.sleep(1)
+        consumer.subscribe([topic])
         async for message in consumer:
             alert = json.loads(message.value)
             change = (alert["status"], alert["startsAt"])

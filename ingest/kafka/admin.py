@@ -7,8 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.errors import InvalidPartitionsError, KafkaError, TopicAlreadyExistsError
 
 from common.errors import FilesUnusable, KafkaUnusable
 from ingest.kafka import aiokafka_fixes
@@ -19,7 +19,8 @@ from ingest.model.topics import Topic
 
 _PARTITIONS: Final = (
     "topic {} has {} partitions, not {} as in kafka.partitions: with another number, one log would be on two "
-    "partitions, out of order. To have more, give another kafka.topic_prefix, where everything starts again"
+    "partitions, out of order. To have more, give another kafka.topic_prefix, where everything starts again. To lose "
+    "its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
 )
 _MOVE: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
 log = structlog.get_logger(__name__)
@@ -35,6 +36,8 @@ class TopicsFound(NamedTuple):
     missing: Sequence[str]
     differences: Sequence[Difference]
     """Settings of topics that exist: they are left as they are, and logged."""
+    small: Sequence[str] = ()
+    """Topics with too few partitions that never had a message: somebody's client made them by asking for them."""
 
 
 async def ensure_topics(
@@ -47,16 +50,18 @@ async def ensure_topics(
 ) -> TopicsFound:
     """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
 
-    Raises TopicsUnusable where Kafka does not answer, or a topic has another number of partitions: that number
-    decides each log's partition, so it never changes.
+    A topic with too few partitions grows if it never had a message. Raises TopicsUnusable where Kafka does not
+    answer, or another topic has another number of partitions: it decides each log's partition, so it never changes.
     """
     client = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
         async with aiokafka_fixes.started(client) as admin:
-            found = await _compare(admin, bootstrap_servers, topics, replication_factor)
+            found = await _compare(admin, bootstrap_servers, topics, replication_factor, options or {})
             for topic in topics if make else ():
                 if topic.name in found.missing:
                     await _make(admin, topic, replication_factor)
+                elif topic.name in found.small:
+                    await _grow(admin, topic)
     except (KafkaError, OSError, FilesUnusable) as error:
         why = await why_unreachable(bootstrap_servers, options or {}) or explain(error)
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} cannot be used: {why}") from None
@@ -68,16 +73,23 @@ async def ensure_topics(
 
 
 async def _compare(
-    admin: AIOKafkaAdminClient, servers: str, topics: Sequence[Topic], replication_factor: int
+    admin: AIOKafkaAdminClient,
+    servers: str,
+    topics: Sequence[Topic],
+    replication_factor: int,
+    options: Mapping[str, Any],
 ) -> TopicsFound:
     known = set(await admin.list_topics())
     old = [topic for topic in topics if topic.name in known]
     described = await admin.describe_topics([topic.name for topic in old]) if old else []
     partitions = {each["topic"]: each["partitions"] for each in described}
+    small = []
     for topic in old:
         number = len(partitions[topic.name])
-        if number != topic.partitions:
-            raise TopicsUnusable(_PARTITIONS.format(topic.name, number, topic.partitions))
+        if number < topic.partitions and await _is_unused(servers, topic.name, number, options):
+            small.append(topic.name)
+        elif number != topic.partitions:
+            raise TopicsUnusable(_PARTITIONS.format(topic.name, number, topic.partitions, servers, topic.name))
     replicas = {name: min(len(each["replicas"]) for each in of_one) for name, of_one in partitions.items()}
     few = [
         Difference(name, f"it has {number} replicas, not {replication_factor}", _MOVE)
@@ -85,13 +97,26 @@ async def _compare(
         if number < replication_factor
     ]
     missing = [topic.name for topic in topics if topic.name not in known]
-    return TopicsFound(missing, [*await differences(admin, servers, old, replicas), *few])
+    return TopicsFound(missing, [*await differences(admin, servers, old, replicas), *few], small)
 
 
 async def _make(admin: AIOKafkaAdminClient, topic: Topic, replication_factor: int) -> None:
     new = NewTopic(topic.name, topic.partitions, replication_factor, topic_configs=topic.config())
     with suppress(TopicAlreadyExistsError):  # another process was faster
         await admin.create_topics([new])
+
+
+async def _is_unused(servers: str, name: str, partitions: int, options: Mapping[str, Any]) -> bool:
+    """Tell whether no message was ever in the topic."""
+    async with aiokafka_fixes.started(AIOKafkaConsumer(bootstrap_servers=servers, **options)) as consumer:
+        ends = await consumer.end_offsets([TopicPartition(name, number) for number in range(partitions)])
+    return not any(ends.values())
+
+
+async def _grow(admin: AIOKafkaAdminClient, topic: Topic) -> None:
+    log.warning("an empty topic gets more partitions", topic=topic.name, partitions=topic.partitions)
+    with suppress(InvalidPartitionsError):  # another process was faster
+        await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
 
 
 @asynccontextmanager

@@ -15,23 +15,31 @@ if TYPE_CHECKING:
 
 @contextmanager
 def existing_database(dsn: str, *, write: bool = False) -> Iterator[Database]:
-    """A database that is there and of this version, opened to read unless `write`. Raises DatabaseError."""
+    """A database that is there and of this version, opened to read unless `write`. Raises DatabaseError.
+
+    One to read may be held by `leadsman up` or `leadsman serve`, which then answers.
+    """
+    from sql.database.held import connect_to_read
     from sql.database.open import connect
     from sql.schema.migrate import check_migrated
 
-    with connect(dsn, make=False, read_only=not write) as database:
+    with connect(dsn, make=False) if write else connect_to_read(dsn) as database:
         check_migrated(database)
         yield database
 
 
 @contextmanager
-def readable_database(dsn: str) -> Iterator[Database]:
-    """A database to show, opened to read; one without any tables is empty, one of an older version is an error."""
+def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
+    """A database to show, opened to read; one without any tables is empty, one of an older version is an error.
+
+    With `hold`, it has to be opened in this process.
+    """
     from sql.database.errors import SchemaMissing
+    from sql.database.held import connect_to_read
     from sql.database.open import connect
     from sql.schema.migrate import check_migrated
 
-    with connect(dsn, make=False, read_only=True) as database:
+    with connect(dsn, make=False, read_only=True) if hold else connect_to_read(dsn) as database:
         with suppress(SchemaMissing):
             check_migrated(database)
         yield database

@@ -28,10 +28,14 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
 
     Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
-    to one process: meanwhile no other command can use it.
+    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds it,
+    and meanwhile answers commands that only read.
     """
+    import asyncio
+
     from common.logs import configure
     from leadsman.cli.database import readable_database
+    from leadsman.run.beside import answering
     from leadsman.web.site.access import read_token
 
     try:
@@ -41,7 +45,12 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     token = read_token(token_file, host) if http else ""
     configure("text", sys.stderr)
     with readable_database(db) as database:
-        if http:
-            run_over_http(database, host, port, token, note)
-        else:
-            run_on_standard_io(database)
+
+        async def run() -> None:
+            async with answering(database):
+                if http:
+                    await run_over_http(database, host, port, token, note)
+                else:
+                    await run_on_standard_io(database)
+
+        asyncio.run(run())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import click
 
 from leadsman.cli import completion, options
+from leadsman.cli.exits import note
 
 if TYPE_CHECKING:
     from sql.database.open import Database, Result
@@ -127,13 +128,19 @@ def _check_used(sql: str, given: Mapping[str, str]) -> None:
 
 def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool) -> Result:
     from sql.database.errors import QueryFailed
+    from sql.database.held import Held
     from sql.questions.ask import ask, run_freely
+    from sql.questions.limits import SHARED
 
     if write:
         return run_freely(database, sql, given)
     try:
-        return ask(database, sql, given)
+        found = ask(database, sql, given)
     except QueryFailed as error:
         if error.forbidden:
             raise QueryFailed(f"leadsman query only reads; add --write if you mean it. {error}") from None
         raise
+    if isinstance(database, Held) and len(found.rows) > SHARED.rows:
+        note(f"only the first {SHARED.rows:,} rows: another process holds the database. Stop it first to get all")
+        return found._replace(rows=found.rows[: SHARED.rows])
+    return found

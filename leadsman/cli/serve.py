@@ -20,10 +20,12 @@ from leadsman.cli.exits import note
 def command(*, host: str, port: int, token_file: Path | None, config: Path | None, db: str | None) -> None:
     """Show what report writes as a live page until Ctrl-C; nothing is ever written.
 
-    An embedded database belongs to one process: while the page is open, no replay or landing can use it.
+    An embedded database belongs to one process. While the page is open, commands that only read ask this process, and
+    no replay or landing can use it.
     """
     from common.logs import configure
     from leadsman.cli.database import readable_database
+    from leadsman.run.beside import answering
     from leadsman.run.settings import load
     from leadsman.web.site.access import read_token
     from leadsman.web.site.running import run_site
@@ -31,5 +33,5 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     token = read_token(token_file, host)
     settings = load(config, db=db)
     configure(settings.log, sys.stderr)
-    with readable_database(settings.db.get_secret_value()) as database:
-        run_site(database, host, port, token, settings.page, note)
+    with readable_database(settings.db.get_secret_value(), hold=True) as database:
+        run_site(database, host, port, token, settings.page, note, answering(database))

@@ -22,6 +22,7 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUB
 @click.command(
     "up",
     epilog="Examples: leadsman up; leadsman up --context prod --port 8500; "
+    "leadsman up --to slack=https://hooks.example.org/T0/B0/x; "
     "leadsman up --kafka localhost:9092 --db http://leadsman:leadsman@localhost:8123/leadsman",
 )
 @options.page
@@ -30,6 +31,12 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUB
     type=options.FILE,
     metavar="DIR",
     help="Without Kafka: keep everything that is observed as capture files, here.",
+)
+@click.option(
+    "--to",
+    multiple=True,
+    metavar="RECEIVER",
+    help="Deliver alerts: alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
 )
 @options.config
 @options.kafka
@@ -41,6 +48,7 @@ def command(
     port: int,
     token_file: Path | None,
     capture: Path | None,
+    to: tuple[str, ...],
     config: Path | None,
     kafka: str | None,
     db: str | None,
@@ -49,13 +57,15 @@ def command(
     """Watch the cluster of your kubeconfig, and show it as a live page, until Ctrl-C.
 
     It is one process with an embedded database. Started again, it resumes where it ended. If the settings name Kafka,
-    it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`.
+    it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`. Receivers
+    of alerts are those of --to or of the settings (alerts.to); each is sent what it missed while nothing ran.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from leadsman.run.in_process import Page
     from leadsman.web.site.access import read_token
 
-    settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags))
+    alerts = {"to": to} if to else {}
+    settings = live_settings(config, kafka=kafka, db=db, watch=watch_flags(**flags), alerts=alerts)
     if settings.kafka.is_given:
         _run_together(settings)
     else:

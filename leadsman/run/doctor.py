@@ -25,13 +25,14 @@ from leadsman.run.up import PARTS
 from leadsman.run.validate import check_database, check_kafka, check_kubelet
 from leadsman.run.watch import lease_name
 from sql.database.errors import DatabaseError, DatabaseHeld
-from sql.database.open import Database, connect
+from sql.database.held import connect_to_read
+from sql.database.open import Database
 from sql.schema.migrate import check_migrated
 
 FRESH: Final = timedelta(minutes=10)
 """Nodes report every 5 minutes at the latest."""
 DISK_FREE: Final = 0.1
-_HELD: Final = "Ask it on its page, or end it first"
+_HELD: Final = "Wait for it, or end it first"
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _STREAMS: Final = """
 SELECT cluster, groupArray((stream, last)) AS streams
@@ -123,7 +124,7 @@ def _version(body: bytes) -> str:
 def _database(settings: Settings) -> list[Diagnosis]:
     dsn = settings.db.get_secret_value()
     try:
-        with connect(dsn, make=False, read_only=True) as database:
+        with connect_to_read(dsn) as database:
             check_migrated(database)
             return list(_stored(database))
     except DatabaseHeld as error:

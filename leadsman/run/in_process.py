@@ -27,10 +27,13 @@ from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
+from leadsman.run.alert import receiver_of
+from leadsman.run.beside import answering
+from leadsman.run.delivering import Delivering, progress_file
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
-from leadsman.run.silences import Silences
+from leadsman.run.silences import SILENCES, Silences
 from leadsman.web.site.running import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import Database, connect
@@ -243,9 +246,13 @@ async def run_in_process(
 ) -> None:
     """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or glance at it.
 
-    With `capture`, all observations are kept there as capture files. Raises KubeconfigError, ClusterUnusable,
-    JournalHeld, DatabaseError, CannotListen, BadRules, and OSError if the journal cannot be written.
+    With `capture`, all observations are kept there as capture files. Alerts go to the receivers of the settings.
+    Raises KubeconfigError, ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, BadReceiver, and
+    OSError if the journal cannot be written.
     """
+    to = [] if isinstance(page, Glance) else [text.get_secret_value() for text in settings.alerts.to]
+    to_read = partial(connect, settings.db.get_secret_value(), read_only=True)
+    receivers = {text: receiver_of(settings, text, to_read) for text in to}
     watch = await _named(settings.live())
     await _check(watch, report)
     dsn = settings.db.get_secret_value()
@@ -257,32 +264,37 @@ async def run_in_process(
         watch = watch.model_copy(update={"versions_file": watch.versions_file or folder / VERSIONS})
         checkpoints = DatabaseCheckpoints(database)
         covered = checkpoints.load(watch.cluster, JOURNAL).get("", b"").decode()
+        silences = Silences(partial(connect, dsn))
         with (
             closing(Journal(folder, covered, keep=capture is not None)) as journal,
             registered({}, database.why_not),
             Lander(database) as lander,
             Upkeep(partial(connect, dsn), recalculate),
         ):
-            if not journal.is_whole:
-                (folder / VERSIONS).unlink(missing_ok=True)
-            live = await Live.connect(watch)
-            silences = Silences(partial(connect, dsn))
-            await silences.read()
-            announcing = Announcing(lander, report, silences.known)
-            replay = Replay(all_reducers(settings), announcing, checkpoints, resumes=True)
-            process = InProcess(watch.cluster, live, journal, replay, report)
-            await process.resume()
-            async with silences.served(dsn), Tasks() as begin:
-                begin(silences.run())
-                if isinstance(page, Glance):
-                    length = in_words(page.length.total_seconds())
-                    report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
-                    begin(_glance(live, process, page, reader, stop))
-                    await process.run(stop)
-                else:
-                    async with listening(reader, page.host, page.port, page.token, settings.page) as at:
-                        report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
+            async with answering(reader, {SILENCES: silences.reply}):
+                if not journal.is_whole:
+                    (folder / VERSIONS).unlink(missing_ok=True)
+                live = await Live.connect(watch)
+                await silences.read()
+                announcing = Announcing(lander, report, silences.known)
+                replay = Replay(all_reducers(settings), announcing, checkpoints, resumes=True)
+                process = InProcess(watch.cluster, live, journal, replay, report)
+                await process.resume()
+                async with Tasks() as begin:
+                    begin(silences.run())
+                    for text, receiver in receivers.items():
+                        file = progress_file(folder, text)
+                        delivering = Delivering(to_read, watch.cluster, file, receiver, silences.known)
+                        begin(delivering.run())
+                    if isinstance(page, Glance):
+                        length = in_words(page.length.total_seconds())
+                        report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
+                        begin(_glance(live, process, page, reader, stop))
                         await process.run(stop)
+                    else:
+                        async with listening(reader, page.host, page.port, page.token, settings.page) as at:
+                            report(f"cluster {plain(watch.cluster)} is at {at} ; Ctrl-C ends it")
+                            await process.run(stop)
             await in_thread(partial(calculate, database))
     if not isinstance(page, Glance):
         report("all that was observed is stored")

@@ -7,8 +7,10 @@ from common.stopping import stop_on_signals
 from common.tasks import Tasks
 from ingest.kafka.publish import Publisher
 from ingest.kafka.settings import KafkaSettings
+from leadsman.run.beside import answering
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
+from leadsman.run.silences import SILENCES, Silences
 from sql.database.open import connect
 from sql.landing.portions import PortionStore
 from sql.questions.pending import recalculate
@@ -26,7 +28,8 @@ async def run_lander(settings: Settings) -> None:
     """
     kafka, land = settings.kafka, settings.land
     await make_topics(kafka)
-    with connect(settings.db.get_secret_value()) as database:
+    dsn = settings.db.get_secret_value()
+    with connect(dsn) as database:
         migrate(database)
         store = PortionStore(database, kafka.topics())
         gaps = Gaps()
@@ -40,8 +43,9 @@ async def run_lander(settings: Settings) -> None:
             client_options=kafka.client_options(),
             gaps=gaps,
         )
-        with stop_on_signals() as stop, Upkeep(partial(connect, settings.db.get_secret_value()), recalculate):
-            async with Tasks() as begin:
+        silences = Silences(partial(connect, dsn))
+        with stop_on_signals() as stop, Upkeep(partial(connect, dsn), recalculate):
+            async with answering(database, {SILENCES: silences.reply}), Tasks() as begin:
                 begin(_publish(gaps, kafka))
                 await landing.run(stop)
 

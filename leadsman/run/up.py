@@ -16,6 +16,8 @@ from leadsman.run.settings import PREFIX, Settings
 PORT: Final = f"{PREFIX}TELEMETRY__PORT"
 PARTS: Final = ("land", "work", "watch")
 """Each a command of `leadsman`."""
+ALERT: Final = "alert"
+"""The part that runs too if the settings have receivers."""
 
 
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
@@ -28,7 +30,7 @@ async def run_together(settings: Settings, lasting: frozenset[int], stop: asynci
     port = settings.telemetry.port
     parts = [
         Part(name, (sys.executable, "-P", "-m", "leadsman", name), {PORT: str(port + number if port else 0)})
-        for number, name in enumerate(PARTS, start=1)
+        for number, name in enumerate((*PARTS, *([ALERT] if settings.alerts.to else ())), start=1)
     ]
     await Supervisor(parts, lasting=lasting, environment=environment_of(settings)).run(stop)
 

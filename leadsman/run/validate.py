@@ -65,6 +65,7 @@ async def check_kafka(settings: Settings) -> Checked:
     except FilesUnusable as error:
         return Checked(what, explain(error))
     made = [f"will make {', '.join(found.missing)}"] if found.missing else []
+    made += [f"will give {', '.join(found.small)} more partitions"] if found.small else []
     return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
 
 

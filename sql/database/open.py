@@ -26,7 +26,7 @@ Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
 """Placeholders as the driver finds them: with one, it binds natively and leaves the text unchanged."""
-_SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
+SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
 
 class Result(NamedTuple):
@@ -59,6 +59,8 @@ class Database:
         self.embedded = isinstance(target, Embedded)
         self.folder = target.folder if isinstance(target, Embedded) else Path()
         """Folder of an embedded database."""
+        self.is_here = self.embedded
+        """True if the embedded engine runs in this process."""
         self.name = target.database
         self.cluster = "" if isinstance(target, Embedded) else target.cluster
         """ClickHouse cluster whose replicas have the tables."""
@@ -170,7 +172,7 @@ class Database:
 
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None, settings: Mapping[str, Any] | None) -> Result:
         """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
-        if _SELECT.match(sql) is None:
+        if SELECT.match(sql) is None:
             return Result((), (), [])
         described = self._client.query(
             f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)",

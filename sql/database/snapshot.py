@@ -6,7 +6,7 @@ A part's files never change: they are hard links, which cost no space and outliv
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -14,8 +14,10 @@ from typing import Final
 from sql.database.errors import DatabaseError
 
 _PREFIX: Final = "asked-"
-_LEFT_OUT: Final = ("status", "tmp", "delete_tmp_", "detached", _PREFIX)
-"""How names begin of what is not rows: the lock, temporary and broken parts, other snapshots."""
+_LEFT_OUT: Final = ("tmp", "delete_tmp_", "detached")
+"""How names begin of what is not rows: temporary and broken parts."""
+_ROWS: Final = frozenset({"data", "metadata", "store"})
+"""Folders that the engine keeps rows in; a socket or a journal may stand beside them."""
 _PART: Final = "checksums.txt"
 _TIMES: Final = 5
 _used: set[Path] = set()
@@ -55,7 +57,7 @@ def _fill(folder: Path, made: Path) -> None:
     """Begun again where a part went away meanwhile: merges end parts."""
     for left in reversed(range(_TIMES)):
         try:
-            return _copy(folder, made)
+            return _copy(folder, made, _ROWS)
         except FileNotFoundError:
             shutil.rmtree(made)
             if not left:
@@ -63,9 +65,11 @@ def _fill(folder: Path, made: Path) -> None:
     return None
 
 
-def _copy(folder: Path, made: Path) -> None:
+def _copy(folder: Path, made: Path, only: Collection[str] = ()) -> None:
     made.mkdir(0o700)
     entries = [entry for entry in os.scandir(folder) if not entry.name.startswith(_LEFT_OUT)]
+    if only:
+        entries = [entry for entry in entries if entry.name in only]
     copy = os.link if any(entry.name == _PART for entry in entries) else shutil.copyfile
     for entry in entries:
         target = made / entry.name

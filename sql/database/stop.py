@@ -1,10 +1,17 @@
 """Ends the queries of one piece of work from another thread."""
 
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Event
-from typing import Final
+from typing import Any, Final
 from uuid import uuid4
 
+from sql.database.errors import DatabaseError
+
 KILL: Final = "KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC"
+ENDS_BY_ITSELF_SECONDS: Final = 0.2
+"""Grace period for abandoned queries, until they are killed."""
 
 
 class Stop:
@@ -21,3 +28,13 @@ class Stop:
     def set(self) -> None:
         """No further query of this work begins."""
         self._over.set()
+
+
+async def end(stop: Stop, running: "asyncio.Future[Any]", kill: Callable[[], None]) -> None:
+    """Stop the work, and `kill` the query that it waits for, until its thread is done."""
+    stop.set()
+    await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+    while not running.done():
+        with suppress(DatabaseError):
+            await asyncio.to_thread(kill)
+        await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)

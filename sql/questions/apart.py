@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
+from math import inf
 from time import monotonic
 from typing import IO, Final, cast
 
@@ -14,10 +15,12 @@ import msgspec
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.open import Database, Result
 from sql.database.snapshot import snapshot
-from sql.questions.ask import ask, check_reader
+from sql.questions.ask import ask, only_reads
 from sql.questions.frames import LENGTH, Answered, Asked, packed
 from sql.questions.limits import MIB, Limits
 
+FRESH_SECONDS: Final = 5.0
+"""Age of a snapshot that is still asked, where this process also writes the database."""
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 1.0
 """The engine ends a question by itself at its limit; after that it is killed."""
@@ -30,7 +33,7 @@ MEMORY: Final = 241
 class Apart:
     """Asks an embedded database in a child process, begun with the first question; a server limits its users itself.
 
-    The database is open to read here, so a snapshot has all its rows. For one thread at a time.
+    The child has a snapshot. If this process also writes the database, it is renewed. For one thread at a time.
     """
 
     def __init__(self, db: Database) -> None:
@@ -38,12 +41,13 @@ class Apart:
         self._child: _Child | None = None
         self._folder = ""
         self._stack = ExitStack()
+        self._stale_at = inf
 
     def ask(self, sql: str, given: Mapping[str, str], limits: Limits) -> Result:
         """Answer like `sql.questions.ask`. Raises DatabaseError, and QueryCancelled if the work of the database is
         stopped.
         """
-        if not self._db.embedded:
+        if not self._db.is_here:
             return ask(self._db, sql, given, limits)
         asked = Asked(sql, dict(given), limits)
         try:
@@ -56,12 +60,15 @@ class Apart:
 
     def warm(self) -> None:
         """Begins the process, where there is none, without waiting for it. Raises DatabaseError."""
-        if self._db.embedded:
+        if self._db.is_here:
             self._begun()
 
     def close(self) -> None:
         """Ends the process; a question that it is asked fails."""
         self._end()
+        self._forget()
+
+    def _forget(self) -> None:
         self._folder = ""
         self._stack.close()
 
@@ -75,11 +82,14 @@ class Apart:
             raise
 
     def _begun(self) -> "_Child":
-        if self._child is not None and not self._child.ended:
+        is_stale = monotonic() > self._stale_at
+        if self._child is not None and not self._child.ended and not is_stale:
             return self._child
-        check_reader(self._db)
         self._end()
+        if is_stale:
+            self._forget()
         if not self._folder:
+            self._stale_at = inf if only_reads(self._db) else monotonic() + FRESH_SECONDS
             self._folder = str(self._stack.enter_context(snapshot(self._db.folder)))
         self._child = _Child(self._folder, self._db.name)
         return self._child

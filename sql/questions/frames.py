@@ -1,4 +1,7 @@
-"""The protocol between a page's process and the child that answers people's own SQL: a length, then msgpack."""
+"""The protocol of people's own SQL: a length, then msgpack, between a page's process and its child.
+
+The process that holds a database takes and gives the same messages at the path OWN.
+"""
 
 from typing import Any, BinaryIO, Final
 
@@ -6,6 +9,7 @@ import msgspec
 
 from sql.questions.limits import Limits
 
+OWN: Final = "/own"
 LENGTH: Final = 4
 LONGEST: Final = 64 << 20
 

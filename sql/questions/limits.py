@@ -22,3 +22,7 @@ class Limits(NamedTuple):
             "max_memory_usage": self.memory_bytes,
         }
         return settings if embedded else settings | {"max_result_bytes": self.answer_bytes}
+
+
+SHARED: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
+"""For people's own SQL where a page, or a process that watches a cluster, waits for the same database."""

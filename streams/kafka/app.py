@@ -1,9 +1,11 @@
 """The Faust application of one worker: topics, tables and agents, how they are set, and how it ends."""
 
 import asyncio
+import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Final, cast
 
 import faust
@@ -18,6 +20,7 @@ from common.tls import check_files
 from ingest.kafka.aiokafka_fixes import Options
 from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
+from streams.fold.figures import FIGURES, Figures
 from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import Agent, Stream
@@ -87,6 +90,8 @@ class Worker:
         self._state_seconds = state_seconds
         self._states: dict[str, LogStates] = {}
         self._folders: dict[str, LogFolder] = {}
+        self._findings = Figures()
+        self._found: Mapping[Figure, Values] = {}
         self._agents = {
             source.name: self._agent(name, what, reducers, topics, source, table, within_seconds)
             for name, what, source, table, within_seconds in (
@@ -104,7 +109,7 @@ class Worker:
         """
         async with self._publisher:
             try:
-                with registered(self._figures(), self._why_not):
+                with registered(self._figures(), self._why_not, self._refresh):
                     await self._run(stop)
             except TimeoutError as error:
                 what = f"take the last states within {GRACE_SECONDS:g} s" if stop.is_set() else "answer in time"
@@ -160,7 +165,15 @@ class Worker:
             metrics.SOURCE_ERRORS: self._source_errors,
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
             metrics.RETENTION_NEAR: self._retention.figure,
+            **{figure: partial(self._found_of, figure) for figure in FIGURES},
         }
+
+    def _found_of(self, figure: Figure) -> Values:
+        return self._found.get(figure, {})
+
+    async def _refresh(self) -> None:
+        self._findings.drop(time.monotonic())
+        self._found = self._findings.values()
 
     def _own_partitions(self) -> list[TopicPartition]:
         return [TopicPartition(*each) for each in self._app.consumer.assignment() if each.topic in self._agents]
@@ -261,7 +274,9 @@ class Worker:
         states = self._states[source.name] = LogStates(
             reducers, changelog, faust_fixes.changelog_of(values), self._publisher
         )
-        folder = self._folders[source.name] = LogFolder(reducers, states, self._publisher, topics, self._skipped)
+        folder = self._folders[source.name] = LogFolder(
+            reducers, states, self._publisher, topics, self._skipped, self._findings
+        )
         agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds, self._is_hole)
 
         async def fold(stream: StreamT[bytes]) -> None:

@@ -21,6 +21,7 @@ from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, k
 from ingest.normalize.dead_letters import Buried
 from ingest.resources.table import BY_NAME
 from streams.fold.failures import ReducerFailed
+from streams.fold.figures import Figures
 from streams.fold.findings import Alert, Row, SourceError
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import AnyReducer, Withdrawal
@@ -50,8 +51,9 @@ class LogFolder:
         publisher: Publisher,
         topics: Topics,
         skipped: Collection[str] = (),
+        figures: Figures | None = None,
     ) -> None:
-        """Records at the positions `skipped` become dead letters."""
+        """Records at the positions `skipped` become dead letters. `figures` takes each row that is concluded."""
         self._fold = Fold(reducers)
         self._states = states
         self._publisher = publisher
@@ -65,6 +67,7 @@ class LogFolder:
         """Dead letters by error type."""
         self.source_errors: Counter[tuple[str, ...]] = Counter()
         """Rows by kind and resource; resources that are not of the capture format together."""
+        self._figures = figures or Figures()
 
     async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
         """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
@@ -183,6 +186,7 @@ class LogFolder:
                 self.dead_letters[letter.error_type,] += 1
             else:
                 rows.append(output)
+                self._figures.take(output, time.monotonic())
                 if isinstance(output, Alert):
                     await outbox.alert(output)
                 elif isinstance(output, SourceError):

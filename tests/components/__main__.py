@@ -19,6 +19,7 @@ from components.programs.extras import (
     helm_program,
     kubeconform_program,
     kwok_program,
+    promtool_program,
     toxiproxy_program,
 )
 from components.zookeeper import zookeeper_libraries
@@ -37,6 +38,7 @@ NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "helm": helm_program,
     "kubeconform": kubeconform_program,
     "actionlint": actionlint_program,
+    "promtool": promtool_program,
     "kubernetes": kubernetes_programs,
 }
 """What `make test` provides; the ones that take long are last."""

@@ -65,16 +65,16 @@ def assistant(tools: Tools) -> MCPServer[Any]:
     return server
 
 
-def run_on_standard_io(db: Database) -> None:
+async def run_on_standard_io(db: Database) -> None:
     """Answer until standard input ends; nothing else may print there."""
     with closing(Tools(db)) as tools:
-        asyncio.run(assistant(tools).run_stdio_async())
+        await assistant(tools).run_stdio_async()
 
 
-def run_over_http(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
+async def run_over_http(db: Database, host: str, port: int, token: str, report: Callable[[str], None]) -> None:
     """Answer until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen."""
     with closing(Tools(db)) as tools:
-        asyncio.run(_run_over_http(tools, host, port, token, report))
+        await _run_over_http(tools, host, port, token, report)
 
 
 async def _run_over_http(tools: Tools, host: str, port: int, token: str, report: Callable[[str], None]) -> None:

@@ -16,6 +16,9 @@ class PageSettings(Section):
     room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
     """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
 
+    address: Annotated[str, pydantic.Field(pattern=r"^(https?://[^\s<>|]+)?$")] = ""
+    """The page's public address, to which alerts in Slack link; empty for no links."""
+
     @pydantic.field_validator("room_steps_percent")
     @classmethod
     def _rising(cls, steps: tuple[float, float, float]) -> tuple[float, float, float]:

@@ -12,10 +12,10 @@ from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.answers import as_csv
 from sql.questions.apart import Apart
-from sql.questions.limits import MIB, Limits
+from sql.questions.limits import MIB
+from sql.questions.limits import SHARED as LIMITS
 from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
 
-LIMITS: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
 LONGEST_SQL: Final = 4000
 LONGEST: Final = 500
 """Characters of a parameter."""

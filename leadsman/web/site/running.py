@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 
 from common.clock import SYSTEM
 from common.door import listening_at
@@ -25,23 +25,27 @@ class CannotListen(AddressTaken):
 
 
 def run_site(
-    db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
+    db: Database,
+    host: str,
+    port: int,
+    token: str,
+    settings: PageSettings,
+    report: Callable[[str], None],
+    beside: AbstractAsyncContextManager[None],
 ) -> None:
-    """Serve until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
+    """Serve inside of `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
 
     An embedded database that is served has no writer: it is a recording.
     """
-    asyncio.run(_run(db, host, port, token, settings, report))
 
+    async def run() -> None:
+        with stop_on_signals() as stop:
+            now: Now = (lambda: None) if db.embedded else SYSTEM.now
+            async with beside, listening(db, host, port, token, settings, now) as at:
+                report(f"the page is at {at} ; Ctrl-C ends it")
+                await stop.wait()
 
-async def _run(
-    db: Database, host: str, port: int, token: str, settings: PageSettings, report: Callable[[str], None]
-) -> None:
-    with stop_on_signals() as stop:
-        now: Now = (lambda: None) if db.embedded else SYSTEM.now
-        async with listening(db, host, port, token, settings, now) as at:
-            report(f"the page is at {at} ; Ctrl-C ends it")
-            await stop.wait()
+    asyncio.run(run())
 
 
 @asynccontextmanager
@@ -52,7 +56,7 @@ async def listening(
     site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps, now=now)
     async with AsyncExitStack() as stack:
         try:
-            _, listened = await stack.enter_async_context(listening_at(site.application(), host, port, site.busy))
+            _, listened = await stack.enter_async_context(listening_at(site.application(), (host, port), site.busy))
         except OSError as error:
             raise CannotListen(host, port, error) from None
         yield address(host, listened)

@@ -11,6 +11,7 @@ from common import telemetry
 from common.clock import SYSTEM
 from common.tasks import apart
 from common.telemetry import Figure
+from leadsman.web.reading.figures import read_figures
 from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import Asked, BadScope
 from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
@@ -38,6 +39,7 @@ from leadsman.web.site.works import Busy, Works
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.questions.apart import Apart
+from streams.fold.figures import FIGURES
 
 FILES: Final = {
     "icon.svg": "image/svg+xml",
@@ -82,6 +84,7 @@ class Site:
         self._questions = 0
         self._guesses = Guesses()
         self._pulse = Pulse(self._marks)
+        self._found: Mapping[Figure, telemetry.Values] = {}
         self.busy: set[object] = set()
         """Connections on which an answer is under way."""
 
@@ -110,15 +113,25 @@ class Site:
             REFUSED: lambda: {(): self._works.refused},
             ABANDONED: lambda: {(): self._works.abandoned},
             WRONG_TOKENS: lambda: {(): self._guesses.total},
+            **{figure: partial(self._values, figure) for figure in FIGURES},
         }
         looking = apart(self._works.look())
         try:
-            with telemetry.registered(figures, self._works.why_not):
+            with telemetry.registered(figures, self._works.why_not, self._refresh):
                 yield
         finally:
             looking.cancel()
             await self._works.close()
             self._apart.close()
+
+    def _values(self, figure: Figure) -> telemetry.Values:
+        return self._found.get(figure, {})
+
+    async def _refresh(self) -> None:
+        """Read the figures of findings; there are none while the database does not answer."""
+        self._found = {}
+        with suppress(DatabaseError):
+            self._found = await self._works.run_anyway(read_figures, self._now())
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:

@@ -13,15 +13,13 @@ from common.tasks import apart
 from leadsman.web.reading.asked import rows
 from sql.database.errors import DatabaseError, DatabaseUnreachable
 from sql.database.open import Database
-from sql.database.stop import Stop
+from sql.database.stop import Stop, end
 
 MOST_WAITING: Final = 32
 """Requests that wait for the database; another is refused."""
 KEPT_SECONDS: Final = 1.0
 """Time for which an answer is reused for the same question; readers of a live page all ask at once."""
 MOST_KEPT: Final = 64
-ENDS_BY_ITSELF_SECONDS: Final = 0.2
-"""Grace period for abandoned queries, until they are killed."""
 LOOK_SECONDS: Final = 5.0
 """How often an idle database is asked whether it answers."""
 STUCK_SECONDS: Final = 90.0
@@ -159,13 +157,7 @@ class Works:
             self._problem = "the database does not answer"
 
     async def _end(self, stop: Stop, running: asyncio.Future[Any]) -> None:
-        """Kills what the work asks, until its thread is done with it."""
-        stop.set()
-        await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
-        while not running.done():
-            with suppress(DatabaseError):
-                await asyncio.to_thread(self._kill, stop)
-            await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+        await end(stop, running, partial(self._kill, stop))
 
     def _kill(self, stop: Stop) -> None:
         with self._db.another() as other:

@@ -3,7 +3,7 @@
 """
 
 import hashlib
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
@@ -18,6 +18,7 @@ from streams.alerting.receivers.pushing import slack, stdout, webhook
 from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.teams import teams
 from streams.alerting.settings import PAGERDUTY
+from streams.kafka.messages.alerts import AlertMessage
 
 ALLOWED: Final = (
     "write alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout, with URLs that begin with "
@@ -61,8 +62,18 @@ class Receiver(Protocol):
     def close(self) -> Awaitable[None]: ...
 
 
-def receiver(text: str, *, webhook_secret: str | None = None, pagerduty_url: str = PAGERDUTY) -> Receiver:
-    """Raises BadReceiver."""
+def receiver(
+    text: str,
+    *,
+    webhook_secret: str | None = None,
+    pagerduty_url: str = PAGERDUTY,
+    link: Callable[[AlertMessage], str] = lambda _: "",
+    more: Callable[[AlertMessage], Awaitable[str]] | None = None,
+) -> Receiver:
+    """`link` gives the address of an alert's page, empty if there is none, and `more` what else is known of it now.
+
+    Raises BadReceiver.
+    """
     kind, _, address = text.partition("=")
     if text == "stdout":
         return stdout()
@@ -82,7 +93,7 @@ def receiver(text: str, *, webhook_secret: str | None = None, pagerduty_url: str
         case "teams":
             return teams(address)
         case _:
-            return slack(address)
+            return slack(address, link, more)
 
 
 def _secret(kind: str, file: str) -> str:

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import math
+import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final
@@ -26,6 +27,8 @@ ROUND_SECONDS: Final = 60.0
 SIGNATURE: Final = "X-Leadsman-Signature"
 _SLACK_TEXT: Final = 2900
 """Slack cuts a text block at 3,000 characters."""
+_SHOWN: Final = frozenset({"alertname", "cluster", "node"})
+_WORD: Final = re.compile(r"[\w.-]{1,253}", re.ASCII)
 _ESCAPES: Final = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -122,28 +125,58 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
-def slack(url: str, clock: Clock = SYSTEM) -> Pushed:
-    """A message to an incoming webhook of Slack. Slack has no idempotency key: after a crash one may come twice."""
+def slack(
+    url: str,
+    link: Callable[[AlertMessage], str] = lambda _: "",
+    more: Callable[[AlertMessage], Awaitable[str]] | None = None,
+    clock: Clock = SYSTEM,
+) -> Pushed:
+    """A message to an incoming webhook of Slack, with the page that `link` names, and with `more`. Slack has no
+    idempotency key: after a crash one may come twice.
+    """
     poster = Poster("slack", url, clock)
 
     async def send(received: Received, deadline_seconds: float) -> None:
-        body = msgspec.json.encode(slack_message(received))
+        known = await more(received.alert) if more else ""
+        body = msgspec.json.encode(slack_message(received, link(received.alert), known))
         await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
 
     return Pushed(send, poster)
 
 
-def slack_message(received: Received) -> dict[str, object]:
-    """Names from a cluster are plain text there: no mention, no link."""
+def slack_message(received: Received, page: str = "", more: str = "") -> dict[str, object]:
+    """Names from a cluster are plain text there: no mention, no link. A firing alert has the command that silences
+    it.
+    """
     alert = received.alert
     words = alert.annotations
     severity = alert.labels.get("severity", "")
     head = status_of(alert).upper() if alert.status == "resolved" else f"FIRING ({severity})"
     summary = f"{head} {alert.labels.get('alertname', '')}: {words.get('summary', '')}"
-    lines = [f"*{_escaped(summary)}*", _escaped(words.get("description", "")), _escaped(words.get("runbook_url", ""))]
+    lines = [
+        f"*{_escaped(summary)}*",
+        _escaped(words.get("description", "")),
+        _escaped(more),
+        f"<{_escaped(page)}|{_page_of(alert)}>" if page else "",
+        _escaped(words.get("runbook_url", "")),
+        _silencing(alert),
+    ]
     text = "\n".join(line for line in lines if line)
     block = {"type": "section", "text": {"type": "mrkdwn", "text": text[:_SLACK_TEXT], "verbatim": True}}
     return {"text": _escaped(summary)[:_SLACK_TEXT], "blocks": [block]}
+
+
+def _page_of(alert: AlertMessage) -> str:
+    node = alert.labels.get("node", "")
+    return _escaped(f"Node {node}" if node else f"Cluster {alert.labels.get('cluster', '')}").replace("|", " ")
+
+
+def _silencing(alert: AlertMessage) -> str:
+    """The command that silences a firing alert; without labels that a shell or Slack would not take as they are."""
+    labels = [f"{name}={text}" for name, text in alert.labels.items() if name in _SHOWN and _WORD.fullmatch(text)]
+    if alert.status != "firing" or not labels:
+        return ""
+    return f"Silence: `leadsman silence add {' '.join(labels)} --for 2h --why TEXT`"
 
 
 def status_of(alert: AlertMessage) -> str:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from components.programs.cache import cached
-from components.programs.golang import install_program
+from components.programs.golang import build_programs, install_program
 
 
 def toxiproxy_program() -> Path:
@@ -34,6 +34,15 @@ def kubeconform_program() -> Path:
 def actionlint_program() -> Path:
     """actionlint: the workflows of the release, whose expressions and keys GitHub would refuse at a tag."""
     return _installed("actionlint", "github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12")
+
+
+def promtool_program() -> Path:
+    """Prometheus' promtool, which checks and tests rules."""
+    module, version = "github.com/prometheus/prometheus", "v0.55.1"
+    folder = cached(
+        "promtool", version, lambda unfinished: build_programs(module, version, ["cmd/promtool"], unfinished)
+    )
+    return folder / "bin/promtool"
 
 
 def _installed(name: str, package: str, version: str) -> Path:

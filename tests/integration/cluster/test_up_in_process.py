@@ -5,11 +5,14 @@ import os
 import re
 import signal
 import socket
+import threading
 import time
 import urllib.request
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -44,6 +47,13 @@ PICTURES: Final = os.environ.get("LEADSMAN_UP_PICTURES", "")
 KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
 FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
+BESIDE: Final = (
+    ("query", "evicted_pods", "-o", "json"),
+    ("query", "--sql", "SELECT pod FROM evictions"),
+    ("fit", "--cpu", "1m", "-o", "json"),
+    ("report",),
+)
+"""Commands that are run while `up` holds the database."""
 BROKEN: Final = "not-ready-before-up"
 NOT_READY: Final = re.compile(r"\d+ of \d+ nodes? not Ready")
 
@@ -52,6 +62,36 @@ def _up(folder: Path, *flags: str) -> Process:
     return leadsman_process(
         "up", f"--db=chdb://{folder / 'db'}", f"--capture={folder / 'kept'}", *flags, folder=folder
     )
+
+
+class _Hook(NamedTuple):
+    url: str
+    alerts: list[tuple[str, str]]
+    """Name and status of each alert that was posted."""
+
+
+@contextmanager
+def _hook() -> Iterator[_Hook]:
+    alerts: list[tuple[str, str]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            alert = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            alerts.append((alert["labels"]["alertname"], alert["status"]))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the base class's
+            """Quiet."""
+
+    with ThreadingHTTPServer((HOST, 0), Handler) as server:
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        try:
+            yield _Hook(f"http://{HOST}:{server.server_address[1]}/", alerts)
+        finally:
+            server.shutdown()
+            serving.join()
 
 
 @contextmanager
@@ -100,13 +140,17 @@ class Evicted(NamedTuple):
     shown_seconds: float
     """From the eviction to its place on the page."""
     threshold: int
+    answers: tuple[str, ...]
+    """What BESIDE printed while it ran."""
+    delivered: Counter[tuple[str, str]]
+    delivered_after_a_restart: Counter[tuple[str, str]]
 
 
 @pytest.fixture(scope="module")
 def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Evicted:
     folder, port = tmp_path_factory.mktemp("evicted"), free_port()
-    up = _up(folder, f"--port={port}", *watch_flags(real_node))
-    with restored(real_node), _a_node_that_is_not_ready(real_node.cluster):
+    with restored(real_node), _a_node_that_is_not_ready(real_node.cluster), _hook() as hook:
+        up = _up(folder, f"--port={port}", f"--to=webhook={hook.url}", *watch_flags(real_node))
         started_at = time.monotonic()
         with _running(up):
             eventually("the node that is not Ready is on the page", lambda: NOT_READY.search(_page(port)))
@@ -121,7 +165,12 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
             await_eviction(real_node)
             _picture(port, "up-eviction")
             eventually("the alert was reported", lambda: "PodsEvicted firing" in up.log.read_text())
-    return Evicted(folder, first_seconds, shown_seconds, threshold)
+            eventually("the alert was delivered", lambda: ("PodsEvicted", "firing") in hook.alerts)
+            answers = tuple(leadsman(*each, db=folder / "db", cwd=folder).stdout for each in BESIDE)
+        before = Counter(hook.alerts)
+        with _running(up):
+            eventually("it resumed", lambda: _page(port))
+    return Evicted(folder, first_seconds, shown_seconds, threshold, answers, before, Counter(hook.alerts))
 
 
 @contextmanager
@@ -138,6 +187,19 @@ def _a_node_that_is_not_ready(cluster: Cluster) -> Iterator[None]:
 def test_the_page_has_a_finding_soon_after_the_start_and_an_eviction_soon_after_it(evicted: Evicted) -> None:
     assert evicted.first_seconds < unhurried(FIRST_SECONDS)
     assert evicted.shown_seconds < unhurried(SHOWN_SECONDS)
+
+
+def test_commands_beside_it_are_answered(evicted: Evicted) -> None:
+    pods, own, fit, _ = evicted.answers
+    assert GROWER in pods
+    assert GROWER in own
+    assert json.loads(fit)["nodes"]
+    assert "1 pod evicted for memory" in (evicted.folder / "report.html").read_text()
+
+
+def test_alerts_are_delivered_once_without_kafka(evicted: Evicted) -> None:
+    assert evicted.delivered["PodsEvicted", "firing"] == 1
+    assert evicted.delivered_after_a_restart["PodsEvicted", "firing"] == 1
 
 
 def test_sql_has_the_story_of_the_real_node(evicted: Evicted, real_node: RealNode) -> None:

@@ -13,8 +13,10 @@ from common.clock import SYSTEM
 from components.command import Done, dsn, leadsman, succeeds
 from components.rows import row
 from fakes.clock import hurried
+from leadsman.run.beside import answering
 from leadsman.run.in_process import Announcing
-from leadsman.run.silences import SOCKET, Silences
+from leadsman.run.silences import SILENCES, Silences
+from sql.database.beside import SOCKET
 from sql.database.errors import DatabaseUnreachable
 from sql.database.open import Database, connect
 from sql.landing.silences import List, answer
@@ -83,9 +85,9 @@ async def meanwhile(*arguments: object, db: Path) -> Done:
 
 @pytest.mark.asyncio
 async def test_the_process_that_holds_an_embedded_database_answers_and_knows_at_once(db: Path) -> None:
-    with connect(dsn(db)):
+    with connect(dsn(db)), connect(dsn(db), read_only=True) as reader:
         silences = Silences(partial(connect, dsn(db)))
-        async with silences.served(dsn(db)):
+        async with answering(reader, {SILENCES: silences.reply}):
             name = (await meanwhile(*ADD, db=db)).stdout.strip()
             assert [each.id for each in silences.known()] == [name]
             assert name in (await meanwhile("silence", "list", db=db)).stdout

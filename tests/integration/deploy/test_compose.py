@@ -17,6 +17,7 @@ import yaml
 
 from components.command import COMMAND, ENVIRONMENT
 from components.processes import free_port
+from leadsman.web.site.access import read_token
 from paths import ROOT, TESTS
 from waiting import PATIENCE_SECONDS
 
@@ -54,8 +55,38 @@ def test_a_mistake_would_be_found() -> None:
 
 
 def test_there_is_a_service_for_each_part_and_each_has_a_health_check() -> None:
-    assert OURS.keys() == {"watch", "work", "land", "alert", "serve"}
-    assert all("healthcheck" in service for service in COMPOSE["services"].values())
+    assert OURS.keys() == {"watch", "work", "land", "alert", "serve", "replay", "demo"}
+    ends = {"replay"}
+    assert all("healthcheck" in each for name, each in COMPOSE["services"].items() if name not in ends)
+
+
+def test_the_demo_needs_neither_a_cluster_nor_an_image_nor_a_setting(tmp_path: Path) -> None:
+    profiles = {name: service.get("profiles", []) for name, service in COMPOSE["services"].items()}
+    runs = {name: COMPOSE["services"][name] for name, each in profiles.items() if not each or "demo" in each}
+    assert {"replay", "demo", "work", "land", "kafka", "clickhouse"} <= runs.keys()
+    assert {name for name, each in profiles.items() if each == ["live"]} == {"watch", "serve"}
+    assert all(service["build"] == "." for service in OURS.values())
+    assert not re.search(r"\$\{\w+(:?\?|\})", json.dumps(list(runs.values())))
+    for service in runs.values():
+        assert all(other in runs for other in service.get("depends_on", {}))
+        sources = [each.partition(":")[0] for each in service.get("volumes", [])]
+        assert all((ROOT / each).exists() for each in sources if each.startswith("./"))
+    for path in COMPOSE["services"]["replay"]["command"][2:]:
+        assert (ROOT / path.lstrip("/")).is_file()
+    token = tmp_path / "token"
+    token.write_text((ROOT / COMPOSE["secrets"]["demo_token"]["file"]).read_text())
+    token.chmod(0o600)
+    assert read_token(token, "0.0.0.0")  # noqa: S104 - inside of the container
+    assert COMPOSE["services"]["demo"]["ports"] == ["127.0.0.1:8420:8420"]
+
+
+def test_no_secret_needs_a_root_that_can_be_written() -> None:
+    """Compose refuses any other source for a container with a read-only root."""
+    assert all(each.keys() == {"file"} for each in COMPOSE["secrets"].values())
+
+
+def test_no_client_makes_a_topic_by_asking_for_it() -> None:
+    assert COMPOSE["services"]["kafka"]["environment"]["KAFKA_AUTO_CREATE_TOPICS_ENABLE"] == "false"
 
 
 @pytest.mark.parametrize("name", sorted(OURS))

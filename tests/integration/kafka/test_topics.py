@@ -2,7 +2,9 @@
 
 import asyncio
 import shlex
+import sys
 import uuid
+from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -14,12 +16,16 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from components.kafka import Kafka
+from components.rows import row
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.publish import PartitionsChanged, Publisher
 from ingest.kafka.settings import KafkaSettings
 from ingest.model.topics import Topic
 from leadsman.run.kafka import make_topics
-from waiting import until
+from paths import ROOT
+from streams.fold.findings import Alert
+from streams.kafka.messages.alerts import encode_alert
+from waiting import PATIENCE_SECONDS, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 HOUR_MS = 3_600_000
@@ -141,6 +147,52 @@ async def test_a_topic_that_grew_is_refused_by_name_at_start(kafka: Kafka, which
     await grow(kafka, name, 3)
     with pytest.raises(TopicsUnusable, match=f"topic {name} has 3 partitions, not 2"):
         await make_topics(settings)
+
+
+@pytest.mark.parametrize("which", [0, -1])
+async def test_an_empty_topic_that_somebody_made_too_small_grows_and_one_with_a_message_is_refused(
+    kafka: Kafka, which: int
+) -> None:
+    """A client that asks for a topic by name makes it with the broker's default of one partition."""
+    settings = settings_of(kafka)
+    name = settings.every_topic()[which].name
+    async with admin_of(kafka) as admin:
+        await admin.create_topics([NewTopic(name, 1, 1)])
+    await shown(kafka, name, 1)
+    assert (await make_topics(settings)).small == [name]
+    await shown(kafka, name, 2)
+    assert (await make_topics(settings)).small == []
+    other = settings_of(kafka)
+    name = other.every_topic()[which].name
+    async with admin_of(kafka) as admin:
+        await admin.create_topics([NewTopic(name, 1, 1)])
+    await shown(kafka, name, 1)
+    async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+        await producer.send_and_wait(name, b"v", b"k")
+    command = f"kafka-topics.sh --bootstrap-server {kafka.bootstrap_servers} --delete --topic {name}"
+    with pytest.raises(TopicsUnusable, match=f"topic {name} has 1 partitions, not 2.*{command}"):
+        await make_topics(other)
+
+
+async def test_the_shipped_consumer_waits_for_its_topic_and_makes_none(kafka: Kafka) -> None:
+    settings = settings_of(kafka)
+    topic = settings.topics().alerts.name
+    alert = row(Alert, fingerprint="f", alertname="A", status="firing", labels={"alertname": "A"})
+    program = str(ROOT / "examples/alert_consumer.py")
+    consumer = await asyncio.create_subprocess_exec(
+        sys.executable, program, kafka.bootstrap_servers, topic, stdout=PIPE, stderr=DEVNULL
+    )
+    try:
+        await asyncio.sleep(2)  # the fault itself: it starts too early
+        assert consumer.returncode is None
+        assert topic in (await make_topics(settings)).missing
+        async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
+            await producer.send_and_wait(topic, encode_alert(alert._replace(annotations={"summary": "s"})), b"f")
+        assert consumer.stdout is not None
+        assert await asyncio.wait_for(consumer.stdout.readline(), PATIENCE_SECONDS) == b"firing A s\n"
+    finally:
+        consumer.kill()
+        await consumer.wait()
 
 
 async def test_a_publisher_that_runs_refuses_a_topic_that_grew_by_name(kafka: Kafka) -> None:

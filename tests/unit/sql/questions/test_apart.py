@@ -174,6 +174,30 @@ def test_a_process_that_dies_while_it_waits_is_begun_again(apart: Apart) -> None
     assert apart.ask("SELECT 1", {}, LIMITS).rows == [(1,)]
 
 
+def test_a_process_that_also_writes_answers_with_what_it_stored_since(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its own engine's user has every grant; the child's has not."""
+    monkeypatch.setattr("sql.questions.apart.FRESH_SECONDS", 0.0)
+    (database.folder / "holder.sock").touch()
+    (database.folder / "journal").mkdir(exist_ok=True)
+    with connect(str(database), make=False, read_only=True) as reader:
+        apart = Apart(reader)
+        try:
+            assert apart.ask("SELECT count() FROM nodes", {}, LIMITS).rows == [(0,)]
+            store(database, row(NodeRow, node="n1", ready=True))
+            assert apart.ask("SELECT node FROM nodes", {}, LIMITS).rows == [("n1",)]
+            with pytest.raises(QueryFailed, match="not allowed"):
+                apart.ask("SELECT * FROM file('/etc/hostname')", {}, LIMITS)
+            (copied,) = database.folder.glob("asked-*/db")
+            assert {each.name for each in copied.iterdir()} & {"journal", "holder.sock"} == set()
+        finally:
+            apart.close()
+            (database.folder / "holder.sock").unlink()
+            (database.folder / "journal").rmdir()
+    assert not list(database.folder.glob("asked-*"))
+
+
 def test_a_folder_that_takes_no_second_one_says_what_to_do(reader: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     def no_links(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")

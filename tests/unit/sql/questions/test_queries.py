@@ -8,9 +8,9 @@ import pytest
 
 from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
-from leadsman.web.site.asking import LIMITS
 from sql.database.open import Database, Result, connect
 from sql.questions.cells import FLAGS
+from sql.questions.limits import SHARED as LIMITS
 from sql.questions.missing import why_empty
 from sql.questions.queries import (
     QUERIES,

@@ -18,6 +18,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record,
 from ingest.normalize.dead_letters import Buried
 from streams.analytics import source_errors
 from streams.fold.checkpoints import StateCodec
+from streams.fold.figures import Figures
 from streams.fold.findings import Row, SourceError
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
@@ -442,3 +443,13 @@ async def test_what_one_record_gives_is_no_message_that_kafka_does_not_take() ->
     assert len({dict(headers)["ce_id"] for *_, headers in kafka.sent}) == len(kafka.sent)
     found = [columns_of(decode_findings(value))["source_errors"]["resource"] for _, _, value, _ in kafka.sent]
     assert [name for names in found for name in names] == [f"r{n}" for n in range(many)] * 2
+
+
+async def test_rows_that_are_concluded_are_given_to_the_figures() -> None:
+    kafka, taken, only = Kafka(), list[object](), [source_errors.CLUSTER_REDUCER]
+    publisher = cast("Publisher", kafka)
+    figures = cast("Figures", SimpleNamespace(take=lambda row, _: taken.append(row)))
+    states = LogStates(only, kafka.recovered(), "changelog", publisher)
+    record = SourceErrorRecord(ts=T0, cluster="c", resource="pods", error="e", problem="silent")
+    await fold(LogFolder(only, states, publisher, TOPICS, figures=figures), message(0, value=encode_record(record)))
+    assert [type(each) for each in taken] == [SourceError]

@@ -16,6 +16,7 @@ import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
+from common.clock import SYSTEM
 from components.database import KEPT
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.main import app
@@ -29,6 +30,7 @@ from streams.fold.findings import EvictionSignal, NodeRow
 
 TOKEN = "0123456789abcdef0123"  # noqa: S105 - of these tests only
 NODE = "node <b>&1"
+ROOM = f'leadsman_eviction_room{{cluster="c",node="{NODE}",signal="memory.available",threshold="hard"}} 4.0'
 Client = TestClient[aiohttp.web.Request, aiohttp.web.Application]
 
 
@@ -425,3 +427,15 @@ def test_a_report_and_a_database_are_their_owner_s_alone(folder: Path, tmp_path:
     assert done.exit_code == 0
     assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
     assert (tmp_path / "deep" / "db").stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.asyncio
+async def test_metrics_have_the_room_of_each_node_as_it_is_stored(read_only: Database) -> None:
+    """Of a recording at its end; of a live cluster that is silent for so long nobody knows it."""
+    for now, known in ((lambda: None, True), (SYSTEM.now, False)):
+        client = TestClient(TestServer(Site(read_only, "", guard_host=True, now=now).application()))
+        await client.start_server()
+        async with client.get("/metrics") as answer:
+            text = await answer.text()
+        await client.close()
+        assert (ROOM in text) is known

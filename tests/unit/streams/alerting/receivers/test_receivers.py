@@ -612,3 +612,20 @@ def test_receivers_have_groups_of_their_own_that_stay() -> None:
     texts = ["stdout", "webhook=http://a", "webhook=http://b", "slack=http://a"]
     assert len({group_of("p", text) for text in texts}) == 4
     assert group_of("p", "stdout") == group_of("p", "stdout")
+
+
+def test_a_message_of_slack_links_to_the_page_and_has_the_command_that_silences_it() -> None:
+    labels = {"alertname": "NodeStalls", "cluster": "c", "node": "n1", "severity": "warning", "reason": "`x`; rm -rf"}
+    firing = received()
+    firing = firing._replace(alert=msgspec.structs.replace(firing.alert, labels=labels))
+    text = str(slack_message(firing, "https://x/node?cluster=c&node=n1"))
+    assert "<https://x/node?cluster=c&amp;node=n1|Node n1>" in text
+    assert "`leadsman silence add alertname=NodeStalls cluster=c node=n1 --for 2h --why TEXT`" in text
+    hostile = {**labels, "node": "n|1>`rm`", "cluster": "$(x)"}
+    text = str(
+        slack_message(firing._replace(alert=msgspec.structs.replace(firing.alert, labels=hostile)), "https://x/")
+    )
+    assert "|Node n 1&gt;`rm`>" in text
+    assert "`leadsman silence add alertname=NodeStalls --for 2h --why TEXT`" in text
+    over = received("resolved", end=5)
+    assert "silence add" not in str(slack_message(over))

@@ -1,0 +1,176 @@
+"""Answers this user's other commands while this process holds an embedded database, which belongs to one process.
+
+They connect to a socket in the database's folder (`sql.database.beside`), which is like ClickHouse's HTTP interface.
+People's own SQL comes by itself, and is answered like that of the page: vetted, in a child process, within limits.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, closing
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+import structlog
+from aiohttp import web
+
+from common.door import listening_at
+from common.tasks import apart
+from sql.database import beside
+from sql.database.dsn import Embedded
+from sql.database.errors import DatabaseError, QueryFailed
+from sql.database.held import PING
+from sql.database.holder import NAME, Refused, Statement, kill
+from sql.database.open import Database
+from sql.database.stop import Stop, end
+from sql.questions.apart import Apart
+from sql.questions.frames import OWN, Answered, Asked
+from sql.questions.limits import SHARED, Limits
+
+MOST_AT_ONCE: Final = 4
+"""Statements that run at the same time; others wait."""
+MOST_CONNECTIONS: Final = 64
+LONGEST: Final = 16 << 20
+"""Bytes of a request."""
+TAKEN_SECONDS: Final = 60.0
+"""Time in which a reader takes a piece of its answer."""
+Ask = Callable[[bytes], Awaitable[bytes]]
+"""Answers a request of another path."""
+log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def answering(held: Database, others: dict[str, Ask] | None = None) -> AsyncIterator[None]:
+    """Answer commands during the block, where `held` is an embedded database that is open in this process.
+
+    `others` are further paths. A folder that takes no socket is logged, and nobody is answered.
+    """
+    if not held.is_here:
+        yield
+        return
+    target = Embedded(held.folder, held.name)
+    try:
+        listener = beside.listening(target.folder)
+    except OSError as error:
+        log.warning("other commands cannot ask this database meanwhile", reason=str(error))
+        yield
+        return
+    with held.another() as database, closing(Apart(database)) as own:
+        site = _Beside(target, database, own, others or {})
+        try:
+            async with listening_at(site.application(), listener, site.busy, MOST_CONNECTIONS):
+                yield
+        finally:
+            beside.remove(target.folder)
+
+
+class _Beside:
+    """The handlers."""
+
+    def __init__(self, target: Embedded, database: Database, own: Apart, others: dict[str, Ask]) -> None:
+        self._target = target
+        self._database = database
+        self._own = own
+        self._others = others
+        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
+        self._turn = asyncio.Lock()
+        """Own SQL has one child process."""
+        self.busy: set[object] = set()
+
+    def application(self) -> web.Application:
+        app = web.Application(middlewares=[self._guarded], client_max_size=LONGEST)
+        app.router.add_get(PING, self._ping)
+        app.router.add_post(OWN, self._answer_own)
+        for path, ask in self._others.items():
+            app.router.add_post(path, partial(self._answer_other, ask))
+        app.router.add_route("*", "/", self._answer)
+        return app
+
+    @web.middleware
+    async def _guarded(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Answer only this user and root, even if the socket's mode was changed."""
+        connection = request.transport and request.transport.get_extra_info("socket")
+        if not connection or not beside.is_trusted(connection.fileno(), os.geteuid()):
+            return web.Response(status=403)
+        self.busy.add(request.protocol)
+        try:
+            return await handler(request)
+        finally:
+            self.busy.discard(request.protocol)
+
+    async def _ping(self, _: web.Request) -> web.Response:
+        return web.Response(text="Ok.\n")
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        form = {name: str(value) for name, value in (await request.post()).items()}
+        body = "" if form else (await request.read()).decode()
+        statement = Statement.of(dict(request.query), form, body)
+        stop = Stop()
+        stop.name = statement.settings.get(NAME, stop.name)
+        response = web.StreamResponse(headers={"X-ClickHouse-Timezone": "UTC"})
+        async with self._turns:
+            try:
+                act = partial(self._send, statement, stop, request, response, asyncio.get_running_loop())
+                await _until_left(stop, act, partial(kill, self._target, stop.name))
+            except (Refused, DatabaseError) as error:
+                if response.prepared:  # the client takes what ends so for an error
+                    await response.write(str(error).encode())
+                else:
+                    code = {"X-ClickHouse-Exception-Code": error.code} if isinstance(error, Refused) else {}
+                    return web.Response(status=500, text=str(error), headers=code)
+        if not response.prepared:  # no rows are no bytes
+            await response.prepare(request)
+        await response.write_eof()
+        return response
+
+    def _send(
+        self,
+        statement: Statement,
+        stop: Stop,
+        request: web.Request,
+        response: web.StreamResponse,
+        loop: asyncio.AbstractEventLoop,
+    ) -> None:
+        """Send the answer as the engine makes it, so that a large one takes no memory here."""
+
+        async def write(piece: bytes) -> None:
+            if not response.prepared:
+                await response.prepare(request)
+            await asyncio.wait_for(response.write(piece), TAKEN_SECONDS)
+
+        with closing(statement.answer(self._target, stop.name)) as pieces:
+            for piece in pieces:
+                if stop.is_set:
+                    break
+                asyncio.run_coroutine_threadsafe(write(piece), loop).result()
+
+    async def _answer_own(self, request: web.Request) -> web.Response:
+        asked: Asked = msgspec.msgpack.decode(await request.read(), type=Asked)
+        limits = Limits(*map(min, asked.limits, SHARED))
+        async with self._turn:
+            self._database.stop = stop = Stop()
+            try:
+                found = await _until_left(stop, partial(self._own.ask, asked.sql, asked.given, limits), lambda: None)
+                answered = Answered(found.column_names, found.column_types, list(found.rows))
+            except DatabaseError as error:
+                code = error.code if isinstance(error, QueryFailed) else None
+                answered = Answered(problem=str(error), code=code)
+            finally:
+                self._database.stop = None
+        return web.Response(body=msgspec.msgpack.encode(answered))
+
+    async def _answer_other(self, ask: Ask, request: web.Request) -> web.Response:
+        return web.Response(body=await ask(await request.read()))
+
+
+async def _until_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:
+    """Run `act` in a thread; its query ends if the asker leaves."""
+    running = apart(asyncio.to_thread(act))
+    try:
+        return await asyncio.shield(running)
+    except asyncio.CancelledError:
+        await end(stop, running, kill_it)
+        raise

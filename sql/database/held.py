@@ -1,0 +1,119 @@
+"""An embedded database that another process holds, asked through that process."""
+
+from typing import TYPE_CHECKING, Final
+
+from sql.database.dsn import Embedded, Target, parse_dsn
+from sql.database.errors import DatabaseError, DatabaseHeld
+from sql.database.open import Database, Translated, connect
+
+if TYPE_CHECKING:  # each takes longer to import than a query
+    from clickhouse_connect.driver.client import Client
+    from urllib3 import PoolManager
+
+HOST: Final = "holder"
+FIRST_SECONDS: Final = 10.0
+"""Within it a process that answers at all says so; it may be stopped, or be in the middle of something."""
+ANSWER_SECONDS: Final = 120.0
+PING: Final = "/ping"
+OK: Final = 200
+NO_SUCH: Final = 404
+
+
+class Held(Database):
+    """A database that is only read, where another process of this user has it open."""
+
+    def __init__(self, target: Embedded, client: "Client", translated: Translated, pool: "PoolManager") -> None:
+        super().__init__(client, target, translated)
+        self.is_here = False
+        self._embedded = target
+        self._pool = pool
+
+    def another(self) -> Database:
+        return reach(self._embedded, DatabaseHeld(f"{self}: the process that held it has ended"))
+
+    def post(self, path: str, body: bytes) -> bytes:
+        """Return the answer of the holder to another request than a statement. Raises DatabaseError."""
+        from urllib3.exceptions import HTTPError  # noqa: PLC0415 - as above
+
+        try:
+            answer = self._pool.request(
+                "POST", f"http://{HOST}{path}", body=body, timeout=ANSWER_SECONDS, retries=False
+            )
+        except HTTPError:
+            raise DatabaseError(f"{self}: the process that holds it gave no answer. Try again") from None
+        if answer.status == NO_SUCH:
+            raise DatabaseError(f"{self}: the process that holds it only reads. Stop it first")
+        if answer.status != OK:
+            raise DatabaseError(f"{self}: the process that holds it did not understand: is it of another version?")
+        return answer.data
+
+    def close(self) -> None:
+        self._client.close()
+        self._pool.clear()
+
+
+def reach(target: Target, held: DatabaseHeld) -> Held:
+    """Open the database through the process that holds it. Raises `held` if that does not answer."""
+    if not isinstance(target, Embedded):
+        raise held
+    import clickhouse_connect  # noqa: PLC0415 - as above
+    from clickhouse_connect.driver.exceptions import ClickHouseError  # noqa: PLC0415
+    from urllib3.exceptions import HTTPError  # noqa: PLC0415
+
+    from sql.database.client import translated  # noqa: PLC0415
+
+    pool = _pool(target)
+    try:
+        pool.request("GET", f"http://{HOST}{PING}", timeout=FIRST_SECONDS, retries=False)
+    except HTTPError:
+        raise held from None
+    try:
+        client = clickhouse_connect.get_client(
+            interface="http",
+            host=HOST,
+            database=target.database,
+            compress=False,
+            query_retries=0,
+            send_receive_timeout=int(ANSWER_SECONDS),
+            autogenerate_session_id=False,
+            form_encode_query_params=True,
+            tz_mode="aware",
+            pool_mgr=pool,
+        )
+    except ClickHouseError as error:
+        raise translated(target, "the process that holds the database", error) or held from None
+    return Held(target, client, translated, pool)
+
+
+def connect_to_read(dsn: str) -> Database:
+    """Open a database that is there to read, where necessary through the process that holds it.
+
+    Raises as `sql.database.open.connect` does.
+    """
+    try:
+        return connect(dsn, make=False, read_only=True)
+    except DatabaseHeld as held:
+        return reach(parse_dsn(dsn), held)
+
+
+def _pool(target: Embedded) -> "PoolManager":
+    from urllib3 import HTTPConnectionPool, PoolManager  # noqa: PLC0415 - as above
+    from urllib3.connection import HTTPConnection  # noqa: PLC0415
+    from urllib3.exceptions import NewConnectionError  # noqa: PLC0415
+
+    from sql.database.beside import connected  # noqa: PLC0415
+
+    class Connection(HTTPConnection):
+        def connect(self) -> None:
+            timeout = self.timeout if isinstance(self.timeout, int | float) else None
+            try:
+                self.sock = connected(target.folder, timeout)
+            except OSError as error:
+                raise NewConnectionError(self, str(error)) from None
+
+    class Pool(HTTPConnectionPool):
+        ConnectionCls = Connection
+
+    pool = PoolManager()
+    pool.pool_classes_by_scheme = {"http": Pool}
+    return pool
