@@ -34,7 +34,7 @@ async def test_a_request_that_cannot_be_read_is_one_line_without_its_content(
     sent: bytes, status: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     with structlog.testing.capture_logs() as lines:
-        async with listening_at(web.Application(), HOST, 0, ()) as (_, port), asyncio.timeout(PATIENCE_SECONDS):
+        async with listening_at(web.Application(), (HOST, 0), ()) as (_, port), asyncio.timeout(PATIENCE_SECONDS):
             reader, writer = await asyncio.open_connection(HOST, port)
             writer.write(sent)
             answer = await reader.read(MIB)

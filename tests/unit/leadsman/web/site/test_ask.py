@@ -3,9 +3,10 @@
 import pytest
 
 from leadsman.web.rendering.examples import EXAMPLES, columns_of
-from leadsman.web.site.asking import LIMITS, Question, page_of
+from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
 from sql.questions.apart import Apart
+from sql.questions.limits import SHARED
 from sql.questions.queries import saved_queries
 
 
@@ -27,7 +28,7 @@ def test_the_box_has_examples_the_tables_and_the_questions_by_group(database: Da
 
 @pytest.mark.parametrize("sql", [*EXAMPLES.values(), columns_of("nodes"), columns_of("it's \\ none")])
 def test_an_example_runs(database: Database, sql: str) -> None:
-    database.query(sql, {}, LIMITS.settings(embedded=True))
+    database.query(sql, {}, SHARED.settings(embedded=True))
 
 
 def test_an_answer_has_the_columns_that_answer_and_all_when_asked(database: Database) -> None:
