@@ -25,6 +25,8 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require(chromium_program, browser_modules)
     folder = tmp_path_factory.mktemp("states")
     fill_states(folder)
+    until = ("--since", "2026-11-20T20:00:00Z", "--until", "2026-11-20T23:46:00Z")
+    succeeds("report", "--cluster", FLEET, *until, "-o", folder / "report.html", db=folder / "states")
     return folder
 
 
@@ -90,9 +92,7 @@ def test_on_a_desk_no_column_is_cut_off(sites: dict[str, str], folder: Any) -> N
 
 
 def test_a_report_of_a_large_fleet_is_printed_on_four_pages(tmp_path: Path, filled: Path) -> None:
-    until = ("--since", "2026-11-20T20:00:00Z", "--until", "2026-11-20T23:46:00Z")
-    succeeds("report", "--cluster", FLEET, *until, "-o", tmp_path / "report.html", db=filled / "states")
-    browse([{"url": (tmp_path / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}], tmp_path)
+    browse([{"url": (filled / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}], tmp_path)
     with pypdfium2.PdfDocument(tmp_path / "r.pdf") as pdf:
         assert 2 <= len(pdf) <= 4
 
