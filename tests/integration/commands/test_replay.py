@@ -155,7 +155,8 @@ def test_the_command_tells_the_story(whole: Replayed) -> None:
         "Pod default/hog-775668d95b-wcnzb was evicted",
         "69 pods were rejected at admission",
         "failed once at the start",
-        "6 pods evicted: 5 for ephemeral storage, 1 for memory",
+        "1 pod evicted for memory",
+        "5 pods evicted for ephemeral storage",
         "ReplicaSet filler-66d86cc6d4 in default, 69 times",
     ):
         assert told in whole.output
