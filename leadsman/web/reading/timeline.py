@@ -157,7 +157,7 @@ def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
     return [
         Happening(
             row["ts"],
-            None if _goes_on(row, scope, recovered.get(row["node"])) else row["last_at"],
+            None if _goes_on(row, scope, recovered.get(row["node"])) else max(row["ts"], row["last_at"]),
             row["node"],
             "image_gc",
             f"Image GC {GC_VERDICTS.get(row['verdict'], row['verdict'])}: {row['explanation']}",

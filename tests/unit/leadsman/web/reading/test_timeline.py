@@ -67,6 +67,11 @@ def test_image_gc_goes_on_where_it_still_fails_at_the_end(database: Database) ->
     assert [until for _, _, until in spans(database)] == [at(20), at(50), None]
 
 
+def test_a_recovery_is_a_moment_after_the_last_failure(database: Database) -> None:
+    store(database, row(ImageGc, ts=at(30), node="n", verdict="recovered", last_at=at(20), updated_at=at(30)))
+    assert [(since, until) for _, since, until in spans(database)] == [(at(30), at(30))]
+
+
 def test_an_alert_lasts_from_when_it_fired_until_it_was_resolved() -> None:
     alert = Alert("PodsEvicted", "warning", "n", False, T0, at(9), "6 pods", "", "", resource="memory")
     (found,) = of_alerts([alert], SCOPE)
