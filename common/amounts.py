@@ -29,6 +29,6 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str
     return f"{value:,.0f}{base}"
 
 
-def some(number: int, one: str, many: str = "") -> str:
+def counted(number: int, one: str, many: str = "") -> str:
     """A number with its word, as 1 pod, 2 pods."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

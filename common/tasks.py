@@ -63,7 +63,7 @@ async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
             await asyncio.wait(running)
 
 
-def apart(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
+def detached(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
     """Start a task that outlives the block that begins it. Its holder awaits or cancels it. asyncio logs the failure
     of a dropped one.
     """
@@ -77,7 +77,7 @@ async def in_thread(act: Callable[[], Result]) -> Result:
     use its objects. An error of `act` is raised in any case. If the caller handles it, the task is cancelled at its
     next wait.
     """
-    running = apart(asyncio.to_thread(act))
+    running = detached(asyncio.to_thread(act))
     cancelled: asyncio.CancelledError | None = None
     while not running.done():
         try:

@@ -30,7 +30,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.produce import ProduceRequest
 
 from common.clock import SYSTEM, Instant
-from common.tasks import apart
+from common.tasks import detached
 
 KEYS: Final = 100_000
 """Number of keys whose hash is kept."""
@@ -165,7 +165,7 @@ async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
     """
     inner: Any = client._client
     inner.close = partial(_close, inner)
-    stopping = apart(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
+    stopping = detached(client.close() if isinstance(client, AIOKafkaAdminClient) else client.stop())
     try:
         await asyncio.wait({stopping}, timeout=STOP_SECONDS)
     finally:

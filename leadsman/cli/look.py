@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_KUBELETS, EXIT_NO_SOURCE, EXIT_WRONG, fail, note
 from leadsman.cli.given import readable_sources
@@ -184,7 +184,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
             note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
         bad = replayed.dead_letters.total()
         in_part = files_in_part(replayed.in_part)
-        were = f"{some(bad, 'piece')} of the input {'was' if bad == 1 else 'were'} bad"
+        were = f"{counted(bad, 'piece')} of the input {'was' if bad == 1 else 'were'} bad"
         problems = [f"{were} and left out, of {in_part}"] if bad else []
         yield making.result(), "; ".join([*problems, *([str(refused)] if refused else [])])
 

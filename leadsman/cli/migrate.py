@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.cli import options
 
 
@@ -46,5 +46,5 @@ def command(db: str, **days: int | None) -> None:
     out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
     for kept, number in given:
         if number is not None:
-            kept_for = f"{some(number, 'day')} after they landed" if number else "forever"
+            kept_for = f"{counted(number, 'day')} after they landed" if number else "forever"
             out.print(f"{kept.what} are kept {kept_for}")

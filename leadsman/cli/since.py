@@ -55,9 +55,9 @@ def _before(length: timedelta, end: datetime, words: str, which: str) -> datetim
 
 
 def _shown(at: datetime) -> str:
-    from sql.questions.cells import moment
+    from sql.questions.cells import timestamp
 
-    return moment(at.replace(microsecond=0))
+    return timestamp(at.replace(microsecond=0))
 
 
 def last_stored(database: Database, cluster: str = "") -> datetime | None:

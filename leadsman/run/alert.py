@@ -19,9 +19,9 @@ from leadsman.web.rendering.links import Links
 from sql.database.held import connect_to_read
 from sql.database.open import Database
 from streams.alerting.holding import fingerprint
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, group_of, receiver
 from streams.alerting.receivers.consume import AlertConsumer
-from streams.alerting.receivers.standing import Received, Standing
 from streams.kafka.messages.alerts import AlertMessage
 
 TEST_SECONDS: Final = 20.0
@@ -75,12 +75,12 @@ def _keeps(receiver: Receiver) -> bool:
 
 
 async def _tested(receiver: Receiver, news: Sequence[Received]) -> str:
-    standing = Standing()
+    states = AlertStates()
     poster = receiver.poster
     try:
         for each in news:
-            standing.read(each)
-            await asyncio.wait_for(receiver.deliver([each], standing), TEST_SECONDS)
+            states.read(each)
+            await asyncio.wait_for(receiver.deliver([each], states), TEST_SECONDS)
     except TimeoutError:
         return poster.trouble if poster and poster.trouble else f"{receiver.name} does not answer"
     finally:

@@ -16,7 +16,7 @@ import structlog
 from aiohttp import web
 
 from common.door import listening_at
-from common.tasks import apart
+from common.tasks import detached
 from sql.database import beside
 from sql.database.dsn import Embedded
 from sql.database.errors import DatabaseError, QueryFailed
@@ -24,9 +24,9 @@ from sql.database.held import PING
 from sql.database.holder import NAME, Refused, Statement, kill
 from sql.database.open import Database
 from sql.database.stop import Stop, end
-from sql.questions.apart import Apart
 from sql.questions.frames import OWN, Answered, Asked
 from sql.questions.limits import SHARED, Limits
+from sql.questions.query_process import QueryProcess
 
 MOST_AT_ONCE: Final = 4
 """Statements that run at the same time; others wait."""
@@ -56,7 +56,7 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
         log.warning("other commands cannot ask this database meanwhile", reason=str(error))
         yield
         return
-    with held.another() as database, closing(Apart(database)) as own:
+    with held.another() as database, closing(QueryProcess(database)) as own:
         site = _Beside(target, database, own, others or {})
         try:
             async with listening_at(site.application(), listener, site.busy, MOST_CONNECTIONS):
@@ -68,7 +68,7 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
 class _Beside:
     """The handlers."""
 
-    def __init__(self, target: Embedded, database: Database, own: Apart, others: dict[str, Ask]) -> None:
+    def __init__(self, target: Embedded, database: Database, own: QueryProcess, others: dict[str, Ask]) -> None:
         self._target = target
         self._database = database
         self._own = own
@@ -168,7 +168,7 @@ class _Beside:
 
 async def _until_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:
     """Run `act` in a thread; its query ends if the asker leaves."""
-    running = apart(asyncio.to_thread(act))
+    running = detached(asyncio.to_thread(act))
     try:
         return await asyncio.shield(running)
     except asyncio.CancelledError:

@@ -19,10 +19,10 @@ from common.tasks import in_thread
 from common.telemetry import registered
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, group_of
 from streams.alerting.receivers.consume import ALERT_DELIVERIES, JUDGE_EVERY
 from streams.alerting.receivers.remembered import Remembered
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.withholding import Withholding
 from streams.alerting.silences import Silence
 from streams.fold.findings import Alert
@@ -64,7 +64,7 @@ class Delivering:
         self._receiver = receiver
         self._withholding = Withholding(receiver, silences, clock)
         self._clock = clock
-        self._standing = Standing()
+        self._states = AlertStates()
         self._progress = _read(file)
         self._judged_at = self._progress.remembered.judged_at if self._progress else clock.now()
         self._sent_at = clock.monotonic()
@@ -91,15 +91,15 @@ class Delivering:
         """Deliver what is new. Raises DatabaseError."""
         every = await in_thread(self._stored)
         known = set(self._progress.delivered) if self._progress else set()
-        read = [each for each in every if self._standing.read(each)]
+        read = [each for each in every if self._states.read(each)]
         if self._progress is None:  # a new receiver is sent what fires now
-            news = list(self._standing.firing())
+            news = list(self._states.firing())
         else:
             news = [each for each in read if each.identity not in known]
         news += self._resumed() if not self._begun else self._lost()
         resend = self._withholding.resend_seconds
         if news or (resend is not None and self._clock.monotonic() - self._sent_at >= resend):
-            await self._withholding.deliver(news, self._standing)
+            await self._withholding.deliver(news, self._states)
             self._sent_at = self._clock.monotonic()
         parked, withheld = self._receiver.parked, self._withholding.withheld
         self._keep(_Progress([each.identity for each in every], Remembered.of(self._judged_at, parked, withheld)))
@@ -113,9 +113,9 @@ class Delivering:
         """Go on as the earlier process would: with what it has parked, withheld and ended as unknown."""
         self._begun = True
         if self._progress is not None:
-            self._standing.lose(self._judged_at)
+            self._states.lose(self._judged_at)
             self._withholding.withhold(self._progress.remembered.withheld)
-            for each in self._standing.of(self._progress.remembered.parked):
+            for each in self._states.of(self._progress.remembered.parked):
                 self._receiver.park(each)
         return ()
 
@@ -124,7 +124,7 @@ class Delivering:
         if now - self._judged_at < JUDGE_EVERY:
             return ()
         self._judged_at = now
-        return self._standing.lose(now)
+        return self._states.lose(now)
 
     def _keep(self, progress: _Progress) -> None:
         """Replace the file; one that was cut off by a kill is never read."""

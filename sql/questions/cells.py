@@ -90,7 +90,7 @@ def headings(names: Sequence[str]) -> list[str]:
     ]
 
 
-def moment(at: datetime, zone: tzinfo | None = None) -> str:
+def timestamp(at: datetime, zone: tzinfo | None = None) -> str:
     """A time in a zone or the reader's, with the zone's distance from UTC: it can be given back to `--since`."""
     there = at.astimezone(zone)
     text = there.isoformat(sep=" ", timespec="seconds")
@@ -110,7 +110,7 @@ def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: boo
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return _amount(name, value, subject)
-    return moment(value, zone) if isinstance(value, datetime) else plain(_several(value), CELL)
+    return timestamp(value, zone) if isinstance(value, datetime) else plain(_several(value), CELL)
 
 
 def _several(value: Any) -> str:

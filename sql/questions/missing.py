@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.nearest import match
 from common.text import plain
 from sql.database.open import Database
@@ -114,7 +114,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
         reasons.setdefault(reason, []).append(plain(cluster))
     told = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_TOLD]]
     more = len(reasons) - len(told)
-    return "; ".join([*told, *([f"and {some(more, 'more cluster')}"] if more else [])])
+    return "; ".join([*told, *([f"and {counted(more, 'more cluster')}"] if more else [])])
 
 
 def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
@@ -179,21 +179,21 @@ def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
     asked = {"resources": resources, "node": given.get("node", "")}
     doubts: dict[str, list[str]] = {}
     for cluster, resource, times in database.query(_DOUBTED, asked).rows:
-        bad = f"{some(times, 'record')} could not be understood: leadsman query dead_letters"
+        bad = f"{counted(times, 'record')} could not be understood: leadsman query dead_letters"
         unread = f"Not read all the time: {plain(resource)}, see leadsman query source_errors"
         doubts.setdefault(cluster, []).append(unread if resource else bad)
     return doubts
 
 
 def _told(rows: Sequence[Sequence[Any]]) -> str:
-    times = ", ".join(f"{plain(reason)} ({some(count, 'time')})" for reason, count, _ in rows)
+    times = ", ".join(f"{plain(reason)} ({counted(count, 'time')})" for reason, count, _ in rows)
     last = max(at for _, _, at in rows)
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
 def _in_words(nodes: int, pods: int, events: int, last: datetime) -> str:
     """Put into words how much was looked at, and until when."""
-    looked = f"{some(nodes, 'node')}, {some(pods, 'pod')} and {some(events, 'Event')}"
+    looked = f"{counted(nodes, 'node')}, {counted(pods, 'pod')} and {counted(events, 'Event')}"
     return f"{looked} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC"
 
 

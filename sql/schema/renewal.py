@@ -14,7 +14,7 @@ MEMORY_BYTES: Final = 1 << 30
 _OLD: Final = "landed_at < now() - toIntervalSecond({seconds:UInt32})"
 
 
-class _Standing(NamedTuple):
+class _Current(NamedTuple):
     """A table in which the last row of each subject is its current state, if `holds`."""
 
     subject: str
@@ -24,29 +24,29 @@ class _Standing(NamedTuple):
 
 
 _LAST_CHANGE: Final = "argMax(change, (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change)))"
-STANDING: Final = {
-    "alerts": _Standing("cluster, fingerprint, starts_at", "NOT has(groupArray(status), 'resolved')"),
-    "image_gc": _Standing("cluster, node, reason"),
-    "late_joiners": _Standing("cluster", of_nodes=False),
-    "numa_allocations": _Standing("cluster, node, numa_node"),
-    "numa_alignment": _Standing("cluster, node, namespace, pod, container", "argMax(explanation, ts) != 'gone'"),
-    "numa_disagreements": _Standing("cluster, node, numa_node, source_a, source_b"),
-    "numa_pods": _Standing("cluster, node, namespace, pod, uid, container", "argMax(cpus, ts) > 0"),
-    "numa_resources": _Standing("cluster, node, numa_node, resource, source"),
-    "numa_skew": _Standing("cluster, scope, node"),
-    "pod_bindings": _Standing("cluster, namespace, pod, uid", f"{_LAST_CHANGE} NOT IN ('finished', 'deleted')"),
-    "pressure_changes": _Standing("cluster, node, condition"),
-    "scheduled_lists": _Standing("cluster, resource, after", of_nodes=False),
-    "scheduled_objects": _Standing(
+CURRENT: Final = {
+    "alerts": _Current("cluster, fingerprint, starts_at", "NOT has(groupArray(status), 'resolved')"),
+    "image_gc": _Current("cluster, node, reason"),
+    "late_joiners": _Current("cluster", of_nodes=False),
+    "numa_allocations": _Current("cluster, node, numa_node"),
+    "numa_alignment": _Current("cluster, node, namespace, pod, container", "argMax(explanation, ts) != 'gone'"),
+    "numa_disagreements": _Current("cluster, node, numa_node, source_a, source_b"),
+    "numa_pods": _Current("cluster, node, namespace, pod, uid, container", "argMax(cpus, ts) > 0"),
+    "numa_resources": _Current("cluster, node, numa_node, resource, source"),
+    "numa_skew": _Current("cluster, scope, node"),
+    "pod_bindings": _Current("cluster, namespace, pod, uid", f"{_LAST_CHANGE} NOT IN ('finished', 'deleted')"),
+    "pressure_changes": _Current("cluster, node, condition"),
+    "scheduled_lists": _Current("cluster, resource, after", of_nodes=False),
+    "scheduled_objects": _Current(
         "cluster, resource, namespace, name, uid", "NOT argMax(deleted, ts)", of_nodes=False
     ),
-    "settings_warnings": _Standing("cluster, node, rule, subject", "argMax(holds, ts)"),
+    "settings_warnings": _Current("cluster, node, rule, subject", "argMax(holds, ts)"),
 }
 
 
 def renew(db: Database) -> None:
     """Store again what holds and was stored longer ago than half of its table's retention."""
-    for table, standing in STANDING.items():
+    for table, standing in CURRENT.items():
         days = retention_of(db, table)
         if days is not None:
             since = {"seconds": days * 86_400 // 2}
@@ -54,7 +54,7 @@ def renew(db: Database) -> None:
                 db.command(_renewal(table, standing), since)
 
 
-def _renewal(table: str, standing: _Standing) -> str:
+def _renewal(table: str, standing: _Current) -> str:
     gone = "SELECT cluster, node FROM nodes GROUP BY cluster, node HAVING argMax(deleted, ts)"
     return f"""
         INSERT INTO {table}

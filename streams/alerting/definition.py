@@ -131,7 +131,7 @@ class AlertDefinition(Generic[Settings, State]):
     """Raise it where the shape of `state` changes: the condition starts again then, and active alerts go on."""
     lasts: Callable[[State], bool] | None = None
     """A function that keeps its alerts from being resolved although nothing new happened."""
-    heeds: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
     """Names of alerts whose being active its condition depends on; these heed none themselves."""
     of_sources: bool = False
     """It is about what Leadsman receives: it does not end where nothing more is received."""

@@ -84,7 +84,7 @@ class Engine:
         self._enabled = {
             alert.name: _Enabled(alert, rules.of(alert.name), rules.runbook_url(alert.name), alert.state())
             # those that heed others come after them, so that they know what the same record did to these
-            for alert in sorted(ALERTS, key=lambda each: bool(each.heeds))
+            for alert in sorted(ALERTS, key=lambda each: bool(each.depends_on))
             if rules.of(alert.name).enabled
         }
         self._lasts = [(name, each.alert.lasts) for name, each in self._enabled.items() if each.alert.lasts]
@@ -197,7 +197,7 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
     before = getattr(state, alert.name, None) or initial
     heeded = {
         name: keys
-        for name in alert.heeds
+        for name in alert.depends_on
         if (keys := {key for key, each in state.active.get(name, {}).items() if each.is_enough})
     }
     own, changes = alert.step(settings, before, rows, Now(at, active, heeded))

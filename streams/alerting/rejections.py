@@ -7,7 +7,7 @@ import msgspec
 
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
-from streams.alerting.words import name, some
+from streams.alerting.words import name, shortened
 from streams.fold.findings import PodEnd
 from streams.rules.eviction.messages import AdmissionRejection, parse_evicted
 
@@ -104,10 +104,10 @@ def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
     return group.plus(row.uid if row.owner_name else unowned, at, part=part)
 
 
-def whose(group: Group) -> str:
+def owners_of(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
     ordered = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
-    return some((f"{owner}, {_often(times)}" for owner, times in ordered), "; ")
+    return shortened((f"{owner}, {_often(times)}" for owner, times in ordered), "; ")
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:

@@ -51,7 +51,7 @@ def amount(value: int, resource: str) -> str:
     return size(value) if resource in {"memory", "ephemeral-storage"} else f"{value} {resource}"
 
 
-def some(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
+def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None = None) -> str:
     """The first names, and how many more there are; of `count`, where not all are at hand."""
     every = list(names)
     shown, more = every[:SHOWN], (len(every) if count is None else count) - SHOWN
@@ -63,7 +63,7 @@ def pods(count: int) -> str:
     return "1 pod" if count == 1 else f"{count} pods"
 
 
-def moment(at: datetime) -> str:
+def timestamp(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 

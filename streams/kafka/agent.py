@@ -25,7 +25,7 @@ from typing import Final, Protocol
 import structlog
 from aiokafka import TopicPartition
 
-from common.tasks import Tasks, apart
+from common.tasks import Tasks, detached
 from streams.kafka.message import FaustEvent, Message, MessagesMissing, of_event
 from streams.kafka.states import Turn
 from streams.kafka.worker import LogFolder
@@ -117,7 +117,7 @@ class Agent:
         """Return when what was folded is written and acknowledged, or after REST_SECONDS: the next owner of the
         partitions folds the rest again.
         """
-        self._finishing = apart(self._finish())
+        self._finishing = detached(self._finish())
         await asyncio.wait({self._finishing}, timeout=REST_SECONDS)
 
     async def close(self) -> None:

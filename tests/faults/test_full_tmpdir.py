@@ -24,7 +24,7 @@ pytestmark = [
 OBSERVATIONS = 500
 
 
-def test_nothing_is_lost_and_the_lander_tells_and_heals(kafka: Kafka, tmp_path: Path) -> None:
+def test_nothing_is_lost_and_the_lander_reports_and_heals(kafka: Kafka, tmp_path: Path) -> None:
     observations = list(islice(endless(), 2 * OBSERVATIONS))
     pipeline = Pipeline(kafka, f"chdb://{tmp_path / 'db'}", tmp_path)
     port = free_port()

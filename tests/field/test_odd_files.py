@@ -115,7 +115,7 @@ def test_the_same_objects_are_read_in_whatever_form(tmp_path: Path, name: str) -
     assert read(tmp_path / name) == (ALL, [], "", Counter())
 
 
-def test_what_kubectl_could_not_get_is_told_beside_what_it_got(tmp_path: Path) -> None:
+def test_what_kubectl_could_not_get_is_reported_beside_what_it_got(tmp_path: Path) -> None:
     file = tmp_path / "mixed.json"
     file.write_text(f"{TEXT}Error from server (Forbidden): events is forbidden\n")
     found, [bad], refused, _ = read(file)

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
@@ -42,7 +42,7 @@ def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = T
         would = "one would fit" if each.takes else "none would"
         yield (
             f"The same pods placed again by {plain(each.strategy)}: {would}, "
-            f"{some(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
+            f"{counted(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
 
 

@@ -16,9 +16,9 @@ from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
 from leadsman.web.reading.evidence import nothing_found
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import clock, moment
+from leadsman.web.reading.words import clock, timestamp
 from sql.database.open import Database
-from streams.alerting.words import some
+from streams.alerting.words import shortened
 
 LINES: Final = 40
 EVERY_LINE: Final = 2**32 - 1
@@ -171,7 +171,7 @@ def _nothing(found: Findings, console: Console) -> None:
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
-    until = f"At the end, {moment(found.view.scope.until)} UTC"
+    until = f"At the end, {timestamp(found.view.scope.until)} UTC"
     for now, heading in ((True, until), (False, "Earlier")):
         of_then = [_readable(item, command) for item in found.items if item.now is now]
         _section(heading, of_then, found.view, console)
@@ -213,7 +213,7 @@ def _words(item: Item, view: Overview) -> str:
     if item.since and item.until and not item.now and item.until > item.since:
         times += f" to {clock(item.until)}"
     times += " or earlier" if item.or_earlier else ""
-    where = f"On {some(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
+    where = f"On {shortened(item.nodes)}." if item.nodes and len(view.nodes) > 1 else ""
     parts = (
         f"{item.title}{times}.",
         item.who and f"{item.who}.",
@@ -226,7 +226,7 @@ def _words(item: Item, view: Overview) -> str:
 
 def _when(at: datetime, view: Overview) -> str:
     """With its day where that is not the day of the end."""
-    return clock(at) if at.date() == view.scope.until.date() else moment(at)
+    return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:
@@ -237,7 +237,7 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     if versions:
         where += f" ({plain(versions)})"
     if samples:
-        where += f", {samples} sample{'' if samples == 1 else 's'} from {moment(first)} to {moment(last)} UTC"
+        where += f", {samples} sample{'' if samples == 1 else 's'} from {timestamp(first)} to {timestamp(last)} UTC"
     console.print()
     console.print(Text(where + ".", style="bold"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import msgspec
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain_json
 from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
@@ -30,9 +30,9 @@ def show(result: Result, form: str, why_empty: str = "", of: int = 0) -> None:
         case _:
             show_columns(as_columns(result), form)
             rows = len(result.rows)
-            ends = some(rows, "row") if rows else f"0 rows. {why_empty}".rstrip(" .")
+            ends = counted(rows, "row") if rows else f"0 rows. {why_empty}".rstrip(" .")
             if of > rows:
-                ends = f"{rows} of {some(of, 'row')}; --limit 0 shows all"
+                ends = f"{rows} of {counted(of, 'row')}; --limit 0 shows all"
             for line in folded(ends, _width(form)):
                 click.echo(line)
 

@@ -12,10 +12,10 @@ from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
 from sql.database.open import Database, Result
-from sql.questions.apart import Apart
 from sql.questions.fit import fit_document, read_known
 from sql.questions.limits import MIB, Limits
 from sql.questions.queries import run, saved_queries, saved_query
+from sql.questions.query_process import QueryProcess
 from streams.questions.asked import question
 from streams.questions.fit import answer
 
@@ -39,7 +39,7 @@ class Tools:
 
     def __init__(self, db: Database) -> None:
         self._db = db
-        self._apart = Apart(db)
+        self._process = QueryProcess(db)
 
     def clusters(self) -> Answer:
         """The clusters of the database, each with the first and the last time it was observed."""
@@ -122,11 +122,11 @@ class Tools:
 
     def sql(self, query: str) -> Answer:
         """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
-        return _rows(self._apart.ask(query.encode(errors="replace").decode(), {}, LIMITS))  # lone surrogates
+        return _rows(self._process.ask(query.encode(errors="replace").decode(), {}, LIMITS))  # lone surrogates
 
     def close(self) -> None:
         """Ends what answers `sql`."""
-        self._apart.close()
+        self._process.close()
 
     def _scope(self, cluster: str, since: str, until: str, last: str) -> Scope:
         spans = read_spans(self._db)

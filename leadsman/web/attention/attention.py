@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
@@ -171,7 +171,7 @@ def _warnings(view: Overview) -> Iterator[Item]:
         yield _of_events(row)
     if rest := rows[MOST_WARNINGS:]:
         text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
-        title = f"Warnings of {some(len(rest), 'more reason')}"
+        title = f"Warnings of {counted(len(rest), 'more reason')}"
         first, last = min(row["first_at"] for row in rest), max(row["last_at"] for row in rest)
         yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", False, first, last, step=_EVENTS)
 
@@ -188,7 +188,7 @@ def _of_events(row: RowDict) -> Item:
     most = f" An Event of it counts {row['most']:,} in all." if row["most"] > row["times"] else ""
     return Item(
         Severity.CRITICAL if reason in _KERNEL else Severity.WARNING,
-        f"{what}, {'at least ' * bool(row['lower_bound'])}{some(row['times'], 'time')}",
+        f"{what}, {'at least ' * bool(row['lower_bound'])}{counted(row['times'], 'time')}",
         f"{objects}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
         tuple(row["nodes"]),
         "timeline",
@@ -211,7 +211,7 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         # of a node that was never sampled it is so for as long as it was looked at
         since = Since(min(known)) if len(known) == len(seen) else Since(min(known, default=view.scope.since), True)
         last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
-        of = "" if view.node else f" of {len(nodes)} of {some(len(view.nodes), 'node')}"
+        of = "" if view.node else f" of {len(nodes)} of {counted(len(view.nodes), 'node')}"
         title = f"No recent statistics{of}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         step = Step("See which kubelets could not be read", "source_errors")
@@ -226,7 +226,7 @@ def _without_news(view: Overview) -> Iterator[Item]:
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
     if lost:
         names = ", ".join(dict.fromkeys(alert.name for alert in lost))
-        title = f"{some(len(lost), 'alert')} without data"
+        title = f"{counted(len(lost), 'alert')} without data"
         text = f"Whether {'it still holds' if len(lost) == 1 else 'they still hold'} is not known: {names}."
         nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
         step = Step("Check that Leadsman runs and what it may read: leadsman validate")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, ticks
@@ -220,8 +220,8 @@ def _words(group: Sequence[Happening]) -> str:
     if len(group) == 1:
         return first.what
     if first.pod:
-        return f"{some(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}"
-    times = some(len(group), "time")
+        return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}"
+    times = counted(len(group), "time")
     if first.kind in {"kubelet", "pressure", "node"}:
         return f"{first.about}: {times}"
     if first.kind == "alert":

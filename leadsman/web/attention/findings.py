@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.attention.badges import OFTEN, Severity
 from leadsman.web.attention.incidents import FAMILIES
 from leadsman.web.attention.item import Item, Step, distinct
@@ -121,7 +121,7 @@ _TOO_LATE: Final = {"memory": (("EvictionTooLate", ""),)}
 
 
 def _on(view: Overview, nodes: Sized) -> str:
-    return "" if view.node else f" on {some(len(nodes), 'node')}"
+    return "" if view.node else f" on {counted(len(nodes), 'node')}"
 
 
 def _of(view: Overview, node: str, text: str) -> str:
@@ -279,7 +279,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
     over = Counter(resource for node in view.nodes for resource in node.overcommitted)
     nodes = tuple(node.name for node in view.nodes if node.overcommitted)
     if nodes:
-        each = [f"{_REQUESTED.get(name, name)} on {some(count, 'node')}" for name, count in over.most_common()]
+        each = [f"{_REQUESTED.get(name, name)} on {counted(count, 'node')}" for name, count in over.most_common()]
         yield Item(
             Severity.WARNING,
             "More requested than allocatable",
@@ -307,7 +307,7 @@ def _numa(view: Overview) -> Iterator[Item]:
         most = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
         numa = most.numa or {}
         largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
-        free = some(numa["free_cpus"], "CPU is free", "CPUs are free")
+        free = counted(numa["free_cpus"], "CPU is free", "CPUs are free")
         text = _of(view, most.name, f"{free}, {largest}.")
         names = tuple(node.name for node in nodes)
         yield Item(

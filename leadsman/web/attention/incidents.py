@@ -8,7 +8,7 @@ from itertools import groupby
 from shlex import quote
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.reading.asked import RowDict
@@ -90,7 +90,7 @@ def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
     ranked = sorted(workloads.items(), key=lambda each: -sum(row["bytes_per_second"] for row in each[1]))
     shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
     if len(ranked) > _CULPRITS:
-        shown.append(some(len(ranked) - _CULPRITS, "more workload"))
+        shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
     command = _stops([row for _, rows in ranked for row in rows])
     step = Step(f"Stop what grows: {command}. Its replacement starts small: lower its limit or roll it back")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
@@ -98,7 +98,7 @@ def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
 
 def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
     pace = size(sum(row["bytes_per_second"] for row in rows) * 3600)
-    return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {some(len(rows), 'node')}")
+    return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
 
 
 def _stops(rows: Sequence[RowDict]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.asked import RowDict
@@ -77,20 +77,20 @@ def distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def whose(rows: Iterable[RowDict], counted: str = "pods") -> str:
+def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
     """The owners of rows, the most first: `ReplicaSet leaky-98cbc7457 in shop, 5 times`."""
     counts: Counter[str] = Counter()
     for row in rows:
-        counts[f"{plain(row['owner'], NAME)} in {plain(row['namespace'], NAME)}"] += row[counted]
+        counts[f"{plain(row['owner'], NAME)} in {plain(row['namespace'], NAME)}"] += row[column]
     shown = [f"{owner}, {_often(times)}" for owner, times in counts.most_common(OWNERS)]
     if len(counts) > OWNERS:
-        shown.append(some(len(counts) - OWNERS, "more owner"))
+        shown.append(counted(len(counts) - OWNERS, "more owner"))
     return "; ".join(shown)
 
 
-def first_owner(rows: Iterable[RowDict], counted: str = "pods") -> str:
+def first_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
     """The owner of most, without its namespace."""
-    return plain(max(rows, key=lambda row: row[counted])["owner"], NAME)
+    return plain(max(rows, key=lambda row: row[column])["owner"], NAME)
 
 
 def _often(times: int) -> str:

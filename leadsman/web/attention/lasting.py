@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step, distinct
@@ -28,7 +28,7 @@ def resizes(view: Overview) -> Iterator[Item]:
         if rows := [row for row in view.resizes if row["state"] == state]:
             said = plain(rows[0]["message"], _MOST_TEXT)
             words = f" The kubelet's words: {sentence(said)}" if said else ""
-            yield _item(f"{some(len(rows), 'resize')} {state}", f"{why}: {_pods(rows)}.{words}", rows, step)
+            yield _item(f"{counted(len(rows), 'resize')} {state}", f"{why}: {_pods(rows)}.{words}", rows, step)
 
 
 def terminating(view: Overview) -> Iterator[Item]:
@@ -46,7 +46,7 @@ def terminating(view: Overview) -> Iterator[Item]:
     else:
         text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
         step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")
-    yield _item(f"{some(len(rows), 'pod')} still Terminating", f"{_pods(rows)}. {text}", rows, step)
+    yield _item(f"{counted(len(rows), 'pod')} still Terminating", f"{_pods(rows)}. {text}", rows, step)
 
 
 def _item(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:
@@ -57,4 +57,4 @@ def _item(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:
 def _pods(rows: Sequence[RowDict]) -> str:
     named = [f"{plain(row['namespace'])}/{plain(row['pod'])}" for row in rows[:_MOST]]
     more = len(rows) - len(named)
-    return ", ".join(named) + (f" and {some(more, 'more', 'more')}" if more else "")
+    return ", ".join(named) + (f" and {counted(more, 'more', 'more')}" if more else "")

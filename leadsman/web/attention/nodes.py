@@ -4,20 +4,20 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import first
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, moment, sentence
+from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.rules.pod_ends.drains import drainer
 
 
 def not_ready(view: Overview) -> Iterator[Item]:
     """False and Unknown apart; a node that is drained is a note, for it is meant to go."""
-    of = f"of {some(sum(node.known for node in view.nodes), 'node')}"
+    of = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
     if rows := [row for row in others if row["ready"] is not None]:
@@ -55,7 +55,7 @@ def problems(view: Overview) -> Iterator[Item]:
     for condition in dict.fromkeys(row["condition"] for row in view.problems):
         rows = [row for row in view.problems if row["condition"] == condition]
         name, node = plain(condition), plain(rows[0]["node"])
-        of = "" if view.node else f" of {some(len(rows), 'node')}"
+        of = "" if view.node else f" of {counted(len(rows), 'node')}"
         said = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
         text = f"The last: {said}" if said and len(rows) > 1 else said
         step = Step(f"See kubectl describe node {node}, and what sets this condition")
@@ -94,7 +94,7 @@ def _marked(value: str, view: Overview) -> str:
         return ""
     at = datetime.fromtimestamp(int(value), UTC)
     seconds = (view.scope.judged_at - at).total_seconds()
-    return f" The taint is of {moment(at)} UTC, {duration(seconds)} before." if seconds >= 0 else ""
+    return f" The taint is of {timestamp(at)} UTC, {duration(seconds)} before." if seconds >= 0 else ""
 
 
 _DIGITS: Final = 10
@@ -112,7 +112,7 @@ def _leases(rows: Sequence[RowDict]) -> str:
     if len(rows) == 1:
         return f"When that was seen, its Lease was last renewed {first} before. "
     before = first if first == last else f"{first} to {last}"
-    return f"When that was seen, {some(len(ages), 'Lease')} had last been renewed {before} before. "
+    return f"When that was seen, {counted(len(ages), 'Lease')} had last been renewed {before} before. "
 
 
 def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:

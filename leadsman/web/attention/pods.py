@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.incidents import FAMILIES
-from leadsman.web.attention.item import Item, Step, distinct, first_owner, whose
+from leadsman.web.attention.item import Item, Step, distinct, first_owner, owners_of
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
@@ -35,7 +35,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         rows = [row for row in under_pressure if row["resource"] == resource]
         pods = sum(row["pods"] for row in rows)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
-        title = f"{some(pods, 'pod')} evicted for {_RESOURCES.get(resource, resource)}"
+        title = f"{counted(pods, 'pod')} evicted for {_RESOURCES.get(resource, resource)}"
         yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
@@ -43,14 +43,14 @@ def evicted(view: Overview) -> Iterator[Item]:
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure", resource),),
             short_of=FAMILIES.get(resource, ""),
-            fact=f"{some(pods, 'pod')} evicted",
+            fact=f"{counted(pods, 'pod')} evicted",
             is_cause=outside,
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
         limits = "its own limit" if pods == 1 else "their own limits"
         yield _ended(
-            Severity.WARNING, f"{some(pods, 'pod')} evicted for {limits}", "pods evicted for limits", rows, "pods"
+            Severity.WARNING, f"{counted(pods, 'pod')} evicted for {limits}", "pods evicted for limits", rows, "pods"
         )._replace(
             text="They used more local storage than they may."
             if pods > 1
@@ -78,7 +78,7 @@ def rejected(view: Overview) -> Iterator[Item]:
         denied = next((row for row in said if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(
-            Severity.WARNING, f"{some(pods, 'pod')} rejected at admission", "pods rejected", same, "pods"
+            Severity.WARNING, f"{counted(pods, 'pod')} rejected at admission", "pods rejected", same, "pods"
         )._replace(
             text=_refusal(reason, said, numa, denied),
             step=_against(reason, same, said, denied),
@@ -155,7 +155,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         text = "The kernel killed them at their memory limit, or because the node had none left."
         yield _ended(
             Severity.WARNING,
-            f"{some(kills, 'OOM kill')} of {some(containers, 'container')}",
+            f"{counted(kills, 'OOM kill')} of {counted(containers, 'container')}",
             "OOM kills",
             rows,
             "times",
@@ -170,7 +170,7 @@ def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict]
     """From the first to the last on these nodes."""
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     nodes = distinct(row["node"] for row in rows)
-    item = Item(severity, title, "", nodes, "timeline", False, first, last, who=whose(rows, counted))
+    item = Item(severity, title, "", nodes, "timeline", False, first, last, who=owners_of(rows, counted))
     return item._replace(of_each=of_each)
 
 
@@ -184,11 +184,11 @@ def waiting(view: Overview) -> Iterator[Item]:
         for row in view.waiting[:MOST_REASONS]
     ]
     more = len(view.waiting) - len(listed)
-    text = ". ".join(listed) + (f". And {some(more, 'more group')}." if more else ".")
+    text = ". ".join(listed) + (f". And {counted(more, 'more group')}." if more else ".")
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
     step = _next_step(view.waiting[0])
-    item = Item(Severity.WARNING, f"{some(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
+    item = Item(Severity.WARNING, f"{counted(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
     yield item._replace(of_each="pods Pending")
     if view.contradicted:
         yield _contradicted(view)
@@ -206,8 +206,8 @@ def _contradicted(view: Overview) -> Item:
     """Room that the API shows and the scheduler does not see."""
     nodes = distinct(view.contradicted.values())
     pods = len(view.contradicted)
-    text = f"{some(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
-    text += f" or {some(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
+    text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
+    text += f" or {counted(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
     step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, moment, plainly
+from leadsman.web.reading.words import duration, plainly, timestamp
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
@@ -14,25 +14,25 @@ def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def assumed_thresholds(nodes: int) -> str:
-    return f"The thresholds of {some(nodes, 'node')} are assumed to be the defaults: no /configz was seen"
+    return f"The thresholds of {counted(nodes, 'node')} are assumed to be the defaults: no /configz was seen"
 
 
 def lower_bounds(counts: int) -> str:
-    bounds = some(counts, "event count is a lower bound", "event counts are lower bounds")
+    bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
     return f"{bounds}: the kubelet drops repeats"
 
 
 def without_rank(evictions: int) -> str:
-    have = some(evictions, "eviction has", "evictions have")
+    have = counted(evictions, "eviction has", "evictions have")
     return f"{have} no predicted rank: there was no sample, or not every pod was known"
 
 
 def partial(left_out: int) -> str:
-    return f"Verdicts are partial: {some(left_out, 'entry', 'entries')} had no room in a log's state"
+    return f"Verdicts are partial: {counted(left_out, 'entry', 'entries')} had no room in a log's state"
 
 
 def withheld(texts: int) -> str:
-    of = some(texts, "text is", "texts are")
+    of = counted(texts, "text is", "texts are")
     return f"{of} withheld in whole or part (redact: strict): causes that only they name are not known"
 
 
@@ -63,7 +63,7 @@ def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     unknown = view.unknown
     if unknown.without_samples:
-        nodes = some(len(unknown.without_samples), "node")
+        nodes = counted(len(unknown.without_samples), "node")
         yield (
             f"No statistics (/stats/summary) of {nodes} in this range: no margins, no forecasts.",
             unknown.without_samples,
@@ -74,7 +74,7 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield "Node objects were not seen, only references to them:", names
     if view.nodes and unknown.nodes_with_numa < len(view.nodes):
         without = len(view.nodes) - unknown.nodes_with_numa
-        yield f"No source reports the NUMA nodes' CPUs for {some(without, 'node')}.", ()
+        yield f"No source reports the NUMA nodes' CPUs for {counted(without, 'node')}.", ()
     if view.alerts is None:
         yield "This database has no alerts.", ()
 
@@ -82,7 +82,7 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     for row in view.unknown.source_errors:
         if row["kind"] == "partial":
-            since = f"{row['resource']}, since {moment(row['first_at'])} UTC"
+            since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
             yield f"{partial(row['left_out'])} ({since}). The last: {plainly(row['last_error'])}", ()
             continue
         silence = row["longest_silence_seconds"]
@@ -92,9 +92,9 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             "behind": "has messages that Kafka will delete before they are read",
         }.get(row["kind"], "could not be read")
         yield (
-            f"{row['resource']} {what} ({some(row['times'], 'time')}). The last: {plainly(row['last_error'])}",
+            f"{row['resource']} {what} ({counted(row['times'], 'time')}). The last: {plainly(row['last_error'])}",
             tuple(row["nodes"]),
         )
     for row in view.unknown.dead_letters:
-        records = f"{some(row['times'], 'record')} could not be understood ({row['error_type']})"
+        records = f"{counted(row['times'], 'record')} could not be understood ({row['error_type']})"
         yield f"{records}, as at {row['example_at']}: {row['example_reason']}", ()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from leadsman.web.reading.asked import ask, has_table
 from leadsman.web.reading.evidence import Evidence
-from leadsman.web.reading.words import moment
+from leadsman.web.reading.words import timestamp
 from sql.database.open import Database
 from sql.landing.silences import read_silences
 from streams.alerting.silences import Silence, silence_of
@@ -83,4 +83,4 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
 
 def _silenced(labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> str:
     found = silence_of(labels, silences, at)
-    return f"until {moment(found.ends_at)} UTC by {found.created_by}: {found.comment}" if found else ""
+    return f"until {timestamp(found.ends_at)} UTC by {found.created_by}: {found.comment}" if found else ""

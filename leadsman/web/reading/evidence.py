@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import STALE, Scope
-from leadsman.web.reading.words import duration, moment
+from leadsman.web.reading.words import duration, timestamp
 from sql.database.open import Database
 from streams.alerting.active import SILENT
 
@@ -97,10 +97,10 @@ def freshness(evidence: Evidence) -> str:
     if evidence.last_at is None:
         return "Nothing was observed up to the end of this range"
     sample, scope = evidence.last_sample_at, evidence.scope
-    seen = f"last observation {moment(evidence.last_at)} UTC, {age(evidence.last_at, scope)}"
+    seen = f"last observation {timestamp(evidence.last_at)} UTC, {age(evidence.last_at, scope)}"
     if sample is None:
         return f"No kubelet statistics; {seen}"
-    last = f"Last sample {moment(sample)} UTC, {age(sample, scope)}"
+    last = f"Last sample {timestamp(sample)} UTC, {age(sample, scope)}"
     return f"{last}; {seen}" if is_stale(sample, scope) and not evidence.stale else last
 
 
@@ -109,7 +109,7 @@ def absent(evidence: Evidence, nothing: str) -> str:
     last = evidence.last_at
     if last is None:
         return "Not known: nothing was observed up to the end of this range."
-    ago = f"{moment(last)} UTC, {age(last, evidence.scope)}"
+    ago = f"{timestamp(last)} UTC, {age(last, evidence.scope)}"
     if not evidence.seen:
         return f"Not known: nothing was observed in this range. The last observation was at {ago}."
     if evidence.stale:
@@ -122,12 +122,12 @@ def nothing_found(evidence: Evidence) -> str:
     """Return the permitted conclusion from a range without findings."""
     scope = evidence.scope
     if not evidence.seen:
-        before = "" if evidence.last_at is None else f" Before it, the last was at {moment(evidence.last_at)} UTC."
+        before = "" if evidence.last_at is None else f" Before it, the last was at {timestamp(evidence.last_at)} UTC."
         return f"Nothing is known of this range: no sample, Event or change of a pod was seen in it.{before}"
-    nodes = some(evidence.nodes, "node")
-    seen = f"{nodes}, changes of {some(evidence.pods, 'pod')} and {some(evidence.events, 'Event')}"
+    nodes = counted(evidence.nodes, "node")
+    seen = f"{nodes}, changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
     sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
-    span = f"from {moment(scope.since)} to {moment(scope.until)} UTC"
+    span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"
     found = f"No {_LOOKED_FOR if evidence.pods_seen else _WITHOUT_PODS} problems in {seen} {span}{sampled}."
     return f"{found} {_gaps(evidence)}".rstrip()
 
@@ -140,12 +140,13 @@ _WITHOUT_PODS: Final = "node pressure, nodes that are not Ready, Warning Events 
 
 def _gaps(evidence: Evidence) -> str:
     """Describe the missing evidence of a range in sentences; empty if none is missing."""
+    bad = counted(evidence.bad, "record")
     gaps = {
         "No Node object was seen.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
         "No pod was seen: evictions, OOM kills and pending pods are not known.": not evidence.pods_seen,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
-        f"{some(evidence.bad, 'record')} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
+        f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
     return " ".join(text for text, missing in gaps.items() if missing)

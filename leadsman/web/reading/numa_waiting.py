@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.numa_fleet import Band, NumaFleet, NumaLine
 from leadsman.web.reading.overview import Overview
@@ -49,11 +49,11 @@ def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> 
     """Say what would let a pod of so many exclusive CPUs into one NUMA node."""
     fitting = [line for line in lines if line.number("largest_fit_cpus") >= cpus]
     if fitting:
-        more = f" and {some(len(fitting) - 1, 'more node')} have" if len(fitting) > 1 else " has"
+        more = f" and {counted(len(fitting) - 1, 'more node')} have" if len(fitting) > 1 else " has"
         return f"{fitting[0].node.name}{more} that many free in one NUMA node now."
     most = max((band.cpus - (band.reserved or 0) for line in lines for band in line.bands if band.cpus), default=0)
     if cpus > most:
-        return f"No NUMA node is large enough: request at most {some(most, 'CPU')}, or allow several NUMA nodes."
+        return f"No NUMA node is large enough: request at most {counted(most, 'CPU')}, or allow several NUMA nodes."
     held: dict[tuple[str, int], list[RowDict]] = {}
     for row in holders:
         if len(row["numa_nodes"]) == 1:
@@ -66,7 +66,7 @@ def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> 
     ]
     if found:
         _, _, node, number, leaving = min(found, key=lambda each: each[:4])
-        names = ", ".join(f"{row['namespace']}/{row['pod']} ({some(row['cpus'], 'CPU')})" for row in leaving)
+        names = ", ".join(f"{row['namespace']}/{row['pod']} ({counted(row['cpus'], 'CPU')})" for row in leaving)
         return f"It would fit NUMA node {number} of {node} without {names}."
     return "No NUMA node would have room with a few pods less."
 

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ingest.model.samples import USAGES, NodeSample
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.words import amount, resource, size, unit
-from streams.rules.eviction.order import RankedPod, rank, standing
+from streams.rules.eviction.order import RankedPod, rank, signal_use
 from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of
 
 SHOWN: Final = 20
@@ -107,7 +107,7 @@ def _order(
 
 
 def _place(nth: int, signal: str, layout: Layout, pod: RankedPod, measured: RowDict | None) -> Place:
-    usage, request, exceeds = standing(signal, layout, pod)
+    usage, request, exceeds = signal_use(signal, layout, pod)
     if usage is None:
         reason = "no statistics: goes before all that have some"
     elif signal == PID_AVAILABLE:

@@ -116,7 +116,7 @@ def day(at: datetime) -> str:
     return f"{at:%Y-%m-%d}"
 
 
-def moment(at: datetime) -> str:
+def timestamp(at: datetime) -> str:
     """Day and time in UTC."""
     return f"{at:%Y-%m-%d %H:%M:%S}"
 

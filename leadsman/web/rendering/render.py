@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from common.amounts import some
+from common.amounts import counted
 from common.text import plain, visible
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Badge, Severity, badges, by_urgency
@@ -48,7 +48,7 @@ STATIC: Final = FOLDER / "static"
 STYLES: Final = ("page.css", "charts.css", "fleet.css", "help.css", "print.css")
 SCRIPTS: Final = ("page.js", "times.js", "charts.js", "fleet.js")
 NAME: Final = 300
-FORMS: Final = {"clock": words.clock, "moment": words.moment, "short": words.short}
+FORMS: Final = {"clock": words.clock, "timestamp": words.timestamp, "short": words.short}
 ZONE: Final = Markup('<span class="zone">UTC</span>')
 """The zone of the times before it."""
 GC_SHOWN: Final = 20
@@ -203,7 +203,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (words.amount, words.clock, words.count, words.duration, words.moment, words.percent, words.resource)
+    filters = (words.amount, words.clock, words.count, words.duration, words.timestamp, words.percent, words.resource)
     made.filters |= {
         each.__name__: each
         for each in (
@@ -212,7 +212,7 @@ def environment() -> Environment:
             measured,
             words.sentence,
             words.size,
-            some,
+            counted,
             address_time,
             json_block,
             absent,

@@ -11,10 +11,10 @@ from leadsman.web.rendering.links import ASK, GIVEN, Links
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
 from sql.questions.answers import as_csv
-from sql.questions.apart import Apart
 from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
 from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
+from sql.questions.query_process import QueryProcess
 
 LONGEST_SQL: Final = 4000
 LONGEST: Final = 500
@@ -59,23 +59,23 @@ class Question(NamedTuple):
     def links(self) -> Links:
         return Links(self.asked, path=ASK, live=self.live)
 
-    def rows(self, db: Database, apart: Apart) -> Answer | None:
+    def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None where nothing is asked. Raises DatabaseError."""
         if self.query is not None:
             return _cut(run(db, self.query, self.given, LIMITS))
-        return _cut(apart.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
+        return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
-def page_of(db: Database, question: Question, apart: Apart) -> str:
+def page_of(db: Database, question: Question, process: QueryProcess) -> str:
     """Render the box with the answer, or with the reason why there is none. A refusal of the database is a sentence
     there.
     """
     answer: Answer | None
     try:
-        answer = question.rows(db, apart)
+        answer = question.rows(db, process)
         if answer is None:
             with suppress(DatabaseError):  # said where it matters
-                apart.warm()
+                process.warm()
     except DatabaseError as error:
         answer = Answer(None, str(error))
     tables = []
@@ -86,7 +86,7 @@ def page_of(db: Database, question: Question, apart: Apart) -> str:
     return ask_page(links, question.query, question.sql, question.given, answer, LIMITS, tables, wide=wide)
 
 
-def csv_of(db: Database, question: Question, apart: Apart) -> str | None:
+def csv_of(db: Database, question: Question, process: QueryProcess) -> str | None:
     """The answer as a file; None where nothing is asked. Raises BadScope where it is refused, or DatabaseError."""
     if question.sql and not question.trusted:
         raise BadScope(
@@ -94,7 +94,7 @@ def csv_of(db: Database, question: Question, apart: Apart) -> str | None:
             "token as Authorization: Bearer, or where there is none, Sec-Fetch-Site: none"
         )
     try:
-        answer = question.rows(db, apart)
+        answer = question.rows(db, process)
     except (QueryFailed, BadParameter) as error:
         raise BadScope(str(error)) from None
     text = None if answer is None or answer.result is None else as_csv(answer.result)

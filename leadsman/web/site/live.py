@@ -6,7 +6,7 @@ from typing import Final
 
 from aiohttp import web
 
-from common.tasks import apart
+from common.tasks import detached
 from leadsman.web.reading.asked import rows
 from sql.database.open import Database
 
@@ -47,7 +47,7 @@ class Pulse:
         """
         self.readers += 1
         if self._asking is None:
-            self._asking = apart(self._ask())
+            self._asking = detached(self._ask())
         try:
             known = self.marks is not None
             while known or await self._next():

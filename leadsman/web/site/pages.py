@@ -20,7 +20,7 @@ from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
 from leadsman.web.reading.seen import read_seen
 from leadsman.web.reading.strip import read_strip
 from leadsman.web.reading.timeline import Filter, read_timeline
-from leadsman.web.reading.words import moment
+from leadsman.web.reading.words import timestamp
 from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
 from leadsman.web.rendering.links import FIND, NOWHERE, NUMA, RUNBOOKS, Links
@@ -191,18 +191,19 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     if not request.node:
         return NoSuchNode(links, ["The address names no node."])
     name = f"{request.node[:120]!r}"
-    texts = [f"Cluster {scope.cluster} has no node {name} from {moment(scope.since)} to {moment(scope.until)} UTC."]
+    span = f"{timestamp(scope.since)} to {timestamp(scope.until)} UTC"
+    texts = [f"Cluster {scope.cluster} has no node {name} from {span}."]
     ways = []
     length = max(scope.until - scope.since, SHORTEST)
     seen = read_seen(db, scope, request.node)
     if seen.before is not None:
-        texts.append(f"The last that was seen of it was at {moment(seen.before)} UTC.")
+        texts.append(f"The last that was seen of it was at {timestamp(seen.before)} UTC.")
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
         ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
     if seen.deleted_at is not None:
-        texts.append(f"At {moment(seen.deleted_at)} UTC its Node object was seen to be deleted.")
+        texts.append(f"At {timestamp(seen.deleted_at)} UTC its Node object was seen to be deleted.")
     if seen.after is not None:
-        texts.append(f"The first that was seen of it after this range was at {moment(seen.after)} UTC.")
+        texts.append(f"The first that was seen of it after this range was at {timestamp(seen.after)} UTC.")
         begin = seen.after.replace(microsecond=0)
         ways.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
     if seen == (None, None, None):

@@ -9,7 +9,7 @@ from aiohttp import web
 
 from common import telemetry
 from common.clock import SYSTEM
-from common.tasks import apart
+from common.tasks import detached
 from common.telemetry import Figure
 from leadsman.web.reading.figures import read_figures
 from leadsman.web.reading.fleet import STEPS, Steps
@@ -35,10 +35,10 @@ from leadsman.web.site.pages import (
     runbook_of,
     runbooks_of,
 )
-from leadsman.web.site.works import Busy, Works
+from leadsman.web.site.query_queue import Busy, QueryQueue
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
-from sql.questions.apart import Apart
+from sql.questions.query_process import QueryProcess
 from streams.fold.figures import FIGURES
 
 FILES: Final = {
@@ -79,8 +79,8 @@ class Site:
         self._steps = steps
         self._token = token
         self._guard_host = guard_host and not token
-        self._works = Works(db)
-        self._apart = Apart(db)
+        self._queue = QueryQueue(db)
+        self._process = QueryProcess(db)
         self._questions = 0
         self._guesses = Guesses()
         self._pulse = Pulse(self._marks)
@@ -108,21 +108,21 @@ class Site:
 
     async def _working(self, _: web.Application) -> AsyncIterator[None]:
         figures: dict[Figure, Callable[[], telemetry.Values]] = {
-            WAITING: lambda: {(): self._works.waiting},
+            WAITING: lambda: {(): self._queue.waiting},
             READERS: lambda: {(): self._pulse.readers},
-            REFUSED: lambda: {(): self._works.refused},
-            ABANDONED: lambda: {(): self._works.abandoned},
+            REFUSED: lambda: {(): self._queue.refused},
+            ABANDONED: lambda: {(): self._queue.abandoned},
             WRONG_TOKENS: lambda: {(): self._guesses.total},
             **{figure: partial(self._values, figure) for figure in FIGURES},
         }
-        looking = apart(self._works.look())
+        looking = detached(self._queue.look())
         try:
-            with telemetry.registered(figures, self._works.why_not, self._refresh):
+            with telemetry.registered(figures, self._queue.why_not, self._refresh):
                 yield
         finally:
             looking.cancel()
-            await self._works.close()
-            self._apart.close()
+            await self._queue.close()
+            self._process.close()
 
     def _values(self, figure: Figure) -> telemetry.Values:
         return self._found.get(figure, {})
@@ -131,7 +131,7 @@ class Site:
         """Read the figures of findings; there are none while the database does not answer."""
         self._found = {}
         with suppress(DatabaseError):
-            self._found = await self._works.run_anyway(read_figures, self._now())
+            self._found = await self._queue.run_anyway(read_figures, self._now())
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
@@ -194,7 +194,7 @@ class Site:
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
-        return await sent(request, await self._shared(request, partial(self._works.run, _encoded, act)))
+        return await sent(request, await self._shared(request, partial(self._queue.run, _encoded, act)))
 
     async def _question(self, request: web.Request) -> web.StreamResponse:
         own = is_own_request(request.headers)
@@ -213,7 +213,7 @@ class Site:
         self._questions += 1
         try:
             act = csv_of if question.as_csv else page_of
-            return await self._works.run(_encoded, partial(act, question=question, apart=self._apart))
+            return await self._queue.run(_encoded, partial(act, question=question, process=self._process))
         finally:
             self._questions -= 1
 
@@ -230,14 +230,14 @@ class Site:
 
     async def _marks(self) -> dict[str, str] | None:
         try:
-            return await self._works.run_anyway(read_marks)
+            return await self._queue.run_anyway(read_marks)
         except DatabaseError:
             return None
 
     async def _page(self, make: _Make, request: web.Request) -> web.StreamResponse:
         asked = Request.of(dict(request.query), self._steps)
         act = partial(_made, make, asked)
-        body = await self._shared(request, partial(self._works.run, _encoded, act))
+        body = await self._shared(request, partial(self._queue.run, _encoded, act))
         if not asked.csv:
             return await sent(request, body)
         return await sent(request, body, CSV, f"{asked.csv}.csv")
@@ -245,7 +245,7 @@ class Site:
     async def _shared(self, request: web.Request, make: Callable[[], Awaitable[bytes]], *more: Hashable) -> bytes:
         """One answer for all who ask the same of the same state of the database."""
         mark = (self._pulse.marks or {}).get(request.query.get("cluster", ""), "")
-        return await self._works.shared((str(request.rel_url), mark, *more), make)
+        return await self._queue.shared((str(request.rel_url), mark, *more), make)
 
     async def _end_live(self, _: web.Application) -> None:
         self._pulse.close()

@@ -7,7 +7,7 @@ from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, some
+from streams.alerting.words import name, shortened
 from streams.fold.findings import PodEnd
 
 MAX_MEMBERS: Final = 1000
@@ -43,7 +43,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
     kills = "1 OOM kill" if group.count == 1 else f"{group.count} OOM kills within {in_words(group.seconds)}"
-    which = some(group.parts)
+    which = shortened(group.parts)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. Either the container reached its memory limit, or the node ran out of memory "
         "before the kubelet could evict. Raise the limit or find the leak; if the node was low, see "

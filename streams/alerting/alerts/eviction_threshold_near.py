@@ -156,6 +156,6 @@ ALERT: Final = AlertDefinition(
     ),
     node_rows=(EvictionSignal,),
     step=step,
-    heeds=("ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"),
+    depends_on=("ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"),
     foretells=True,
 )

@@ -6,7 +6,7 @@ from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import RuleSettings
-from streams.alerting.words import moment, name, sentence
+from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
 
 _SILENT: Final = (
@@ -36,7 +36,7 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
     return Holds(
         {},
-        f"Node {name(row.node)}: {what} since {moment(since)}",
+        f"Node {name(row.node)}: {what} since {timestamp(since)}",
         f"{reported}{_SILENT if row.ready is None else _REFUSES}",
         at_once=now.at - since >= timedelta(seconds=settings.for_seconds),
     )

@@ -6,7 +6,7 @@ from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import RuleSettings
-from streams.alerting.words import EVICTION_ADVICE, moment, name
+from streams.alerting.words import EVICTION_ADVICE, name, timestamp
 from streams.fold.findings import PressureChange
 
 _RESOURCES: Final = {
@@ -30,7 +30,7 @@ def _lasting(row: PressureChange, settings: RuleSettings, now: Now) -> Change:
     short, resource = _RESOURCES[row.condition]
     return Holds(
         labels,
-        f"Node {name(row.node)}: {row.condition} since {moment(row.ts)}",
+        f"Node {name(row.node)}: {row.condition} since {timestamp(row.ts)}",
         f"The node is short of {short} and does not recover by itself. No new pods are placed on it, and pods can be "
         f"evicted. {EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
         at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),

@@ -8,7 +8,7 @@ from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import EVICTION_ADVICE, SHOWN, amount, name, pods, some
+from streams.alerting.words import EVICTION_ADVICE, SHOWN, amount, name, pods, shortened
 from streams.fold.findings import Eviction
 from streams.rules.eviction.order import UNEXPLAINED
 
@@ -41,7 +41,7 @@ def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now)
 
 def _words(row: Eviction, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
-    which = some((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
+    which = shortened((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
     node, resource = name(row.node), name(row.resource) or "an unknown resource"
     if row.cause == "limit":
         summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"

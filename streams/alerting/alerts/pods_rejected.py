@@ -8,7 +8,7 @@ from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
-from streams.alerting.rejections import because, owned_by, plus, reason_of, whose, workload_labels
+from streams.alerting.rejections import because, owned_by, owners_of, plus, reason_of, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, pods
 from streams.fold.findings import PodEnd
@@ -63,8 +63,8 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
 def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
     return f"Node {name(node)}: {pods(group.count)} rejected at admission{within} because {because(reason)}", (
-        f"Pods of {whose(group)}. A rejected pod stays Failed, and its controller creates a replacement, which is "
-        "rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. List the "
+        f"Pods of {owners_of(group)}. A rejected pod stays Failed, and its controller creates a replacement, which "
+        "is rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. List the "
         "rejections with the kubelet's messages: leadsman query pod_ends --param cause=admission."
     )
 
@@ -79,5 +79,5 @@ ALERT: Final = AlertDefinition(
     node_rows=(PodEnd,),
     cluster_rows=(RejectionRecord,),
     step=step,
-    heeds=(_RUNAWAY,),
+    depends_on=(_RUNAWAY,),
 )

@@ -10,7 +10,7 @@ from ingest.model.records import HeardRecord
 from ingest.model.reports import AGENT
 from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import moment, name, place
+from streams.alerting.words import name, place, timestamp
 from streams.fold.findings import EvictionSignal, SourceError
 
 IN_A_ROW: Final = timedelta(minutes=15)
@@ -64,7 +64,7 @@ def _silent(row: SourceError, settings: Settings) -> list[Change]:
     if silence < timedelta(seconds=settings.for_seconds):
         return []
     # the next is reported when the silence has doubled: without it, the stream was heard
-    return [_stalled(row, f"has been silent since {moment(row.ts - silence)}", row.ts + silence)]
+    return [_stalled(row, f"has been silent since {timestamp(row.ts - silence)}", row.ts + silence)]
 
 
 def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, list[Change]]:
@@ -77,7 +77,7 @@ def _failed(row: SourceError, settings: Settings, state: State) -> tuple[State, 
     lasted = found.last_at - found.since
     if found.count < settings.failures or lasted < timedelta(seconds=settings.for_seconds):
         return state, []
-    return state, [_stalled(row, f"could not be read since {moment(found.since)}", row.ts + min(gap, IN_A_ROW))]
+    return state, [_stalled(row, f"could not be read since {timestamp(found.since)}", row.ts + min(gap, IN_A_ROW))]
 
 
 def _stalled(row: SourceError, what: str, until: datetime) -> Happened:

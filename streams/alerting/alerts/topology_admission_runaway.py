@@ -9,7 +9,7 @@ from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rejections import MAX_MEMBERS, because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, some
+from streams.alerting.words import name, shortened
 
 
 class Settings(RuleSettings):
@@ -42,7 +42,7 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     often = f"{group.count} pods within {in_words(group.seconds)}" if group.count > 1 else "1 pod"
     most = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else f"{len(most)} nodes"
-    rejected = some((f"{name(node)} ({pods})" for node, pods in most), ", ")
+    rejected = shortened((f"{name(node)} ({pods})" for node, pods in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"
     return f"{summary} because {because(row.reason)}", (
         f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once. The scheduler does not "

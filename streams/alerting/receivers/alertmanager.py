@@ -8,8 +8,8 @@ from typing import Any, Final
 import msgspec
 
 from common.clock import SYSTEM, Clock
+from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
-from streams.alerting.receivers.standing import Received, Standing, time_text
 from streams.kafka.messages.alerts import AlertMessage
 
 RESEND_SECONDS: Final = 60.0
@@ -35,9 +35,9 @@ class Alertmanager:
         self._refused: set[tuple[str, str]] = set()
         """Refused alerts, by fingerprint and text: not sent again until the text changes."""
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
-        every = (*standing.firing(), *standing.resolved(news, self._clock.now() - RESOLVED_FOR))
+        every = (*states.firing(), *states.resolved(news, self._clock.now() - RESOLVED_FOR))
         self._refused &= {self._mark(received) for received in every}
         wanted = [received for received in every if self._mark(received) not in self._refused]
         for some in _in_pieces(wanted):

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
 from common.text import plain
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.pagerduty import pagerduty
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import slack, stdout, webhook
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.teams import teams
 from streams.alerting.settings import PAGERDUTY
 from streams.kafka.messages.alerts import AlertMessage
@@ -53,7 +53,7 @@ class Receiver(Protocol):
     def park(self, received: Received) -> None:
         """Try this one in the next rounds: an earlier process had parked it."""
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Return when it has taken everything, refused it for good, or parked it. `standing` is the state after the
         news.
         """

@@ -23,9 +23,9 @@ from common.telemetry import Figure, registered
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.remembered import Remembered
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.withholding import Withholding
 from streams.alerting.silences import Silence
 from streams.kafka.messages.alerts import decode_alert
@@ -122,7 +122,7 @@ class _Following:
         self._partitions = partitions
         self._committed = committed
         self._receiver = receiver
-        self._standing = Standing()
+        self._states = AlertStates()
         self._done: _Offsets = {}
         """Up to where all was delivered or parked."""
         self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
@@ -138,13 +138,13 @@ class _Following:
         self._done = {**known, **first}
         if first:
             self._judged_at = SYSTEM.now()
-        self._standing.lose(self._judged_at)
-        for received in self._standing.of(self._remembered.parked):
+        self._states.lose(self._judged_at)
+        for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
         self._receiver.withhold(self._remembered.withheld)
-        news = [received for received in self._standing.firing() if received.alert.fingerprint in unsent]
+        news = [received for received in self._states.firing() if received.alert.fingerprint in unsent]
         if news or self._receiver.resend_seconds is not None:
-            await self._receiver.deliver(news, self._standing)
+            await self._receiver.deliver(news, self._states)
         await self._commit(first)
         await self._go_on()
 
@@ -182,7 +182,7 @@ class _Following:
                         break
                     received = self._received(message)
                     if received is not None:
-                        self._standing.read(received)
+                        self._states.read(received)
                         unsent |= {received.alert.fingerprint} if partition in first else set()
         return unsent
 
@@ -196,12 +196,12 @@ class _Following:
             found = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
             received = (self._received(message) for message in messages)
-            news = [each for each in received if each is not None and self._standing.read(each)]
+            news = [each for each in received if each is not None and self._states.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
             news += await self._lost()
             resend = self._receiver.resend_seconds
             if news or (resend is not None and loop.time() - sent_at >= resend):
-                await self._receiver.deliver(news, self._standing)
+                await self._receiver.deliver(news, self._states)
                 sent_at = loop.time()
             await self._commit(ends)
 
@@ -210,7 +210,7 @@ class _Following:
         an alert.
         """
         if message.value is None:
-            self._standing.withdraw((message.key or b"").decode(errors="replace"))
+            self._states.withdraw((message.key or b"").decode(errors="replace"))
             return None
         return _received(message)
 
@@ -222,7 +222,7 @@ class _Following:
         ):
             return ()
         self._judged_at = now
-        return self._standing.lose(now)
+        return self._states.lose(now)
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         """Commit the offsets, with the data that the next process needs, in one request."""

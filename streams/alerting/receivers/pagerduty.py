@@ -6,9 +6,9 @@ import msgspec
 
 from common.clock import SYSTEM, Clock
 from common.text import plain
+from streams.alerting.receivers.alert_states import Received, time_text
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import Pushed
-from streams.alerting.receivers.standing import Received, time_text
 from streams.alerting.settings import PAGERDUTY
 
 _SUMMARY: Final = 1024

@@ -15,9 +15,9 @@ from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
+from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.alerting.receivers.remembered import MOST
-from streams.alerting.receivers.standing import Received, Standing, time_text
 from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8
@@ -62,13 +62,13 @@ class Pushed:
         if self.poster is not None:
             await self.poster.close()
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Return when every piece was taken, refused for good or parked; the last two are logged."""
         by_alert: dict[str, list[Received]] = {}
         for received in news:
             by_alert.setdefault(received.alert.fingerprint, []).append(received)
         room = asyncio.Semaphore(AT_ONCE)
-        self._parked = {fingerprint: each for fingerprint, each in self._parked.items() if fingerprint in standing}
+        self._parked = {fingerprint: each for fingerprint, each in self._parked.items() if fingerprint in states}
         parked = [each for fingerprint, each in self._parked.items() if fingerprint not in by_alert]
         await together(self._in_order(of_one, room) for of_one in by_alert.values())
         await together(self._in_order(of_one, room, 0.0) for of_one in parked)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from common.clock import SYSTEM, Clock
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.silences import Silence, silence_of
 
 LOOK_SECONDS: Final = 60.0
@@ -44,9 +44,9 @@ class Withholding:
         """Withhold alerts that an earlier process had withheld."""
         self._withheld = set(fingerprints)
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
-        firing = {each.alert.fingerprint: each for each in standing.firing()}
+        firing = {each.alert.fingerprint: each for each in states.firing()}
         silenced = {fingerprint for fingerprint, each in firing.items() if self._is_silenced(each)}
         passed = [each for each in news if self._passes(each)]
         known = {each.alert.fingerprint for each in passed}
@@ -54,8 +54,8 @@ class Withholding:
             self._withheld.discard(fingerprint)
             passed += [firing[fingerprint]] if fingerprint not in known else []
         self._withheld |= silenced & set(self.receiver.parked)
-        self._withheld = {fingerprint for fingerprint in self._withheld if fingerprint in standing}
-        await self.receiver.deliver(passed, standing.without(self._withheld | silenced))
+        self._withheld = {fingerprint for fingerprint in self._withheld if fingerprint in states}
+        await self.receiver.deliver(passed, states.without(self._withheld | silenced))
 
     def _passes(self, received: Received) -> bool:
         fingerprint = received.alert.fingerprint

@@ -17,7 +17,7 @@ from ingest.model.samples import USAGES, NodeSample, PodUsages
 from streams.fold.findings import Eviction
 from streams.rules.eviction.messages import PressureEviction
 from streams.rules.eviction.named import named_signal
-from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, standing, tied
+from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, signal_use, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds
 from streams.rules.pods.requests import eviction_requests, is_critical
@@ -112,7 +112,7 @@ def predicted(
     if signal is None:
         return row
     pods = ranked_pods(sample)
-    usages = [standing(signal, layout, pod).usage for pod in pods]
+    usages = [signal_use(signal, layout, pod).usage for pod in pods]
     mine = next((u for u, pod in zip(usages, pods, strict=True) if pod.uid == row.uid), None)
     witnessed = sum(each.usage for each in reported.offenders)
     row = row._replace(signal=signal, pod_usage=mine)
@@ -140,7 +140,7 @@ def _place(order: Sequence[int], pods: Sequence[RankedPod], uid: str) -> int | N
 
 def _grown(pod: RankedPod, signal: str, layout: Layout, witnessed: int) -> RankedPod:
     """The pod with what its containers used by the kubelet's message, where that is more than the sample has."""
-    usage = standing(signal, layout, pod).usage or 0
+    usage = signal_use(signal, layout, pod).usage or 0
     if witnessed <= usage:
         return pod
     if RESOURCES[signal] == "memory":
@@ -158,7 +158,7 @@ def _share(sample: Sample, signal: str, layout: Layout, available: int | None, g
     if observed is None or observed.capacity <= observed.available:
         return None
     measured = [_with_stats(_NOBODY, usage) for usage in _usages(sample)]
-    used = sum(standing(signal, layout, pod).usage or 0 for pod in measured)
+    used = sum(signal_use(signal, layout, pod).usage or 0 for pod in measured)
     share = used / (observed.capacity - observed.available)
     if share >= UNEXPLAINED:
         return share

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from common.amounts import some
+from common.amounts import counted
 from ingest.model.records import Metric
 from streams.analytics.image_gc.episode import Failure
 from streams.rules.image_gc.messages import ImageGcFailure, Result
@@ -53,12 +53,12 @@ def failure_of(above: Above, collected: float | None) -> Failure | None:
 def in_words(above: Above, collected: float | None) -> str:
     """Why it is concluded without an Event."""
     deleted = deleted_since(above, collected)
-    counted = ""
+    number = ""
     if deleted is not None:
-        counted = f" The kubelet's metrics count {some(round(deleted), 'image')} deleted since then."
+        number = f" The kubelet's metrics count {counted(round(deleted), 'image')} deleted since then."
     return (
         f" No Event reports it (the kubelet drops Events when there are many), but usage has not been below since "
-        f"{above.since:%H:%M:%S}, in which time it tried at least {RUNS} times.{counted}"
+        f"{above.since:%H:%M:%S}, in which time it tried at least {RUNS} times.{number}"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
-from common.amounts import some
+from common.amounts import counted
 from streams.fold.findings import LateJoiners, NumaSkew
 from streams.rules.numa import late_joiners as rule
 from streams.rules.numa.skew import cluster_skew
@@ -97,7 +97,7 @@ def _verdict(found: rule.LateJoiners) -> str:
 
 
 def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> str:
-    left = f"{some(free, 'CPU is', 'CPUs are')} free, the largest request that fits one NUMA node is {fit}"
+    left = f"{counted(free, 'CPU is', 'CPUs are')} free, the largest request that fits one NUMA node is {fit}"
     if verdict == "inconclusive":
         return f"the nodes are too few, of one age or equally full: nothing relates to their age; {left}"
     oldest, youngest = found.groups[0], found.groups[-1]

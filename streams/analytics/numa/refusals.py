@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from common.amounts import some
+from common.amounts import counted
 from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
 from streams.analytics.numa.state import State, cpu_policy, topology_policy
@@ -118,9 +118,9 @@ def _row(state: State, record: Record, found: _Refused, refusal: Refusal) -> Num
     free, fit = (shown.free_cpus, shown.largest_fit_cpus) if shown else (None, None)
     facts = ""
     if refusal.refused_by == "topology_manager" and _is_exclusive(state, found):
-        had = "" if free is None else f", and {some(free, 'CPU was', 'CPUs were')} free"
+        had = "" if free is None else f", and {counted(free, 'CPU was', 'CPUs were')} free"
         largest = "" if fit is None else f", at most {fit} of them on one NUMA node"
-        facts = f" The pod requests {some(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
+        facts = f" The pod requests {counted(found.requested_cpus, 'exclusive CPU')}{had}{largest}."
         if found.hands_cpus_over and fit is not None and fit >= found.requested_cpus:
             facts += _TAKEN_OVER
     return NumaAdmissionFailure(

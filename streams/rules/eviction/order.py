@@ -41,7 +41,7 @@ class RankedPod(NamedTuple):
     """Static, mirror, or of system-critical priority: never evicted under pressure (rules: eviction-loop)."""
 
 
-class Standing(NamedTuple):
+class SignalUse(NamedTuple):
     """How a pod stands for a signal. Usage is None for a pod without stats, which goes before all others."""
 
     usage: int | None
@@ -135,7 +135,7 @@ _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
 
 
-def standing(signal: str, layout: Layout, pod: RankedPod) -> Standing:
+def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
     """Usage and request that the ranking for `signal` compares, and whether usage exceeds the request.
 
     Bytes for memory and disks, inodes, or processes. Processes have no request that the kubelet would compare:
@@ -144,9 +144,9 @@ def standing(signal: str, layout: Layout, pod: RankedPod) -> Standing:
     measure = _MEASURES[layout][signal]
     request = measure.request(pod)
     if not pod.has_stats:
-        return Standing(None, request, exceeds_request=False)
+        return SignalUse(None, request, exceeds_request=False)
     usage = measure.usage(pod)
-    return Standing(usage, request, signal != signals.PID_AVAILABLE and usage > request)
+    return SignalUse(usage, request, signal != signals.PID_AVAILABLE and usage > request)
 
 
 def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str = "") -> list[int]:

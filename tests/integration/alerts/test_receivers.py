@@ -31,8 +31,8 @@ from ingest.kafka.aiokafka_fixes import started
 from ingest.model.topics import Headers
 from paths import EXAMPLES, NODE_PRESSURE
 from streams.alerting.holding import fingerprint
+from streams.alerting.receivers.alert_states import WITHOUT_NEWS
 from streams.alerting.receivers.choose import group_of
-from streams.alerting.receivers.standing import WITHOUT_NEWS
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from waiting import eventually, lasting, until
@@ -181,7 +181,7 @@ def message(alert: Alert) -> tuple[bytes, bytes, Headers]:
     return alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
 
 
-def test_the_recording_through_kafka_tells_each_alert_once(
+def test_the_recording_through_kafka_reports_each_alert_once(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
     told = consumers.start(f"webhook={hook.url}")

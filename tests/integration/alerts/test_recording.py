@@ -95,7 +95,7 @@ def test_the_recording_in_pieces_gives_the_same_alerts(database: Database, piece
     assert alerts(database) == whole
 
 
-def test_what_cannot_fire_is_told_with_what_is_missing(database: Database) -> None:
+def test_what_cannot_fire_is_reported_with_what_is_missing(database: Database) -> None:
     replay(database, list(read_sources([LATE_JOINERS])))
     rows = dicts(database, "SELECT * FROM alert_coverage")
     assert {row["alertname"] for row in rows} == set(ALERT_NAMES)
@@ -161,7 +161,7 @@ def test_backtest_prints_tables(tmp_path: Path) -> None:
     assert printed.splitlines()[-1].startswith("In short, none.yaml: 0 of 4 announced; 4 missed; 0 false. ")
 
 
-def test_backtest_tells_a_typo_in_the_rules_with_its_line(tmp_path: Path) -> None:
+def test_backtest_reports_a_typo_in_the_rules_with_its_line(tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("alerts:\n  PodsEvicted:\n    sevrity: info\n")
     done = leadsman("backtest", NODE_PRESSURE, "--rules", rules)

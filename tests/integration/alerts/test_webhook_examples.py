@@ -17,8 +17,8 @@ from common.clock import SYSTEM, Clock
 from components.processes import HOST, Process, free_port
 from components.programs.cache import ComponentMissing, refuse, tool
 from paths import EXAMPLES
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.pushing import SIGNATURE, signature, webhook
-from streams.alerting.receivers.standing import Received, Standing
 from streams.kafka.messages.alerts import AlertMessage
 from waiting import PATIENCE_SECONDS, eventually
 
@@ -56,7 +56,7 @@ class Receiver:
         async def deliver() -> None:
             sender = webhook(f"http://{HOST}:{self.port}/hook", SECRET, clock)
             try:
-                await sender.deliver(news, Standing())
+                await sender.deliver(news, AlertStates())
             finally:
                 await sender.close()
 

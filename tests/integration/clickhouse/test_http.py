@@ -77,7 +77,7 @@ def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
     assert digest(server) == before
 
 
-def test_a_server_has_a_retention_from_the_beginning_until_told_otherwise(server: Database) -> None:
+def test_a_server_has_a_retention_from_the_beginning_until_set_otherwise(server: Database) -> None:
     def kept() -> dict[str, set[int | None]]:
         return {each.name: {retention_of(server, table) for table in each.tables} for each in KEPT}
 
@@ -153,7 +153,7 @@ def test_errors_of_a_server_do_not_tell_its_password(server: Database) -> None:
     assert PASSWORD not in str(failure.value)
 
 
-def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
+def test_a_server_that_went_away_is_reported(tmp_path: Path) -> None:
     with ClickHouseHttp(tmp_path / "db") as short, connect(short.dsn()) as db:
         dsn = short.dsn()
         db.query("SELECT 1")
@@ -161,7 +161,7 @@ def test_a_server_that_went_away_is_told(tmp_path: Path) -> None:
         connect(dsn)
 
 
-def test_what_answers_is_told_when_it_is_no_clickhouse(http: ClickHouseHttp) -> None:
+def test_what_answers_is_reported_when_it_is_no_clickhouse(http: ClickHouseHttp) -> None:
     with pytest.raises(DatabaseUnreachable), connect(f"https://127.0.0.1:{http.port}/x"):
         pass
 

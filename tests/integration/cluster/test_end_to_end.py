@@ -94,7 +94,7 @@ def watched(
 
 
 @pytest.mark.night
-def test_sql_tells_what_happened_on_a_real_node(real_node: RealNode, watched: tuple[Process, Database]) -> None:
+def test_sql_reports_what_happened_on_a_real_node(real_node: RealNode, watched: tuple[Process, Database]) -> None:
     _, db = watched
     threshold = start_growing(real_node)
     _await_story(real_node, db)

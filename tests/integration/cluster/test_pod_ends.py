@@ -198,7 +198,7 @@ def ends(database: Path, pod: str, columns: str) -> list[tuple[Any, ...]]:
         (DELETED, "deleted", "", "", ""),
     ],
 )
-def test_pods_that_look_alike_are_told_apart(
+def test_pods_that_look_alike_are_distinguished(
     database: Path, pod: str, cause: str, actor: str, reason: str, message: str
 ) -> None:
     found = ends(database, pod, "container, cause, actor, reason, message, witness, deleted")

@@ -151,7 +151,7 @@ async def test_a_list_comes_in_pages_that_make_the_whole(cluster: Cluster) -> No
     assert len({page.version for page in got}) == 1
 
 
-async def test_after_compaction_and_410_all_that_is_and_all_that_vanished_is_told(cluster: Cluster) -> None:
+async def test_after_compaction_and_410_all_that_is_and_all_that_vanished_is_reported(cluster: Cluster) -> None:
     async with _space(cluster) as space, Wire(cluster.port).running() as wire:
         for name in ("stays", "goes"):
             await space.make_pod(name)
@@ -190,7 +190,7 @@ async def test_a_restart_of_ours_goes_on_where_it_was(cluster: Cluster) -> None:
     assert running.errors == []
 
 
-async def test_a_restart_of_ours_after_compaction_tells_a_gap(cluster: Cluster) -> None:
+async def test_a_restart_of_ours_after_compaction_reports_a_gap(cluster: Cluster) -> None:
     async with _space(cluster) as space:
         await space.make_pod("stays")
         version = (await (await space.watch()).until(lambda it: bool(it.version))).version
@@ -232,7 +232,7 @@ async def test_a_connection_that_hangs_is_made_anew_and_loses_nothing(cluster: C
     assert time.monotonic() - began < 120
 
 
-async def test_an_object_of_3_mb_is_told_whole(cluster: Cluster) -> None:
+async def test_an_object_of_3_mb_is_reported_whole(cluster: Cluster) -> None:
     """Etcd takes 1.5 MiB: "<" is one byte there and six in the JSON of the API server."""
     async with _space(cluster) as space:
         running = await space.watch()
@@ -244,7 +244,7 @@ async def test_an_object_of_3_mb_is_told_whole(cluster: Cluster) -> None:
     assert msgspec.json.decode(large.object)["spec"]["containers"][0]["args"] == ["<" * 550_000]
 
 
-async def test_an_object_past_the_limit_is_told_by_its_name_and_the_stream_goes_on(cluster: Cluster) -> None:
+async def test_an_object_past_the_limit_is_reported_by_its_name_and_the_stream_goes_on(cluster: Cluster) -> None:
     async with _space(cluster) as space:
         running = await space.watch(line_limit_bytes=1_000_000)
         await running.until(lambda it: bool(it.version))

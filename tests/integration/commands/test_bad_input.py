@@ -122,7 +122,7 @@ def test_a_wrong_file_is_named_and_does_not_keep_the_others_from_being_replayed(
     assert "1 too_deep" in done.stderr
 
 
-def test_a_cut_off_capture_is_told_with_file_line_and_what_to_do(folder: Path, tmp_path: Path) -> None:
+def test_a_cut_off_capture_is_reported_with_file_line_and_what_to_do(folder: Path, tmp_path: Path) -> None:
     done = leadsman("replay", folder / "cut_off.jsonl", db=tmp_path / "db")
     assert done.returncode == INCOMPLETE
     assert f"1 cut_off; the first at {folder / 'cut_off.jsonl'}:3: " in done.stderr
@@ -162,7 +162,7 @@ WRONG_FILES: Final = {
 }
 
 
-def test_each_wrong_file_is_told_by_its_name_and_what_to_do(tmp_path: Path) -> None:
+def test_each_wrong_file_is_reported_by_its_name_and_what_to_do(tmp_path: Path) -> None:
     for name, (content, _) in WRONG_FILES.items():
         (tmp_path / name).write_bytes(content)
     told = []
@@ -176,7 +176,7 @@ def test_each_wrong_file_is_told_by_its_name_and_what_to_do(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("command", ["inspect", "replay"])
-def test_a_file_of_an_archive_is_told_by_archive_and_path_inside(tmp_path: Path, command: str) -> None:
+def test_a_file_of_an_archive_is_reported_by_archive_and_path_inside(tmp_path: Path, command: str) -> None:
     """The temporary folder where it is unpacked is gone when the message is read."""
     archive = tmp_path / "dump.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
@@ -189,14 +189,14 @@ def test_a_file_of_an_archive_is_told_by_archive_and_path_inside(tmp_path: Path,
     assert "leadsman-" not in done.stdout + done.stderr
 
 
-def test_a_folder_without_anything_known_is_told_what_would_be(tmp_path: Path) -> None:
+def test_a_folder_without_anything_known_names_what_would_be_read(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("hello")
     done = leadsman("inspect", tmp_path)
     assert done.returncode == NO_SOURCE
     assert f"{tmp_path}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst)" in done.stderr
 
 
-def test_a_path_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     done = leadsman("inspect", tmp_path / "none.jsonl")
     assert done.returncode == NO_SOURCE
     assert f"{tmp_path / 'none.jsonl'}: there is no such file or folder" in done.stderr
@@ -262,7 +262,7 @@ def held(migrated_folder: Path) -> Iterator[tuple[Path, int]]:
         holder.kill()
 
 
-def test_a_database_that_another_process_holds_is_told_with_that_process(
+def test_a_database_that_another_process_holds_is_reported_with_that_process(
     held: tuple[Path, int], folder: Path
 ) -> None:
     db, pid = held
@@ -304,7 +304,7 @@ def test_a_database_of_another_schema_is_refused_by_the_migrations_name(
         ("chdb://", USAGE, "lacks the folder of the database"),
     ],
 )
-def test_a_database_that_is_not_there_is_told_without_its_password(db: str, status: int, told: str) -> None:
+def test_a_database_that_is_not_there_is_reported_without_its_password(db: str, status: int, told: str) -> None:
     done = leadsman("query", "nodes", db=db)
     assert done.returncode == status
     assert told in done.stderr
@@ -319,7 +319,7 @@ def test_a_folder_of_other_things_is_no_database(folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
 
 
-def test_asking_a_database_that_is_missing_or_empty_tells_how_to_make_one(tmp_path: Path) -> None:
+def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_path: Path) -> None:
     missing = leadsman("query", "nodes", db=tmp_path / "missing")
     assert missing.returncode == NO_DATABASE
     assert f"leadsman replay PATH --db chdb://{tmp_path / 'missing'} makes one" in missing.stderr
@@ -364,7 +364,7 @@ def test_a_wrong_question_is_refused_in_one_line(
         (("float",), "No such command 'float'"),
     ],
 )
-def test_wrong_usage_is_told(arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_usage_is_reported(arguments: tuple[str, ...], told: str) -> None:
     done = CliRunner().invoke(app, arguments)
     assert (done.exit_code, done.stdout) == (USAGE, "")
     assert told in done.stderr

@@ -97,16 +97,16 @@ def test_the_demo_names_each_evicted_pod_and_for_what(demo: tuple[str, str]) -> 
     assert dict(told) == EVICTED
 
 
-def test_the_demo_tells_the_storm_at_admission_as_one_line(demo: tuple[str, str]) -> None:
+def test_the_demo_reports_the_storm_at_admission_as_one_line(demo: tuple[str, str]) -> None:
     assert re.findall(r"(\d+) pods were rejected at admission", demo[0]) == ["69"]
 
 
-def test_the_demo_tells_both_verdicts_about_image_gc(demo: tuple[str, str]) -> None:
+def test_the_demo_reports_both_verdicts_about_image_gc(demo: tuple[str, str]) -> None:
     assert re.search(r"04:17:49 real-node-1 Image GC frees too little: .*\(2 times\)", demo[0])
     assert re.search(r"04:27:12 real-node-1 Image GC failed once at the start: .*Nothing to do\.", demo[0])
 
 
-def test_the_demo_tells_pressure_and_how_long_it_lasted(demo: tuple[str, str]) -> None:
+def test_the_demo_reports_pressure_and_how_long_it_lasted(demo: tuple[str, str]) -> None:
     assert re.findall(r"(\d\d:\d\d:\d\d) real-node-1 (\w+Pressure) (began|ended)", demo[0]) == [
         ("04:19:11", "MemoryPressure", "began"),
         ("04:20:02", "MemoryPressure", "ended"),
@@ -167,7 +167,7 @@ def test_query_alone_lists_every_saved_query_with_its_line() -> None:
         assert f"{query.name} {query.description}" in shown
 
 
-def test_inspect_tells_what_a_capture_holds_and_writes_nothing(tmp_path: Path) -> None:
+def test_inspect_reports_what_a_capture_holds_and_writes_nothing(tmp_path: Path) -> None:
     told = succeeds("inspect", NODE_PRESSURE, cwd=tmp_path)
     assert "975 observations, 1 node" in told
     assert "from 2026-11-21T04:17:07Z to 2026-11-21T04:29:00Z" in told

@@ -195,7 +195,7 @@ def test_every_refusal_of_the_recording_is_a_row(recording: Recording) -> None:
     assert found == {uid: [tuple(values[:5])] for uid, *values in expected()["refused"]}
 
 
-def test_what_a_node_had_free_before_a_refusal_is_told(recording: Recording) -> None:
+def test_what_a_node_had_free_before_a_refusal_is_reported(recording: Recording) -> None:
     rows = {
         row["uid"]: (row["free_cpus"], row["largest_fit_cpus"]) for row in recording.tables["numa_admission_failures"]
     }

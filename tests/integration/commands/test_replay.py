@@ -149,7 +149,7 @@ def test_nothing_of_the_recording_is_bad(found: Rows) -> None:
     assert found["dead_letters"] == []
 
 
-def test_the_command_tells_the_story(whole: Replayed) -> None:
+def test_the_command_prints_the_story(whole: Replayed) -> None:
     assert "975 observations read, 975 new, 0 known already." in whole.output
     for told in (
         "Pod default/hog-775668d95b-wcnzb was evicted",

@@ -49,7 +49,7 @@ def test_it_waits_for_a_kafka_that_is_away_and_ends_on_sigterm(flags: list[str],
     assert not any(Path(f"/proc/{pid}").exists() for pid in _started(text).values())
 
 
-def test_settings_that_cannot_be_are_told_before_anything_starts(flags: list[str]) -> None:
+def test_settings_that_cannot_be_are_reported_before_anything_starts(flags: list[str]) -> None:
     done = leadsman("up", *flags, "--kubelet=perhaps")
     assert done.returncode == 2
     assert "watch.kubelet.access: Input should be 'direct', 'proxy' or 'off'" in done.stderr

@@ -69,7 +69,7 @@ def test_a_test_without_the_marker_opens_none(tmp_path: Path, monkeypatch: pytes
         connect(f"chdb://{tmp_path / 'db'}")
 
 
-def test_each_case_is_told_its_own_rows(empty_database: EmptyDatabase) -> None:
+def test_each_case_gets_its_own_rows(empty_database: EmptyDatabase) -> None:
     cases = Cases()
     one, none, two = cases.add(row(NodeRow, node="a")), cases.add(), cases.add(*(row(NodeRow, node=n) for n in "bc"))
     told = cases.told(empty_database, "SELECT cluster, node FROM nodes ORDER BY node")

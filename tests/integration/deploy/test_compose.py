@@ -115,7 +115,7 @@ def test_what_a_service_waits_for_has_a_health_check() -> None:
             assert "healthcheck" in COMPOSE["services"][other]
 
 
-def test_kafka_tells_containers_and_this_machine_an_address_that_each_reaches() -> None:
+def test_kafka_reports_containers_and_this_machine_an_address_that_each_reaches() -> None:
     kafka = COMPOSE["services"]["kafka"]["environment"]
     advertised = dict(each.split("://") for each in kafka["KAFKA_ADVERTISED_LISTENERS"].split(","))
     listened = {each.split("://")[0] for each in kafka["KAFKA_LISTENERS"].split(",")}

@@ -266,7 +266,7 @@ def test_the_watcher_works_with_exactly_this_role(applied: Cluster, kafka: Kafka
 @pytest.mark.parametrize(
     ("resource", "verb"), [(r, v) for r in ("nodes", "pods", "events") for v in ("list", "watch")]
 )
-def test_with_one_verb_less_that_stream_is_told_and_the_others_run(
+def test_with_one_verb_less_that_stream_is_reported_and_the_others_run(
     applied: Cluster, kafka: Kafka, tmp_path: Path, role: list[dict[str, Any]], resource: str, verb: str
 ) -> None:
     rules = _without(role, resource, verb)
@@ -394,7 +394,7 @@ def test_the_shipped_role_is_what_the_default_settings_need() -> None:
     assert granted == {(each.group, each.resource, each.verb, each.namespace) for each in needed}
 
 
-def test_without_the_proxy_the_kubelets_are_told_as_forbidden_and_all_else_runs(
+def test_without_the_proxy_the_kubelets_are_reported_as_forbidden_and_all_else_runs(
     applied: Cluster, kafka: Kafka, tmp_path: Path, node: str
 ) -> None:
     """The shipped role does not have it."""

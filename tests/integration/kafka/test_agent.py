@@ -56,7 +56,7 @@ def test_one_look_is_on_the_log_of_its_node(kafka: Kafka, config: tuple[Path, st
     assert {(record["cluster"], record["node"]) for _, record in records} == {("lab", "n1")}
 
 
-def test_a_change_is_told_alone_and_sigterm_ends_it_when_kafka_has_it(
+def test_a_change_is_reported_alone_and_sigterm_ends_it_when_kafka_has_it(
     kafka: Kafka, config: tuple[Path, str], root: Path, tmp_path: Path
 ) -> None:
     file, topic = config

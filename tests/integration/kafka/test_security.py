@@ -215,7 +215,7 @@ async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_w
         ("SASL_SSL", {"sasl_mechanism": "PLAIN", "username": "nobody"}, "it rejected the user"),
     ],
 )
-def test_what_kafka_refuses_is_told_with_its_setting(
+def test_what_kafka_refuses_is_reported_with_its_setting(
     secured: SecuredKafka, tmp_path: Path, protocol: str, over: dict[str, Any], told: str
 ) -> None:
     given = secured.settings_of(protocol) | over

@@ -109,7 +109,7 @@ def test_a_port_that_is_taken_ends_the_part_with_both_settings_named(
     assert f"telemetry.host and telemetry.port: 127.0.0.1:{http.port} cannot be listened on" in done.stderr
 
 
-def test_an_agent_that_writes_captures_tells_what_it_cannot_read(tmp_path: Path) -> None:
+def test_an_agent_that_writes_captures_reports_what_it_cannot_read(tmp_path: Path) -> None:
     write_sysfs(tmp_path / "host", [Thread(0, 0, 0, 0)])
     captures = tmp_path / "captures"
     flags = ("--node=n", f"--root={tmp_path / 'host'}", "--interval=1", f"--output={captures}")

@@ -47,7 +47,7 @@ def test_a_report_of_a_range_that_cannot_be_is_wrong_usage(db: Path, tmp_path: P
     assert not (tmp_path / "r.html").exists()
 
 
-def test_a_report_that_cannot_be_written_is_told(db: Path, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_written_is_reported(db: Path, tmp_path: Path) -> None:
     done = leadsman("report", "-o", tmp_path / "none" / "r.html", db=db)
     assert (done.returncode, "No such file or directory" in done.stderr) == (NO_SOURCE, True)
 
@@ -80,7 +80,7 @@ def test_the_page_is_not_opened_to_others_without_a_token(db: Path, host: str) -
     assert (done.returncode, "--token-file" in done.stderr) == (USAGE, True)
 
 
-def test_a_port_that_is_taken_is_told(db: Path) -> None:
+def test_a_port_that_is_taken_is_reported(db: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -89,7 +89,7 @@ def test_a_port_that_is_taken_is_told(db: Path) -> None:
 
 
 @pytest.mark.parametrize("told", [signal.SIGINT, signal.SIGTERM])
-def test_the_page_ends_when_it_is_told(db: Path, told: signal.Signals) -> None:
+def test_the_page_ends_when_it_is_asked(db: Path, told: signal.Signals) -> None:
     with start("serve", "--port", free_port(), db=db) as process:
         try:
             assert process.stderr is not None

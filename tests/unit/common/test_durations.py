@@ -94,7 +94,7 @@ def test_parts_add_up(hours: int, minutes: int, seconds: int, milliseconds: int)
         (86_460, "1 d"),
     ],
 )
-def test_a_duration_is_told_in_its_two_largest_parts(seconds: float, text: str) -> None:
+def test_a_duration_is_reported_in_its_two_largest_parts(seconds: float, text: str) -> None:
     assert in_words(seconds) == text
 
 

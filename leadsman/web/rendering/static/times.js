@@ -8,8 +8,8 @@
   const zone = (at) => new Intl.DateTimeFormat('en-GB', { timeZoneName: 'short' }).formatToParts(at)
     .find((each) => each.type === 'timeZoneName').value;
   const short = (at) => `${at.getDate()} ${at.toLocaleString('en-GB', { month: 'short' })} ${clock(at).slice(0, 5)}`;
-  const moment = (at) => `${day(at)} ${clock(at)}`;
-  const FORMS = { clock, short, moment };
+  const timestamp = (at) => `${day(at)} ${clock(at)}`;
+  const FORMS = { clock, short, timestamp };
   let paper = false;
   window.leadsmanTime = (seconds) => {
     const at = new Date(seconds * 1000);
@@ -25,7 +25,7 @@
     const found = [new Date(`${day1}T${clock1}Z`), ...(day2 ? [new Date(`${day2}T${clock2}Z`)] : [])];
     return found.some(Number.isNaN) ? [] : found;
   };
-  const words = (at) => `${at.map(moment).join(' to ')} ${zone(at.at(-1))}`;
+  const words = (at) => `${at.map(timestamp).join(' to ')} ${zone(at.at(-1))}`;
   const local = (text) => text.replace(MOMENT, (...match) => { const at = ends(match); return at.length ? words(at) : match[0]; });
   const timed = (node) => {
     const parts = [];

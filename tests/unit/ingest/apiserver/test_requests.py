@@ -61,7 +61,7 @@ async def test_an_answer_whose_date_is_none_is_taken(there: str) -> None:
     assert await _ask(Answer(b"x", headers={"Date": there})) == b"x"
 
 
-async def test_an_error_that_is_no_status_tells_its_text_on_one_safe_line() -> None:
+async def test_an_error_that_is_no_status_reports_its_text_on_one_safe_line() -> None:
     error = await _error(Answer(b"upstream\x1b[31m\ngone", 502))
     assert str(error) == "502 Bad Gateway: upstream\\x1b[31m\\ngone"
     assert not error.expired

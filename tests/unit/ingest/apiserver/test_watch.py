@@ -122,7 +122,7 @@ async def test_sources_are_list_and_watch_and_bytes_are_kept_as_received() -> No
     )
 
 
-async def test_a_version_is_reached_only_when_the_whole_list_was_told() -> None:
+async def test_a_version_is_reached_only_when_the_whole_list_was_reported() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("a", "3")], rest="t"),
@@ -135,7 +135,7 @@ async def test_a_version_is_reached_only_when_the_whole_list_was_told() -> None:
     assert queries[1] == {"limit": "500", "continue": "t"}
 
 
-async def test_a_list_whose_rest_expired_is_asked_for_whole_and_tells_nothing_twice() -> None:
+async def test_a_list_whose_rest_expired_is_asked_for_whole_and_reports_nothing_twice() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("a", "3")], rest="t"),
@@ -149,7 +149,7 @@ async def test_a_list_whose_rest_expired_is_asked_for_whole_and_tells_nothing_tw
     assert queries[2] == {}
 
 
-async def test_after_410_the_list_is_at_the_last_version_and_tells_what_vanished_and_the_gap() -> None:
+async def test_after_410_the_list_is_at_the_last_version_and_reports_what_vanished_and_the_gap() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("gone", "3", "n1"), pod("same", "4"), pod("changed", "5")]),
@@ -252,7 +252,7 @@ async def test_429_waits_as_long_as_the_server_asks_and_keeps_the_version() -> N
     assert "429" in _errors(steps)[0]
 
 
-async def test_429_within_a_watch_keeps_the_version_and_tells_no_gap() -> None:
+async def test_429_within_a_watch_keeps_the_version_and_reports_no_gap() -> None:
     async with _stage() as stage:
         busy = event("ERROR", _status(429, "TooManyRequests"))
         stage.server.script[PODS_PATH] = [listing("7", []), watching(busy), watching(bookmark("8"))]
@@ -306,7 +306,7 @@ async def test_a_watch_that_hangs_is_made_anew_at_the_same_version_without_an_er
     assert _errors(steps) == []
 
 
-async def test_an_oversized_object_is_counted_and_told_and_the_stream_goes_on() -> None:
+async def test_an_oversized_object_is_counted_and_reported_and_the_stream_goes_on() -> None:
     large = pod("large", "30")
     large["spec"]["containers"][0]["args"] = ["x" * 70_000]
     async with _stage() as stage:
@@ -323,7 +323,7 @@ async def test_an_oversized_object_is_counted_and_told_and_the_stream_goes_on() 
     assert _versions(steps) == ["7", "30", "31"]
 
 
-async def test_an_object_that_is_nested_too_deep_is_told_and_the_stream_goes_on() -> None:
+async def test_an_object_that_is_nested_too_deep_is_reported_and_the_stream_goes_on() -> None:
     deep = b'{"type":"ADDED","object":{"metadata":' + b"[" * 5000 + b"]" * 5000 + b"}}\n"
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [listing("7", []), watching(deep, event("ADDED", pod("b", "31")))]
@@ -332,7 +332,7 @@ async def test_an_object_that_is_nested_too_deep_is_told_and_the_stream_goes_on(
     assert _errors(steps) == [f"pods: an object of {len(deep) - 1} bytes is too large to be read"]
 
 
-async def test_an_object_that_is_none_is_told_and_the_stream_goes_on() -> None:
+async def test_an_object_that_is_none_is_reported_and_the_stream_goes_on() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [{"metadata": {"name": 5}}]),
@@ -344,7 +344,7 @@ async def test_an_object_that_is_none_is_told_and_the_stream_goes_on() -> None:
     assert len(_errors(steps)) == 2
 
 
-async def test_forbidden_is_told_once_with_the_remedy_and_tried_again() -> None:
+async def test_forbidden_is_reported_once_with_the_remedy_and_tried_again() -> None:
     forbidden = refusal(403, "Forbidden", 'pods is forbidden: User "x" cannot list')
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [forbidden, forbidden, forbidden, listing("7", []), watching(bookmark("8"))]
@@ -355,7 +355,7 @@ async def test_forbidden_is_told_once_with_the_remedy_and_tried_again() -> None:
     assert _versions(steps) == ["", "7", "8"]
 
 
-async def test_an_error_that_stays_is_told_again_after_5_minutes() -> None:
+async def test_an_error_that_stays_is_reported_again_after_5_minutes() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [refusal(403, "Forbidden", "no")]
         steps = await stage.steps(2)
@@ -363,7 +363,7 @@ async def test_an_error_that_stays_is_told_again_after_5_minutes() -> None:
     assert 300 <= stage.clock.seconds < 400
 
 
-async def test_a_refused_connection_is_told_and_heals() -> None:
+async def test_a_refused_connection_is_reported_and_heals() -> None:
     async with FakeApiServer().running() as ended:
         pass
     stage = Stage(ended)
@@ -383,7 +383,7 @@ async def test_a_custom_resource_is_looked_for_in_each_version_and_its_absence_i
     assert stage.heard
 
 
-async def test_a_restart_goes_on_at_its_version_and_tells_nothing_twice() -> None:
+async def test_a_restart_goes_on_at_its_version_and_reports_nothing_twice() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("a", "3"), pod("gone", "4")]),
@@ -399,7 +399,7 @@ async def test_a_restart_goes_on_at_its_version_and_tells_nothing_twice() -> Non
     assert _errors(steps) == []
 
 
-async def test_a_restart_after_the_history_is_gone_tells_the_gap() -> None:
+async def test_a_restart_after_the_history_is_gone_reports_the_gap() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [_too_old(), listing("20", [pod("a", "15")]), watching()]
         steps = await stage.steps(3, version="7")
@@ -461,7 +461,7 @@ async def test_watches_that_end_after_a_bookmark_are_at_least_a_second_apart() -
     assert stage.clock.slept == [1.0, 1.0, 1.0]
 
 
-async def test_an_event_that_vanished_from_a_list_is_not_told_as_deleted() -> None:
+async def test_an_event_that_vanished_from_a_list_is_not_reported_as_deleted() -> None:
     old = {"metadata": {"name": "e", "namespace": "default", "uid": "u", "resourceVersion": "3"}}
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", [old]), _too_old(), listing("20", []), watching()]

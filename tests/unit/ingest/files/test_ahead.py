@@ -67,7 +67,7 @@ def test_the_limits_hold_there_as_they_do_here() -> None:
     assert outside == [ts for ts in times if ts >= middle]
 
 
-def test_progress_and_what_was_left_out_are_told(tmp_path: Path) -> None:
+def test_progress_and_what_was_left_out_are_reported(tmp_path: Path) -> None:
     dump = tmp_path / "dump.json"
     kinds = ("Secret", "Node")
     listed = [{"apiVersion": "v1", "kind": kind, "metadata": {"name": "n"}} for kind in kinds]
@@ -80,7 +80,7 @@ def test_progress_and_what_was_left_out_are_told(tmp_path: Path) -> None:
     assert told[-1] == (size, size, len(items))
 
 
-def test_a_file_that_is_no_source_is_told_after_all_others(tmp_path: Path) -> None:
+def test_a_file_that_is_no_source_is_reported_after_all_others(tmp_path: Path) -> None:
     empty = tmp_path / "empty.jsonl"
     empty.touch()
     items: list[Decoded] = []

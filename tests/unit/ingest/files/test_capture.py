@@ -73,7 +73,7 @@ def test_recording_has_975_observations_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, zstd.compress], ids=["plain", "gzip", "zstd"])
-def test_compression_is_told_by_content_not_by_name(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
+def test_compression_is_recognised_by_content_not_by_name(tmp_path: Path, compress: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "misleading.gz"
     path.write_bytes(compress(lines(GOOD, GOOD)))
     assert good_lines(read(path)) == ["1", "2"]
@@ -105,7 +105,7 @@ def test_complete_last_line_needs_no_line_break(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 20, 60, len(GOOD) - 1])
-def test_cut_off_last_line_is_told_and_the_others_are_kept(tmp_path: Path, cut: int) -> None:
+def test_cut_off_last_line_is_reported_and_the_others_are_kept(tmp_path: Path, cut: int) -> None:
     entries = read_bytes(tmp_path, lines(GOOD, GOOD) + GOOD[:cut])
     bad = the_bad_one(entries)
     assert good_lines(entries) == ["1", "2"]
@@ -149,7 +149,7 @@ NOT_OBSERVATIONS = [
 
 
 @pytest.mark.parametrize(("error_type", "line"), NOT_OBSERVATIONS)
-def test_line_that_is_no_observation_is_told_and_its_neighbours_are_kept(
+def test_line_that_is_no_observation_is_reported_and_its_neighbours_are_kept(
     tmp_path: Path, error_type: str, line: bytes
 ) -> None:
     entries = read_bytes(tmp_path, lines(GOOD, line, GOOD))
@@ -174,14 +174,14 @@ def test_reason_shows_a_hostile_resource_as_plain_text(tmp_path: Path) -> None:
     assert bad.reason == r'the resource "\x1b[2J\n[red]" is unknown'
 
 
-def test_time_and_cluster_are_told_where_they_can_still_be_read(tmp_path: Path) -> None:
+def test_time_and_cluster_are_reported_where_they_can_still_be_read(tmp_path: Path) -> None:
     entries = read_bytes(tmp_path, lines(GOOD, GOOD[:80], b"{", with_field("cluster", 'a"b')[:70]))
     bad = [(entry.ts, entry.cluster) for entry in entries if isinstance(entry, Unreadable)]
     assert bad == [(TS, "lab"), (None, ""), (TS, 'a"b')]
 
 
 @pytest.mark.parametrize("ts", ["2026-11-21T04:17:07", "2026-13-21T04:17:07Z", "0001-01-01T00:00:00+23:00"])
-def test_time_that_is_none_is_not_told(tmp_path: Path, ts: str) -> None:
+def test_time_that_is_none_is_not_reported(tmp_path: Path, ts: str) -> None:
     assert the_bad_one(read_bytes(tmp_path, lines(GOOD, with_field("ts", ts)))).ts is None
 
 
@@ -249,7 +249,7 @@ def test_after_damage_in_compressed_data_the_lines_before_it_are_kept(tmp_path: 
     assert len(good_lines(entries)) > 1000
 
 
-def test_bytes_behind_the_compressed_data_are_told(tmp_path: Path) -> None:
+def test_bytes_behind_the_compressed_data_are_reported(tmp_path: Path) -> None:
     entries = read_bytes(tmp_path, gzip.compress(lines(GOOD)) + b"garbage")
     assert good_lines(entries) == ["1"]
     assert the_bad_one(entries).error_type == "damaged"
@@ -280,7 +280,7 @@ def bomb(compression: Compression, piece: bytes, mebibytes: int) -> bytes:
 
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("piece", [b"\0", b"\n"], ids=["one line", "empty lines"])
-def test_bomb_fills_no_memory_and_is_told(tmp_path: Path, compression: Compression, piece: bytes) -> None:
+def test_bomb_fills_no_memory_and_is_reported(tmp_path: Path, compression: Compression, piece: bytes) -> None:
     packed = bomb(compression, piece, mebibytes=100)
     assert len(packed) < 256 * 1024
     entries: list[Observed | Unreadable] = []
@@ -364,13 +364,13 @@ def test_large_file_of_another_kind_is_not_read_to_its_end(tmp_path: Path) -> No
         assert file.read_bytes < 1_000_000
 
 
-def test_bad_lines_before_the_first_observation_are_told_in_their_place(tmp_path: Path) -> None:
+def test_bad_lines_before_the_first_observation_are_reported_in_their_place(tmp_path: Path) -> None:
     entries = read_bytes(tmp_path, lines(b"tail of a line}", b"x", GOOD))
     assert [entry.position.place for entry in entries] == ["1", "2", "3"]
     assert good_lines(entries) == ["3"]
 
 
-def test_missing_file_is_told(tmp_path: Path) -> None:
+def test_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="there is no such file or folder"):
         SourceFile(tmp_path / "no\x1bsuch")
 
@@ -558,6 +558,6 @@ def test_file_of_another_compression_is_not_appended_to(tmp_path: Path) -> None:
         CaptureWriter(path, "none")
 
 
-def test_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_folder_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="cannot be written"):
         CaptureWriter(tmp_path / "none" / "capture")

@@ -181,7 +181,7 @@ def test_of_a_list_that_is_cut_off_every_complete_item_is_kept(tmp_path: Path, k
     assert text[:cut].endswith(rest.raw.decode())
 
 
-def test_bad_object_of_a_watch_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_bad_object_of_a_watch_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "watch.json"
     deep = '{"kind": ' + "[" * 10_000 + "]" * 10_000 + "}"
     parts = [json.dumps(pod("a")), '{"kind": "Pod", "meta', deep, json.dumps(pod("b", "v")), '{"a": \x01}']
@@ -239,7 +239,7 @@ def test_time_is_the_newest_that_the_objects_tell(tmp_path: Path) -> None:
     assert {entry.observation.ts for entry in entries} == {datetime(2026, 1, 1, 0, 0, 7, 250_000, tzinfo=UTC)}
 
 
-def test_time_that_was_told_wins(tmp_path: Path) -> None:
+def test_time_that_was_given_wins(tmp_path: Path) -> None:
     path = write(tmp_path / "pods.json", pod("a", creationTimestamp="2026-01-01T00:00:00Z"))
     assert observed(path, at=AT)[0].observation.ts == AT
 
@@ -260,7 +260,7 @@ def test_each_version_has_its_own_time(tmp_path: Path) -> None:
 # --- what a kubelet answers
 
 
-def test_summary_tells_its_node_and_its_time(tmp_path: Path, recorded: dict[str, list[dict[str, Any]]]) -> None:
+def test_summary_reports_its_node_and_its_time(tmp_path: Path, recorded: dict[str, list[dict[str, Any]]]) -> None:
     summary = recorded["stats/summary"][0]
     entry = observed(write(tmp_path / "summary.json", summary))[0]
     observation = entry.observation
@@ -274,7 +274,7 @@ def test_summary_tells_its_node_and_its_time(tmp_path: Path, recorded: dict[str,
 
 
 @pytest.mark.parametrize("resource", ["configz", "cpu_manager_state"])
-def test_node_of_another_answer_must_be_told(
+def test_node_of_another_answer_must_be_reported(
     tmp_path: Path, recorded: dict[str, list[dict[str, Any]]], resource: str
 ) -> None:
     path = write(tmp_path / f"{resource}.json", recorded[resource][0])
@@ -294,7 +294,7 @@ def test_node_of_another_answer_must_be_told(
         ("nodes/n2/n3.configz.json", "n3"),
     ],
 )
-def test_node_is_told_by_the_name_of_the_file_or_of_its_folder(tmp_path: Path, name: str, node: str) -> None:
+def test_node_is_recognised_by_the_name_of_the_file_or_of_its_folder(tmp_path: Path, name: str, node: str) -> None:
     path = write(tmp_path / name, {"kubeletconfig": {}})
     assert observed(path)[0].observation.node == node
     # what a person says of one file is meant
@@ -307,7 +307,7 @@ def test_no_node_is_made_up_from_a_name_that_has_none(tmp_path: Path, name: str)
         list(read_sources([write(tmp_path / name, {"kubeletconfig": {}})]))
 
 
-def test_checkpoint_files_are_told_apart(tmp_path: Path) -> None:
+def test_checkpoint_files_are_distinguished(tmp_path: Path) -> None:
     cpu = {"policyName": "static", "defaultCpuSet": "0-3", "checksum": 1}
     memory = {"policyName": "None", "machineState": {}, "entries": {}, "checksum": 2}
     topology = {"cpus": [{"cpu": 0, "core": 0, "socket": 0, "numa": 0}]}
@@ -497,7 +497,7 @@ JSON_ALIASES = (
         ("not_yaml", "? [x, y]\n: z\n"),
     ],
 )
-def test_dangerous_or_broken_yaml_is_told_and_the_rest_is_kept(tmp_path: Path, error_type: str, text: str) -> None:
+def test_dangerous_or_broken_yaml_is_reported_and_the_rest_kept(tmp_path: Path, error_type: str, text: str) -> None:
     path = tmp_path / "pods.yaml"
     path.write_text(f"---\n{yaml.safe_dump(pod('a'))}---\nkind: Pod\n{text}---\n{yaml.safe_dump(pod('b', 'v'))}")
     entries = list(read_sources([path]))
@@ -505,7 +505,7 @@ def test_dangerous_or_broken_yaml_is_told_and_the_rest_is_kept(tmp_path: Path, e
     assert [e.error_type for e in entries if isinstance(e, Unreadable)] == [error_type]
 
 
-def test_bad_item_of_a_yaml_list_is_told_and_the_others_are_kept(tmp_path: Path) -> None:
+def test_bad_item_of_a_yaml_list_is_reported_and_the_others_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "pods.yaml"
     path.write_text(
         to_yaml(listed(pod("a"), pod("b", "v"), pod("c", "w"), kind="PodList")).replace("name: b", "name: 'b")

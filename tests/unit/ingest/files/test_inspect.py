@@ -132,7 +132,7 @@ def test_unreadable_lines_are_counted_by_type_with_the_first_place(tmp_path: Pat
     assert inspection.observations == 2
 
 
-def test_an_object_that_a_replay_would_bury_is_told_beforehand(tmp_path: Path) -> None:
+def test_an_object_that_a_replay_would_bury_is_reported_beforehand(tmp_path: Path) -> None:
     inspection = inspected(tmp_path, line(0, object={"node": {"nodeName": 7}}))
     assert [each[:3] for each in inspection.unreadable] == [
         ("wrong_type", 1, Position(str(tmp_path / "capture.jsonl"), "1"))
@@ -179,7 +179,7 @@ def test_what_cannot_be_read_is_named_beside_what_can(tmp_path: Path) -> None:
         inspect([bad])
 
 
-def test_rendering_tells_everything_that_was_found(tmp_path: Path) -> None:
+def test_rendering_reports_everything_that_was_found(tmp_path: Path) -> None:
     lines = [line(each) for each in (0, 10, 20, 90)]
     text = shown(inspected(tmp_path, *lines, line(95, type="ERROR", object={"error": "refused"}), "x"))
     for part in (

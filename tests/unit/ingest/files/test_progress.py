@@ -46,7 +46,7 @@ def test_line_says_what_goes_on_when_all_is_read() -> None:
     assert progress_line(0, 0, 0, 12.0) == "reading"
 
 
-def test_the_end_of_long_reading_is_told_at_once() -> None:
+def test_the_end_of_long_reading_is_reported_at_once() -> None:
     stream, clock = io.StringIO(), Clock()
     with progress_bar(stream=stream, now=clock) as progress:
         for second in (10, 12, 13):

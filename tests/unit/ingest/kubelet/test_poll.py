@@ -288,7 +288,7 @@ async def test_what_is_allowed_later_is_read_then() -> None:
     assert [one.type for one in seen if one.resource == "configz"] == ["ERROR", "SNAPSHOT"]
 
 
-async def test_a_kubelet_that_refuses_is_told_once_and_asked_less_and_less() -> None:
+async def test_a_kubelet_that_refuses_is_reported_once_and_asked_less_and_less() -> None:
     run = Run()
     run.kubelet.answers["stats/summary"] = ApiError(Status(code=401, reason="Unauthorized", message="no"))
     (error,) = await run.until(1, "n1")
@@ -302,7 +302,7 @@ async def test_a_kubelet_that_refuses_is_told_once_and_asked_less_and_less() -> 
     assert run.at[1] - run.at[0] >= 300
 
 
-async def test_a_failure_after_a_recovery_is_told_at_once() -> None:
+async def test_a_failure_after_a_recovery_is_reported_at_once() -> None:
     run = Run()
     refused = ConnectionRefusedError("refused")
     run.kubelet.answers["stats/summary"] = refused

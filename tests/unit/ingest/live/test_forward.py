@@ -214,7 +214,7 @@ async def _replica(*leases: Answer) -> AsyncIterator[tuple[FakeApiServer, _Work]
         await election._client.close()
 
 
-async def test_a_replica_without_the_lease_waits_and_ends_when_told() -> None:
+async def test_a_replica_without_the_lease_waits_and_ends_when_asked() -> None:
     async with _replica(_lease("another")) as (server, work):
         await until(lambda: len(server.requests) > 2)
     assert work.begun == 0

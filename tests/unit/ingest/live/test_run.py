@@ -91,7 +91,7 @@ async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None
     assert {one.observation.cluster for one in seen} == {"lab"}
 
 
-async def test_a_resource_that_is_forbidden_is_degraded_and_told_and_the_others_run() -> None:
+async def test_a_resource_that_is_forbidden_is_degraded_and_reported_and_the_others_run() -> None:
     async with _server() as server:
         server.script["/api/v1/pods"] = [refusal(403, "Forbidden", "pods is forbidden")]
         live = Live(_settings(), _access(server), None)
@@ -218,7 +218,7 @@ async def test_an_error_that_no_source_was_made_for_ends_the_stream() -> None:
             await _until(live, lambda _: False)
 
 
-async def test_a_silent_stream_is_told_but_not_a_custom_resource_that_does_not_exist() -> None:
+async def test_a_silent_stream_is_reported_but_not_a_custom_resource_that_does_not_exist() -> None:
     async with _server() as server:
         looked_everywhere = asyncio.Event()
 

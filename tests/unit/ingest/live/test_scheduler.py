@@ -159,7 +159,7 @@ async def test_a_redirect_is_not_followed(authority: Authority) -> None:
     ],
     ids=["forbidden", "unauthorized", "without", "empty", "young", "clock-ahead", "large"],
 )
-async def test_what_shows_nothing_of_a_cache_is_told_in_words(
+async def test_what_shows_nothing_of_a_cache_is_reported_in_words(
     authority: Authority, status: int, text: str, why: str
 ) -> None:
     async with a_scheduler(authority) as scheduler:
@@ -254,7 +254,7 @@ class Waiting:
         return told.type
 
 
-async def test_the_number_of_nodes_that_are_seen_is_told_at_once(authority: Authority) -> None:
+async def test_the_number_of_nodes_that_are_seen_is_reported_at_once(authority: Authority) -> None:
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 5000)
         assert await waiting.ask() == "SNAPSHOT"
@@ -269,7 +269,7 @@ async def test_another_number_waits_until_all_is_seen_that_happened_before_it_wa
     assert waiting.clock.seconds == pytest.approx(30)
 
 
-async def test_while_nothing_is_heard_of_nodes_no_other_number_is_compared(authority: Authority) -> None:
+async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(authority: Authority) -> None:
     """As where the watch of nodes is refused or hangs: what comes and goes meanwhile is no fault of a scheduler."""
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999)
@@ -292,7 +292,7 @@ async def _never(_: Received) -> None:
     raise AssertionError
 
 
-async def test_a_ca_file_that_is_not_there_is_told() -> None:
+async def test_a_ca_file_that_is_not_there_is_reported() -> None:
     section = SchedulerSettings(urls=("https://h:10259",), ca_file=Path("/nonesuch"))
     with pytest.raises(SettingsError, match=r"watch\.scheduler\.ca_file: /nonesuch cannot be used: No such file"):
         schedulers(LiveSettings(scheduler=section), access(), _never, of_nodes, AsyncExitStack(), SYSTEM, Counter())

@@ -17,7 +17,7 @@ def test_a_stream_is_silent_only_past_its_limit() -> None:
     assert freshness.silent(START + _after(121)) == [Silence("pods", 121)]
 
 
-def test_a_silence_is_told_again_each_time_it_doubled() -> None:
+def test_a_silence_is_reported_again_each_time_it_doubled() -> None:
     freshness = Freshness()
     freshness.expect("pods", 100, START)
     told = [seconds for seconds in range(0, 1000, 10) if freshness.silent(START + _after(seconds))]

@@ -127,7 +127,7 @@ def test_the_service_is_asked_over_its_socket(socket: Path) -> None:
 @pytest.mark.parametrize(
     "refusal", [None, fake.Refusal(grpc.StatusCode.UNKNOWN, "PodResourcesAPI GetAllocatableResources disabled")]
 )
-def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_tells_its_pods(
+def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_reports_its_pods(
     socket: Path, refusal: fake.Refusal | None
 ) -> None:
     answers: dict[str, bytes | fake.Refusal] = {fake.LIST: fake.pods(PINNED)}
@@ -149,19 +149,19 @@ def test_a_kubelet_that_does_not_offer_its_allocatable_resources_still_tells_its
         ),
     ],
 )
-def test_a_service_that_cannot_be_read_is_told_in_words(
+def test_a_service_that_cannot_be_read_is_reported_in_words(
     socket: Path, answers: dict[str, bytes | fake.Refusal], told: str
 ) -> None:
     with fake.served(socket, answers), pytest.raises(CannotReadError, match=told):
         read_podresources(socket)
 
 
-def test_a_socket_that_nobody_listens_on_is_told(socket: Path) -> None:
+def test_a_socket_that_nobody_listens_on_is_reported(socket: Path) -> None:
     with pytest.raises(CannotReadError, match="UNAVAILABLE"):
         read_podresources(socket)
 
 
-def test_a_socket_whose_path_is_too_long_for_linux_is_told(tmp_path: Path) -> None:
+def test_a_socket_whose_path_is_too_long_for_linux_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotReadError, match="over 107 bytes"):
         read_podresources(tmp_path / ("d" * 120) / "kubelet.sock")
 

@@ -66,7 +66,7 @@ def object_of(observations: list[Observation], resource: str) -> Any:
     return json.loads(bytes(found.object))
 
 
-def test_the_first_look_tells_everything(agent: Agent) -> None:
+def test_the_first_look_reports_everything(agent: Agent) -> None:
     seen = agent.look()
     assert told(seen) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
     assert {(each.cluster, each.source, each.node) for each in seen} == {("c", "agent", "n1")}
@@ -75,7 +75,7 @@ def test_the_first_look_tells_everything(agent: Agent) -> None:
     }
 
 
-def test_a_checkpoint_is_told_as_it_is_in_the_file(agent: Agent) -> None:
+def test_a_checkpoint_is_reported_as_it_is_in_the_file(agent: Agent) -> None:
     """Its checksum is over its content: nothing of it may be changed."""
     seen = {each.resource: bytes(each.object).decode() for each in agent.look()}
     assert (seen["cpu_manager_state"], seen["memory_manager_state"]) == (CPU_STATE, MEMORY_STATE)
@@ -96,13 +96,13 @@ def test_a_sign_of_life_is_on_the_log_of_the_cluster_and_names_its_node(agent: A
     assert normalize(sign) == [HeardRecord(ts=time.clock.now(), cluster="c", resource="agent", target="n1")]
 
 
-def test_what_did_not_change_is_not_told_again(agent: Agent, time: FakeClock) -> None:
+def test_what_did_not_change_is_not_reported_again(agent: Agent, time: FakeClock) -> None:
     agent.look()
     time.seconds += 599
     assert agent.look() == []
 
 
-def test_what_changed_is_told_alone(agent: Agent, root: Path, time: FakeClock) -> None:
+def test_what_changed_is_reported_alone(agent: Agent, root: Path, time: FakeClock) -> None:
     agent.look()
     time.seconds += 10
     write(root / "var/lib/kubelet/cpu_manager_state", '{"policyName":"none"}')
@@ -114,7 +114,7 @@ def test_what_changed_is_told_alone(agent: Agent, root: Path, time: FakeClock) -
     )
 
 
-def test_counters_are_told_once_a_minute(agent: Agent, root: Path, time: FakeClock) -> None:
+def test_counters_are_reported_once_a_minute(agent: Agent, root: Path, time: FakeClock) -> None:
     """A record for the node, whatever the number of its pods."""
     seen = []
     for periods in range(13):  # two minutes, looked at every ten seconds
@@ -129,7 +129,7 @@ def test_counters_are_told_once_a_minute(agent: Agent, root: Path, time: FakeClo
     assert [(pod.uid[:8], pod.cgroups[0].periods) for pod in record.pods] == [("11111111", 12), ("22222222", 12)]
 
 
-def test_everything_is_told_every_10_minutes(agent: Agent, time: FakeClock) -> None:
+def test_everything_is_reported_every_10_minutes(agent: Agent, time: FakeClock) -> None:
     agent.look()
     time.seconds += 600
     assert told(agent.look()) == sorted((resource, "SNAPSHOT") for resource in RESOURCES)
@@ -137,7 +137,7 @@ def test_everything_is_told_every_10_minutes(agent: Agent, time: FakeClock) -> N
     assert agent.look() == []
 
 
-def test_what_cannot_be_read_is_an_error_and_all_else_is_told(agent: Agent, root: Path) -> None:
+def test_what_cannot_be_read_is_an_error_and_all_else_is_reported(agent: Agent, root: Path) -> None:
     (root / "var/lib/kubelet/memory_manager_state").unlink()
     seen = agent.look()
     assert ("memory_manager_state", "ERROR") in told(seen)
@@ -145,7 +145,7 @@ def test_what_cannot_be_read_is_an_error_and_all_else_is_told(agent: Agent, root
     assert "memory_manager_state: is not there" in object_of(seen, "memory_manager_state")["error"]
 
 
-def test_an_error_is_told_at_once_and_then_every_5_minutes(agent: Agent, root: Path, time: FakeClock) -> None:
+def test_an_error_is_reported_at_once_and_then_every_5_minutes(agent: Agent, root: Path, time: FakeClock) -> None:
     agent.look()
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
     time.seconds += 10
@@ -156,7 +156,7 @@ def test_an_error_is_told_at_once_and_then_every_5_minutes(agent: Agent, root: P
     assert told(agent.look()) == [("cpu_manager_state", "ERROR")]
 
 
-def test_what_can_be_read_again_is_told_although_it_is_what_it_was(agent: Agent, root: Path) -> None:
+def test_what_can_be_read_again_is_reported_although_it_is_what_it_was(agent: Agent, root: Path) -> None:
     agent.look()
     (root / "var/lib/kubelet/cpu_manager_state").unlink()
     agent.look()
@@ -187,7 +187,7 @@ def test_a_machine_without_the_socket_is_not_asked_for_its_pods(agent: Agent) ->
     assert "podresources" not in {each.resource for each in agent.look()}
 
 
-def test_pods_are_told_where_the_socket_is(agent: Agent, root: Path) -> None:
+def test_pods_learn_where_the_socket_is(agent: Agent, root: Path) -> None:
     pod = fake.pod("default", "pinned", fake.container("w", [1]))
     with fake.served(root / SOCKET, {fake.LIST: fake.pods(pod), fake.ALLOCATABLE: fake.allocatable([1])}):
         seen = agent.look()

@@ -61,7 +61,7 @@ def test_a_container_without_a_quota_and_what_is_no_container_are_left_out(tmp_p
 
 
 @pytest.mark.parametrize("text", [None, "", "usage_usec 900\n", "nr_periods -1\nnr_throttled 0\n"])
-def test_nothing_is_told_of_a_pod_without_counters(text: str | None, tmp_path: Path) -> None:
+def test_nothing_is_reported_of_a_pod_without_counters(text: str | None, tmp_path: Path) -> None:
     """It ended meanwhile, or the controller is off: its containers alone would not show whether it was held back."""
     folder = tmp_path / "sys/fs/cgroup" / SYSTEMD
     write(folder / CONTAINER / "cpu.stat", V2.format(9, 9))

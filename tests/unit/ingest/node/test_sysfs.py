@@ -97,14 +97,14 @@ def test_a_package_that_the_firmware_does_not_tell_is_package_0(tmp_path: Path) 
         ("cpu/cpu0/topology/core_id", "\x1b[2J", r"\\x1b"),
     ],
 )
-def test_what_makes_no_sense_is_told_and_gives_no_topology(tmp_path: Path, file: str, text: str, told: str) -> None:
+def test_nonsense_is_reported_and_gives_no_topology(tmp_path: Path, file: str, text: str, told: str) -> None:
     write_sysfs(tmp_path, [Thread(0, 0, 0, 0), Thread(1, 0, 1, 1)])
     write(tmp_path / "sys/devices/system" / file, text)
     with pytest.raises(CannotReadError, match=told):
         read_cpu_topology(tmp_path)
 
 
-def test_a_missing_mount_is_told(tmp_path: Path) -> None:
+def test_a_missing_mount_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CannotReadError, match="mounted"):
         read_cpu_topology(tmp_path)
 
@@ -119,7 +119,7 @@ threads_of_a_machine = st.dictionaries(
 
 @settings(max_examples=25)
 @given(threads_of_a_machine)
-def test_every_online_cpu_is_told_as_the_kernel_numbers_it(machine: dict[int, tuple[int, int, int]]) -> None:
+def test_every_online_cpu_is_reported_as_the_kernel_numbers_it(machine: dict[int, tuple[int, int, int]]) -> None:
     threads = [Thread(cpu, *ids) for cpu, ids in sorted(machine.items())]
     with tempfile.TemporaryDirectory() as folder:
         write_sysfs(Path(folder), threads)

@@ -83,7 +83,7 @@ def test_a_pod_without_a_node_goes_to_the_clusters_log_alone() -> None:
     assert places(pod("12:00:00", "p")) == [(PodRecord, "")]
 
 
-def test_a_snapshot_is_told_as_added() -> None:
+def test_a_snapshot_is_reported_as_added() -> None:
     [record, _] = records(node("12:00:00", "n", type_="SNAPSHOT"))
     assert isinstance(record, NodeRecord)
     assert record.change == "ADDED"
@@ -95,7 +95,7 @@ def test_a_deletion_stays_one() -> None:
     assert (record.change, record.node) == ("DELETED", "n")
 
 
-def test_a_source_that_could_not_be_read_is_told_on_its_nodes_log() -> None:
+def test_a_source_that_could_not_be_read_is_reported_on_its_nodes_log() -> None:
     lost = observation("12:00:00", "stats/summary", {"error": "refused"}, type_="ERROR", source="kubelet", node="n")
     [record] = records(lost)
     assert record == SourceErrorRecord(
@@ -103,7 +103,7 @@ def test_a_source_that_could_not_be_read_is_told_on_its_nodes_log() -> None:
     )
 
 
-def test_a_summary_tells_its_node_itself_where_the_observation_does_not() -> None:
+def test_a_summary_reports_its_node_itself_where_the_observation_does_not() -> None:
     told = summary("12:00:00", "n")
     del told["node"]
     assert places(told) == [(SummaryRecord, "n")]

@@ -78,7 +78,7 @@ HEADERS = {"httpGet": {"path": "/healthz", "httpHeaders": [{"name": "Authorizati
     ids=["env", "command", "args", "probe", "header", "hook"],
 )
 @pytest.mark.parametrize("kind", ["containers", "initContainers", "ephemeralContainers"])
-def test_what_a_container_is_told_never_leaves(container: dict[str, Any], kind: str) -> None:
+def test_what_a_container_is_passed_never_leaves(container: dict[str, Any], kind: str) -> None:
     pod = _pod(_container())
     pod["spec"][kind] = [container]
     assert CANARY not in json.dumps(_redacted(pod))
@@ -517,7 +517,7 @@ def test_a_checkpoint_keeps_its_very_bytes(resource: str) -> None:
     assert bytes(redact(_observed(raw, resource, "SNAPSHOT")).object) == raw
 
 
-def test_an_object_that_is_no_json_becomes_an_error_that_tells_nothing_of_it() -> None:
+def test_an_object_that_is_no_json_becomes_an_error_that_reveals_nothing_of_it() -> None:
     told = redact(_observed(f'{{"env": "{CANARY}'.encode()))
     assert told.type == "ERROR"
     assert json.loads(bytes(told.object)) == {"error": "pods: an object cannot be read"}

@@ -135,7 +135,7 @@ def test_zeros_of_a_kernel_without_psi_are_not_known(cpu_total: int, known: int 
 
 
 @pytest.mark.parametrize("value", [-1, 2**63, 2**64 - 1])
-def test_a_number_that_cannot_be_costs_its_field_alone_and_is_told(value: int) -> None:
+def test_a_number_that_cannot_be_costs_its_field_alone_and_is_reported(value: int) -> None:
     """No statistic is below 0 or beyond 2^63; a kubelet wraps what it computes below 0 to 2^64 less that."""
     memory = {"availableBytes": value, "workingSetBytes": 7}
     pods = [pod_stats("p") | {"memory": {"rssBytes": value, "workingSetBytes": 5}}]

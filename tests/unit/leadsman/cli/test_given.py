@@ -77,7 +77,7 @@ def test_a_wrong_argument_costs_nothing(arguments: str, status: int, told: str, 
     assert told in error
 
 
-def test_a_file_that_may_not_be_read_is_told_as_such(tmp_path: Path) -> None:
+def test_a_file_that_may_not_be_read_is_reported_as_such(tmp_path: Path) -> None:
     (tmp_path / "loop.json").symlink_to("loop.json")  # cannot be opened, by root neither
     status, error, _ = answered(tmp_path, "replay", "loop.json")
     assert status == EXIT_NO_SOURCE

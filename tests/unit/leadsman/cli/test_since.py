@@ -40,7 +40,7 @@ MINUTE = timedelta(minutes=1)
         (NOW - 3 * HOUR, HOUR, NOW, (NOW - 3 * HOUR, NOW - HOUR), "until 2026-07-01 11:00:00Z: 1 h before now"),
     ],
 )
-def test_a_duration_is_before_an_end_that_is_told(
+def test_a_duration_is_before_an_end_that_is_reported(
     since: datetime | timedelta | None,
     until: datetime | timedelta | None,
     newest: datetime | None,

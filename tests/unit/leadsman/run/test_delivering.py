@@ -12,9 +12,9 @@ from components.rows import row, store
 from fakes.clock import START, FakeClock
 from leadsman.run.delivering import KEPT, LOOK_SECONDS, Delivering, progress_file
 from sql.database.open import Database, connect
+from streams.alerting.receivers.alert_states import WITHOUT_NEWS, Received
 from streams.alerting.receivers.posting import Failed
 from streams.alerting.receivers.pushing import ROUND_SECONDS, Pushed
-from streams.alerting.receivers.standing import WITHOUT_NEWS, Received
 from streams.alerting.silences import Silence, matchers
 from streams.fold.findings import Alert
 

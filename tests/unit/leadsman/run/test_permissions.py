@@ -86,7 +86,7 @@ async def test_without_leases_of_nodes_all_else_is_usable(tmp_path: Path) -> Non
     ]
 
 
-async def test_without_claims_of_volumes_all_else_is_usable_and_that_is_told(tmp_path: Path) -> None:
+async def test_without_claims_of_volumes_all_else_is_usable_and_that_is_reported(tmp_path: Path) -> None:
     off = KubeletSettings(access="off")
     found, _ = await checked(tmp_path, verdicts(False), resources=("persistentvolumeclaims",), kubelet=off)
     assert [(each.what, each.problem, each.note, each.needed) for each in found] == [

@@ -157,18 +157,18 @@ def test_a_wrong_value_is_not_repeated_for_it_may_be_a_secret(tmp_path: Path) ->
     assert SECRET not in str(failure.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="cannot be read: No such file"):
         load(tmp_path / "none.yaml")
 
 
-def test_a_ca_file_that_is_not_there_is_told() -> None:
+def test_a_ca_file_that_is_not_there_is_reported() -> None:
     settings = load(kafka={"security_protocol": "SSL", "ca_file": "/nonesuch"})
     with pytest.raises(FilesUnusable, match="ca_file: /nonesuch cannot be used"):
         settings.kafka.client_options()
 
 
-def test_a_list_in_the_environment_that_is_no_json_is_told_how(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_in_the_environment_that_is_no_json_is_reported_how(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEADSMAN_WATCH__SCHEDULER__URLS", "https://10.0.0.1:10259")
     with pytest.raises(SettingsError, match="a list is JSON"):
         load()

@@ -221,7 +221,7 @@ def test_a_stream_can_be_left_early(database: Database) -> None:
     assert database.query("SELECT 1").rows == [(1,)]
 
 
-def test_a_wrong_query_is_told_in_one_line(database: Database) -> None:
+def test_a_wrong_query_is_reported_in_one_line(database: Database) -> None:
     with pytest.raises(QueryFailed, match="nonesuch") as failure:
         database.query("SELECT nonesuch")
     assert "\n" not in str(failure.value)

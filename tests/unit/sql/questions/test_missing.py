@@ -182,7 +182,7 @@ def test_pending_pods_have_the_words_of_failures_without_a_histogram(database: D
     assert (found["pod"], found["said"], found["autoscaler"]) == ("a", text, "")
 
 
-def test_warnings_that_no_finding_tells_of_stay(database: Database) -> None:
+def test_warnings_that_no_finding_mentions_stay(database: Database) -> None:
     store(
         database,
         row(PodBinding, namespace="batch", pod="known", uid="k", change="pending"),

@@ -51,6 +51,6 @@ def test_without_what_is_available_nothing_is_known(database: Database) -> None:
     assert asked(database, left(0, 4), left(1, None)) == {"memory": (None, None, None, 0)}
 
 
-def test_a_source_that_tells_goes_before_a_later_one_that_does_not(database: Database) -> None:
+def test_a_source_that_reports_goes_before_a_later_one_that_does_not(database: Database) -> None:
     later = left(0, None, minute=2, source="podresources")
     assert asked(database, left(0, 4), later) == {"memory": (4, 4, 0, 0)}

@@ -149,12 +149,12 @@ def test_a_table_has_at_most_seven_columns_that_answer(query: SavedQuery, on_not
     assert len(query.shows or on_nothing[query.name].found.column_names) <= 7
 
 
-def test_an_unknown_query_is_told_the_known_ones() -> None:
+def test_an_unknown_query_gets_the_known_ones() -> None:
     with pytest.raises(UnknownQuery, match="story"):
         saved_query("nonesuch")
 
 
-def test_an_unknown_parameter_is_told_the_known_ones() -> None:
+def test_an_unknown_parameter_gets_the_known_ones() -> None:
     with pytest.raises(BadParameter, match="node"):
         values(saved_query("story"), {"nod": "x"})
     with pytest.raises(BadParameter, match="It has none"):
@@ -268,7 +268,7 @@ def test_pull_loops_are_the_pulls_that_were_needed_again(database: Database) -> 
     assert column(database, "pull_loops", "image", since="2026-07-01T14:00:00Z") == []
 
 
-def test_the_timeline_tells_of_one_node_in_order(database: Database) -> None:
+def test_the_timeline_shows_one_node_in_order(database: Database) -> None:
     store(
         database,
         row(PressureChange, ts=T0 + timedelta(seconds=2), node="n", condition="DiskPressure", status=True),
@@ -386,7 +386,7 @@ def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) ->
     assert column(database, "events", "states_uncertain", uncertain="1") == [1]
 
 
-def test_changes_of_allocatable_are_told_and_heartbeats_are_not(database: Database) -> None:
+def test_changes_of_allocatable_are_reported_and_heartbeats_are_not(database: Database) -> None:
     for second, cpu in enumerate((1000, 1000, 2000)):
         store(database, row(NodeRow, ts=T0 + timedelta(seconds=second), node="n", allocatable={"cpu": cpu}))
     assert column(database, "allocatable_changes", "allocatable_before") == [{"cpu": 1000}]
@@ -435,7 +435,7 @@ def test_disk_that_no_pod_explains_is_found(database: Database) -> None:
     assert column(database, "disk_growth", "pods_ratio", kind="outside_pods") == [0.2]
 
 
-def test_fit_tells_ratios_of_allocatable(database: Database) -> None:
+def test_fit_reports_ratios_of_allocatable(database: Database) -> None:
     store(database, row(NodeFit, node="n", resource="cpu", allocatable=1000, requested=250, used=500, free=750))
     store(database, row(NodeFit, node="n", resource="gpu", allocatable=0))
     assert column(database, "fit", "requested_ratio") == [0.25, None]

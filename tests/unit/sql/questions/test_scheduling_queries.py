@@ -33,7 +33,7 @@ def node(name: str, zone: str, **values: Any) -> NodeRow:
     return row(NodeRow, **{"node": name, "zone_key": zone, "ready": True, "kubelet_version": "v1.18.4", **values})
 
 
-def test_pending_pods_are_told_by_their_last_condition_and_by_their_event_only_without_one(
+def test_pending_pods_are_recognised_by_their_last_condition_and_by_their_event_only_without_one(
     database: Database,
 ) -> None:
     store(
@@ -111,7 +111,7 @@ def test_the_scheduler_s_number_of_nodes_stands_beside_that_of_the_cluster(datab
     assert (found["texts_with_too_few_reasons"], found["pods"]) == (1, 2)
 
 
-def test_zones_of_a_cluster_are_told_as_uneven_where_their_sizes_differ(database: Database) -> None:
+def test_zones_of_a_cluster_are_reported_as_uneven_where_their_sizes_differ(database: Database) -> None:
     store(database, node("a", "r:\0:1"), node("b", "r:\0:1"), node("c", "r:\0:2"))
     found = ask(database, "zones")
     assert [(r["zone"], r["nodes"], r["uneven"]) for r in found] == [("r::1", 2, 1), ("r::2", 1, 1)]

@@ -83,7 +83,7 @@ def test_each_kind_has_its_use_slope_limit_and_the_time_to_both_limits(database:
     assert found["images"]["bytes_per_second"] == 0
 
 
-def test_without_limits_thresholds_or_samples_nothing_is_foretold(database: Database) -> None:
+def test_without_limits_thresholds_or_samples_nothing_is_forecast(database: Database) -> None:
     store_samples(database, *[sample(minute, imagefs_used_bytes=None) for minute in range(3)])
     found = growth(database)
     # of images nothing is known, so neither of what lies beside them

@@ -8,7 +8,7 @@ from components.rows import T0, row, store
 from sql.database.open import Database
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import digest
-from sql.schema.renewal import STANDING, renew
+from sql.schema.renewal import CURRENT, renew
 from sql.schema.retention import KEPT, keep
 from streams.fold.findings import Alert, NodeRow, NumaPod, PodBinding, PressureChange
 
@@ -50,7 +50,7 @@ def aged(database: Database) -> Database:
 
 
 def age(db: Database, days: int) -> None:
-    for table in STANDING:
+    for table in CURRENT:
         # a column that is not stored cannot be updated: it is made one that has this default, and stored
         db.command(f"ALTER TABLE {table} MODIFY COLUMN landed_at DateTime MATERIALIZED now() - toIntervalDay({days})")
         db.command(f"ALTER TABLE {table} MATERIALIZE COLUMN landed_at SETTINGS mutations_sync = 2")
@@ -73,7 +73,7 @@ def test_what_holds_is_stored_again_after_half_of_its_retention(aged: Database) 
     assert renewed(aged, "alerts", "alertname, status") == [("Fires", "firing")]
     assert renewed(aged, "pressure_changes", "node, status") == [("n", 0)]
     assert renewed(aged, "numa_pods", "pod, cpus") == [("holds", 2)]
-    for table in STANDING:
+    for table in CURRENT:
         aged.command(f"OPTIMIZE TABLE {table} FINAL")
     assert digest(aged) == before
 
@@ -85,7 +85,7 @@ def test_what_holds_outlives_its_retention(aged: Database) -> None:
     renew(aged)
     for kept in KEPT:
         keep(aged, kept.tables, 50)
-    for table in STANDING:
+    for table in CURRENT:
         aged.command(f"OPTIMIZE TABLE {table} FINAL")
     assert aged.query("SELECT DISTINCT pod FROM pod_bindings").rows == [("runs",)]
     assert aged.query("SELECT alertname FROM alerts").rows == [("Fires",)]
@@ -97,11 +97,11 @@ def test_nothing_is_stored_again_before_half_of_its_retention_or_without_one(age
     for kept in KEPT:
         keep(aged, kept.tables, 150)
     renew(aged)
-    for table in STANDING:
+    for table in CURRENT:
         assert renewed(aged, table, "count()") == [(0,)], table
 
 
 def test_what_stands_is_a_table_with_a_retention() -> None:
     kept = {table for each in KEPT for table in each.tables}
-    assert kept >= STANDING.keys()
-    assert all("node" in SCHEMAS[table].names for table, standing in STANDING.items() if standing.of_nodes)
+    assert kept >= CURRENT.keys()
+    assert all("node" in SCHEMAS[table].names for table, standing in CURRENT.items() if standing.of_nodes)

@@ -19,7 +19,7 @@ from streams.fold.findings import (
     PressureChange,
 )
 from streams.rules.eviction import signals
-from streams.rules.eviction.order import RankedPod, rank, standing
+from streams.rules.eviction.order import RankedPod, rank, signal_use
 from streams.rules.eviction.signals import layout_of, observe
 from streams.rules.image_gc.thresholds import decide
 
@@ -143,7 +143,7 @@ def test_eviction_order_agrees_with_the_rule_for_every_signal_and_layout(databas
         known = NodeSample(**sample)
         layout = layout_of(known)
         for signal in observe(known):
-            ranked = [(pods[i], standing(signal, layout, pods[i])) for i in rank(signal, layout, pods)]
+            ranked = [(pods[i], signal_use(signal, layout, pods[i])) for i in rank(signal, layout, pods)]
             expected[node, signal] = [(p.uid, s.usage, s.request, int(s.exceeds_request)) for p, s in ranked]
     store_samples(database, *records)
     store(database, *bindings)

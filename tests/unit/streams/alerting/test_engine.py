@@ -318,7 +318,7 @@ def test_what_fires_on_the_log_of_a_node_that_is_forgotten_is_resolved_and_withd
     assert (state, outputs) == (LogState(), [Withdrawal(log.emitted[0].fingerprint)])
 
 
-def test_an_alert_that_fails_on_a_row_is_told_and_the_others_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_alert_that_fails_on_a_row_is_reported_and_the_others_are_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> Any:
         raise ZeroDivisionError
 

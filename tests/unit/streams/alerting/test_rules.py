@@ -100,11 +100,11 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("a: !!python/object:os.system x\n", "line 1: no YAML: could not determine a constructor"),
     ],
 )
-def test_a_mistake_is_told_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, told: str) -> None:
     assert problem(tmp_path, text).startswith(told)
 
 
-def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     told = problem(tmp_path, "x: 1\nalerts:\n  PodsEvicted:\n    for: 10\n")
     assert "line 1: x" in told
     assert "line 4: alerts.PodsEvicted.for" in told
@@ -114,12 +114,12 @@ def test_a_hostile_value_is_shown_as_text(tmp_path: Path) -> None:
     assert problem(tmp_path, 'alerts: {PodsEvicted: {severity: "\\e[31m"}}').isprintable()
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadRules, match=r"nowhere\.yaml: cannot be read: No such file"):
         read_rules(tmp_path / "nowhere.yaml")
 
 
-def test_bytes_that_are_no_text_are_told(tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_are_reported(tmp_path: Path) -> None:
     (tmp_path / "rules.yaml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BadRules, match="not UTF-8"):
         read_rules(tmp_path / "rules.yaml")

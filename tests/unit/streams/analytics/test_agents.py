@@ -70,7 +70,7 @@ def test_a_silence_that_is_found_late_has_the_same_rows() -> None:
     assert late == ClusterLog()(watch(0), agent(10), *minutes(1, 11)).silences
 
 
-def test_an_agent_that_is_heard_again_has_not_stalled_any_more() -> None:
+def test_an_agent_that_reports_again_has_not_stalled_any_more() -> None:
     log = ClusterLog()(watch(0), agent(10), *minutes(1, 10))
     for minute in range(10, 18):
         log(agent(60 * minute), watch(60 * minute + 1))

@@ -189,7 +189,7 @@ def event(reason: str, message: str, component: str, at: datetime) -> Record:
 
 @pytest.mark.parametrize("by", ["shop/urgent", "a pod", "pod 8f2e4ab2-5b1c-4d0f-9a3c-111111111111"])
 @pytest.mark.parametrize("is_event_first", [True, False])
-def test_a_schedulers_event_tells_who_ended_a_pod_that_is_being_deleted(by: str, *, is_event_first: bool) -> None:
+def test_a_schedulers_event_reports_who_ended_a_pod_that_is_being_deleted(by: str, *, is_event_first: bool) -> None:
     """The texts of 1.20, 1.24 and 1.28; up to 1.25 no condition tells of it."""
     preempted = event("Preempted", f"Preempted by {by} on node n", "default-scheduler", KILLED)
     given = (preempted, gone("Running", 60)) if is_event_first else (gone("Running", 60), preempted)
@@ -198,7 +198,7 @@ def test_a_schedulers_event_tells_who_ended_a_pod_that_is_being_deleted(by: str,
 
 
 @pytest.mark.parametrize(("after", "cause"), [(1, "admission"), (3600, "exited")])
-def test_only_a_witness_of_its_time_tells_who_ended_a_pod_that_was_over(after: int, cause: str) -> None:
+def test_only_a_witness_of_its_time_reports_who_ended_a_pod_that_was_over(after: int, cause: str) -> None:
     """A kubelet that restarts refuses pods that completed before (rules: admission-texts)."""
     refused = event("OutOfcpu", "Node didn't have enough resource: cpu", "kubelet", KILLED + timedelta(seconds=after))
     over = gone("Succeeded", 60, KILLED - timedelta(hours=1) if cause == "exited" else KILLED)
@@ -228,7 +228,7 @@ def test_a_container_that_sigkill_ended_has_a_row_without_who_did_it(record: Rec
     )
 
 
-def test_a_failed_probe_before_it_tells_who_killed_a_container() -> None:
+def test_a_failed_probe_before_it_reports_who_killed_a_container() -> None:
     unhealthy = event("Unhealthy", "Liveness probe failed: timeout", "kubelet", KILLED - timedelta(seconds=31))
     (row,) = rows(unhealthy, killed(137))
     assert (row.cause, row.reason, row.exit_code) == ("liveness", "Unhealthy", 137)

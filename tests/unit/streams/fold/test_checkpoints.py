@@ -102,13 +102,13 @@ OBSERVATION = observed([node("12:00:00", "n")])[0].observation
         ("object", msgspec.Raw(b"{}")),
     ],
 )
-def test_every_part_of_an_observation_tells_it_from_others(field: str, value: object) -> None:
+def test_every_part_of_an_observation_distinguishes_it_from_others(field: str, value: object) -> None:
     other = msgspec.structs.replace(OBSERVATION, **{field: value})
     assert digest(other) != digest(OBSERVATION)
     assert digest(other) == digest(msgspec.structs.replace(OBSERVATION, **{field: value}))
 
 
-def test_an_unreadable_line_is_told_by_its_bytes() -> None:
+def test_an_unreadable_line_is_reported_by_its_bytes() -> None:
     def line(raw: bytes, number: str) -> Unreadable:
         return Unreadable(Position("a", number), "not_json", "", raw)
 

@@ -124,7 +124,7 @@ def test_whether_a_log_begins_anew_depends_on_its_own_silence_alone(
     assert cluster.states() == {"count": Count(seen)}
 
 
-def test_a_log_of_no_known_node_that_was_heard_of_late_has_its_turn_later() -> None:
+def test_a_log_of_no_known_node_that_was_seen_lately_has_its_turn_later() -> None:
     cluster = Cluster()
     cluster.seen(T0)
     cluster.seen(T0 + 10 * MINUTE)

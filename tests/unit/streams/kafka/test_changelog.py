@@ -117,7 +117,7 @@ def test_a_log_whose_records_are_all_deleted_is_forgotten() -> None:
     assert changelog.get(LOG) is None
 
 
-def test_progress_is_the_furthest_and_tells_what_is_covered() -> None:
+def test_progress_is_the_furthest_and_reports_what_is_covered() -> None:
     changelog = Changelog()
     assert changelog.covered(0) == 0
     changelog.apply(0, LOG, state(3))

@@ -57,7 +57,7 @@ def test_the_header_origin_reads_back(origin: str, offset: int, number: int) -> 
     assert Emission.parse(emission.header()) == emission
 
 
-def test_a_state_reads_back_with_all_that_tells_what_was_folded() -> None:
+def test_a_state_reads_back_with_all_that_reports_what_was_folded() -> None:
     codec = PartsCodec(REDUCERS)
     folded = Folded(7, LogState(3), {"c/n": (5, 1)}, 2, 12_500).after(Sent("p", 4))
     assert codec.decode(Stored(codec.encode(folded, Layout()).head)) == folded

@@ -53,7 +53,7 @@ def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
     assert fold(folded, sent)[1] == []
 
 
-def test_offsets_go_on_growing_so_that_what_a_log_emits_is_told_apart() -> None:
+def test_offsets_go_on_growing_so_that_what_a_log_emits_is_distinguished() -> None:
     folded, _ = fold(empty(), [(0, 1), (1, 2), (2, 3)])
     folded, _ = fold(folded, [(0, 50)])
     assert folded.offset == 3

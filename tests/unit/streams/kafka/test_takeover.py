@@ -43,7 +43,7 @@ def test_where_a_partition_is_read_from(
 
 
 @given(st.integers(1, 99), st.none() | st.integers(0, 99), st.integers(0, 99))
-def test_every_message_is_covered_or_read_or_told_of(committed: int, covered: int | None, earliest: int) -> None:
+def test_every_message_is_covered_or_read_or_mentioned(committed: int, covered: int | None, earliest: int) -> None:
     found = start("x.nodes", 0, committed, covered, earliest, 99)
     seen = covered or committed
     told = {offset for gap in found.gaps if gap.kind == "lost" for offset in range(gap.first, gap.end)}
@@ -58,7 +58,7 @@ def test_a_topic_that_ends_before_what_was_read_is_read_from_its_beginning(cover
     assert start("x.nodes", 3, 100, covered, 5, 100).offset >= 90
 
 
-def test_a_gap_is_told_with_its_size_and_place() -> None:
+def test_a_gap_is_reported_with_its_size_and_place() -> None:
     gap = Start(9, (Gap("lost", "x.nodes", 3, 5, 9),)).gaps[0]
     assert gap.resource == "kafka x.nodes/3"
     assert gap.error.startswith("gap: 4 messages, offsets 5 to 8: ")

@@ -221,7 +221,7 @@ async def test_what_cannot_be_used_is_published_before_the_state_that_knows_it(
     assert kafka.seen() == 1
 
 
-async def test_a_flood_of_what_is_no_record_is_sampled_and_told_and_the_log_goes_on() -> None:
+async def test_a_flood_of_what_is_no_record_is_sampled_and_reported_and_the_log_goes_on() -> None:
     more = 2 * SAMPLED
     flood = [message(offset, value=b"") for offset in range(MAX_DEAD_LETTERS_IN_A_ROW + more)]
     kafka = Kafka()

@@ -249,7 +249,7 @@ def test_a_record_that_a_reducer_gives_is_folded_on_the_log_of_the_cluster() -> 
     assert [record.target for record in told if isinstance(record, PodPlacement)] == ["x", "n"]
 
 
-def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_told() -> None:
+def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_reported() -> None:
     def refuse(_: Seen, record: SampleRecord) -> tuple[Seen, Sequence[Output]]:
         raise BadValue(f"{record.node} makes no sense")
 

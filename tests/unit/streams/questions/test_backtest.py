@@ -98,7 +98,7 @@ def test_a_rule_set_is_judged_in_four_numbers() -> None:
     assert verdict([], []) == Verdict(0, 0, 0, None)
 
 
-def test_a_forecast_that_nothing_followed_is_told() -> None:
+def test_a_forecast_that_nothing_followed_is_reported() -> None:
     happened = incidents([eviction(100)])
     right, early, late, other = episode(10, 100), episode(10, 99), episode(101, 200), episode(50, None)
     assert unfulfilled([right, early, late, other], happened) == [early, late]

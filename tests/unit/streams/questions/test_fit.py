@@ -55,7 +55,7 @@ def judged(node: NodeState, of: Question) -> Judgement:
 # The scheduler.
 
 
-def test_a_resource_that_does_not_suffice_is_told_in_the_schedulers_words() -> None:
+def test_a_resource_that_does_not_suffice_is_reported_in_the_schedulers_words() -> None:
     # rules: scheduler-fit: "Too many pods", "Insufficient cpu|memory|ephemeral-storage|<name>".
     node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
     want = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient example.com/gpu")
@@ -83,7 +83,7 @@ def test_a_taint_that_only_prefers_keeps_no_pod_away() -> None:
         (34, "node(s) had untolerated taint(s)"),
     ],
 )
-def test_a_taint_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
+def test_a_taint_is_reported_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
     # The table of reasons (rules: scheduler-messages).
     assert untolerated("gpu", "yes", minor) == words
     node = state(machine(4), taints=("gpu=yes:NoExecute", "gpu=yes:NoSchedule"))
@@ -138,7 +138,7 @@ def test_a_kubelet_whose_cpu_manager_pins_nothing_takes_no_exclusive_pod() -> No
 
 
 @pytest.mark.parametrize("room", [machine(4), None])
-def test_an_ordinary_guaranteed_pod_fits_where_the_kubelet_pins_nothing_and_is_told_so(room: Machine | None) -> None:
+def test_an_ordinary_guaranteed_pod_fits_where_the_kubelet_pins_nothing_and_says_so(room: Machine | None) -> None:
     node = state(room, Settings(cpu_policy="none"))
     ordinary = pod_of(asked(1))._replace(insists=False)
     first, pods, _ = take(node, ordinary, MINOR, 3)
@@ -232,7 +232,7 @@ def test_the_kubelet_counts_pods_first() -> None:
 # Each NUMA node.
 
 
-def test_each_numa_node_tells_what_it_lacks() -> None:
+def test_each_numa_node_reports_what_it_lacks() -> None:
     cards = {"example.com/card": Devices({0: 2, 1: 2}, {0: 0, 1: 2})}
     crowded = machine(4, 4, used=frozenset({0, 1, 2, 3, 4}), memory=memory(2, 8), devices=cards)
     node = state(crowded, WHOLE_CORES)
@@ -301,7 +301,7 @@ def test_without_numa_nodes_only_the_whole_nodes_cpus_can_decide(
     assert judged(state(None, Settings(policy), free_cpus=free), asked(8)).verdict == verdict
 
 
-def test_policies_that_nothing_tells_make_the_verdict_unknown_only_where_they_matter() -> None:
+def test_policies_that_nothing_reports_make_the_verdict_unknown_only_where_they_matter() -> None:
     kubelet = (Settings("none"), SINGLE)
     split = machine(4, 4, used=frozenset({0, 1, 8, 9}))
     assert judged(state(split, *kubelet), asked(8)).verdict == "unknown"
@@ -317,7 +317,7 @@ def test_what_nobody_knows_does_not_count_as_fitting() -> None:
     assert found.nodes[0].notes == ["12 exclusive CPUs are free, but no source reports on which NUMA nodes"]
 
 
-def test_devices_whose_numa_nodes_nothing_tells_are_noted() -> None:
+def test_devices_whose_numa_nodes_nothing_reports_are_noted() -> None:
     found = answer(asked(1, devices={"example.com/card": 1}), [Candidate(state(machine(4), SINGLE))], {}, MINOR)
     assert found.nodes[0].notes == ["no source reports the NUMA nodes of example.com/card: they give no hint"]
 
@@ -348,7 +348,7 @@ def test_a_strategy_that_would_leave_room_is_named() -> None:
     assert by_verdict == {"refused_by_kubelet": ["most_allocated"], "refused_by_scheduler": []}
 
 
-def test_free_exclusive_cpus_are_summed_and_the_largest_piece_told() -> None:
+def test_free_exclusive_cpus_are_summed_and_the_largest_piece_reported() -> None:
     found = late_joiners()
     assert (found.free_exclusive_cpus, found.largest_free_cpus) == (12 + 6, 6)
 

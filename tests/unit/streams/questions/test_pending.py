@@ -123,7 +123,7 @@ def pod(name: str, **values: Any) -> Waiting:
     return Waiting("ns", name, f"u-{name}", **({"requests": {"cpu": 1000}} | values))
 
 
-def test_pods_that_differ_in_names_and_in_what_was_heard_are_one_kind() -> None:
+def test_pods_that_differ_in_names_and_in_what_was_seen_are_one_kind() -> None:
     waiting = [pod("b", labels={"app": "b"}, heard={"Insufficient cpu": 1}), pod("a")]
     (kind,) = judged(waiting, [node("n")], MINOR)
     assert [each.pod for each in kind.pods] == ["a", "b"]
@@ -143,7 +143,7 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("one", "other"), DIFFERENT)
-def test_pods_that_a_rule_tells_apart_are_of_different_kinds(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_pods_that_a_rule_distinguishes_are_of_different_kinds(one: dict[str, Any], other: dict[str, Any]) -> None:
     there = restored(APART)
     nodes = [node("n", {"zone": "z"}, neighbours=(Neighbour("ns", {}, there),))]
     assert len(list(judged([pod("a", **one), pod("b", **other)], nodes, MINOR))) == 2
@@ -182,7 +182,7 @@ def test_who_chooses_neighbours_heeds_all_pods(constraints: str, heeds: bool) ->
     assert heeds_all([pod("a"), pod("b", constraints=constraints)]) == heeds
 
 
-def test_what_was_heard_stays_with_its_pod() -> None:
+def test_what_was_seen_stays_with_its_pod() -> None:
     at = datetime(2026, 7, 1)  # noqa: DTZ001  only carried
     (kind,) = judged([pod("a", heard={"x": 1}, heard_at=at), pod("b")], [node("n")], MINOR)
     assert [(each.heard, each.heard_at) for each in kind.pods] == [({"x": 1}, at), ({}, None)]

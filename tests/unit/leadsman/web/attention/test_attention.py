@@ -120,7 +120,7 @@ def test_a_finding_of_a_node_has_a_card_with_a_next_step(changed: NodeLine, seve
         node(image_gc="recovered"),
     ],
 )
-def test_what_is_harmless_is_not_told(quiet: NodeLine) -> None:
+def test_what_is_harmless_is_not_reported(quiet: NodeLine) -> None:
     assert titles(view(quiet)) == []
 
 
@@ -137,7 +137,7 @@ def test_signals_of_the_disks_are_one_card() -> None:
     assert [(item.title, item.nodes) for item in attention(seen)] == [(title, ("a", "b"))]
 
 
-def test_image_gc_that_fails_is_told_in_its_own_words() -> None:
+def test_image_gc_that_fails_is_reported_in_its_own_words() -> None:
     text = "What fills the disk is not unused images."
     row = {"node": "n", "verdict": "insufficient_freed", "explanation": text, "ts": T0}
     (item,) = attention(view(node(image_gc="insufficient_freed"), image_gc=(row,)))
@@ -200,7 +200,7 @@ def test_what_is_over_is_apart_from_what_lasts() -> None:
     assert (over.now, over.since, over.until) == (False, T0, T0 + timedelta(minutes=3))
 
 
-def test_pods_that_wait_are_told_with_their_owner_and_reason() -> None:
+def test_pods_that_wait_are_reported_with_their_owner_and_reason() -> None:
     row = {"namespace": "shop", "owner": "ReplicaSet/web", "node": "", "why": "3 Insufficient cpu", "event": "",
            "pods": 25, "autoscaler": "", "first_since": T0, "pod": "web-1", "uids": ["u"]}  # fmt: skip
     (item,) = attention(view(node(), waiting=(row,)))
@@ -226,7 +226,7 @@ def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_
     assert items[0].text == "2 objects. The last, Pod shop/api: M."
 
 
-def test_a_cluster_that_fell_silent_is_told_once_and_not_node_by_node() -> None:
+def test_a_cluster_that_fell_silent_is_reported_once_and_not_node_by_node() -> None:
     scope = Scope("c", T0, T0 + timedelta(hours=1), now=T0 + timedelta(hours=32))
     seen = Evidence(scope, 1, 1, 1, 1, scope.until, scope.until)
     (item,) = attention(view(node(stale=True, sample_age="31 h ago"), scope=scope, evidence=seen))
@@ -280,7 +280,7 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
         ([(1, None), (1, None)], "When their Leases were last renewed is not known."),
     ],
 )
-def test_how_old_a_lease_was_is_told_where_somebody_asked_for_it(
+def test_how_old_a_lease_was_is_reported_where_somebody_asked_for_it(
     ready: int | None, leases: list[tuple[int, float | None]], told: str
 ) -> None:
     rows = tuple(
@@ -465,7 +465,7 @@ def test_oom_kills_are_one_card_with_whose_and_how_often() -> None:
     assert item.who == "ReplicaSet web-98cbc7457 in shop, 8 times"
 
 
-def test_the_warnings_of_pods_that_wait_are_told_with_them() -> None:
+def test_the_warnings_of_pods_that_wait_are_reported_with_them() -> None:
     waits = {"namespace": "shop", "owner": "", "node": "n", "why": "Failed: x", "event": "Failed",
              "pods": 1, "autoscaler": "", "first_since": T0, "pod": "a", "uids": ["u"]}  # fmt: skip
     failed, other = warning("Failed", 121) | {"uids": ["u"]}, warning("Failed", 2) | {"uids": ["u", "v"]}

@@ -131,7 +131,7 @@ def _open(text: Text) -> list[str]:
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.title)
-def test_it_is_told_while_it_holds_and_is_over_everywhere_at_once(database: Database, pair: Pair) -> None:
+def test_it_is_reported_while_it_holds_and_is_over_everywhere_at_once(database: Database, pair: Pair) -> None:
     store(database, ready("n"), running("n"), *pair.holds)
     sampled(database, "n", minutes=1)
     now = at(120)

@@ -78,6 +78,6 @@ def test_what_was_left_open_moves_with_what_is_observed() -> None:
     assert choose(later, Asked(**fixed)).until == datetime(2026, 7, 3, tzinfo=UTC)
 
 
-def test_a_time_is_told_to_the_second_where_it_is_full() -> None:
+def test_a_time_is_reported_to_the_second_where_it_is_full() -> None:
     assert address_time(datetime(2026, 7, 1, 12, tzinfo=UTC)) == "2026-07-01T12:00:00Z"
     assert address_time(BEGAN) == "2026-07-01T12:00:00.250000Z"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.amounts import some
+from common.amounts import counted
 from leadsman.web.reading.words import amount, duration, percent, plainly, resource, sentence, size
 
 
@@ -17,17 +17,17 @@ from leadsman.web.reading.words import amount, duration, percent, plainly, resou
         (None, "unknown"),
     ],
 )
-def test_bytes_are_told_in_binary_units(value: int | None, text: str) -> None:
+def test_bytes_are_reported_in_binary_units(value: int | None, text: str) -> None:
     assert size(value) == text
 
 
-def test_an_amount_is_told_in_the_unit_of_its_signal() -> None:
+def test_an_amount_is_reported_in_the_unit_of_its_signal() -> None:
     assert amount(1 << 30, "memory.available") == "1.00 GiB"
     assert amount(12_600_000, "nodefs.inodesFree") == "12.6 M inodes"
     assert amount(4096, "pid.available") == "4,096 processes"
 
 
-def test_cpu_is_told_in_cpus_and_memory_in_bytes() -> None:
+def test_cpu_is_reported_in_cpus_and_memory_in_bytes() -> None:
     assert [resource(milli, "cpu") for milli in (77, 1000, 1500)] == ["0.077 CPUs", "1 CPU", "1.5 CPUs"]
     assert resource(1 << 30, "memory") == "1.00 GiB"
     assert resource(110, "pods") == "110"
@@ -38,7 +38,7 @@ def test_a_duration_that_is_missing_is_unknown() -> None:
 
 
 def test_one_is_singular() -> None:
-    assert (some(1, "pod"), some(2, "pod"), some(1500, "was", "were")) == ("1 pod", "2 pods", "1,500 were")
+    assert (counted(1, "pod"), counted(2, "pod"), counted(1500, "was", "were")) == ("1 pod", "2 pods", "1,500 were")
 
 
 def test_a_sentence_begins_large_and_ends_with_a_stop() -> None:
@@ -47,7 +47,7 @@ def test_a_sentence_begins_large_and_ends_with_a_stop() -> None:
     assert sentence("") == ""
 
 
-def test_a_ratio_is_told_as_percent() -> None:
+def test_a_ratio_is_reported_as_percent() -> None:
     assert percent(0.333) == "33 %"
 
 
@@ -63,5 +63,5 @@ def test_a_ratio_is_told_as_percent() -> None:
         ("403 Forbidden: TimeoutError(1) is not ours", "403 Forbidden: TimeoutError(1) is not ours"),
     ],
 )
-def test_an_exception_in_a_capture_is_told_in_words(error: str, text: str) -> None:
+def test_an_exception_in_a_capture_is_reported_in_words(error: str, text: str) -> None:
     assert plainly(error) == text

@@ -239,7 +239,7 @@ def test_every_question_of_a_step_has_its_place_in_a_report() -> None:
     assert asked <= ANSWERED.keys()
 
 
-def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
+def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
     text = re.sub(r"\s+", " ", Page(hostile).text)
     for told in (
         "What needs attention",
@@ -258,7 +258,7 @@ def test_every_part_of_the_report_tells_its_finding(hostile: str) -> None:
         assert told in text, told
 
 
-def test_a_finding_outside_the_range_is_not_told(database: Database) -> None:
+def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None:
     everything(database, "n")
     late = (T0 + timedelta(hours=2)).isoformat()
     text = Page(report(database, Asked(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
@@ -267,7 +267,7 @@ def test_a_finding_outside_the_range_is_not_told(database: Database) -> None:
     assert "pod evicted for" not in text
 
 
-def test_an_unknown_cluster_is_told_the_known_ones(database: Database) -> None:
+def test_an_unknown_cluster_gets_the_known_ones(database: Database) -> None:
     everything(database, "n")
     with pytest.raises(BadScope, match="There are: c"):
         report(database, Asked(cluster="d"))
@@ -284,7 +284,7 @@ def test_a_database_without_tables_is_empty_too(tmp_path: Path) -> None:
         assert "holds no observation of any cluster" in Page(report(bare)).text
 
 
-def test_an_empty_database_tells_of_what_could_not_be_read(database: Database) -> None:
+def test_an_empty_database_mentions_what_could_not_be_read(database: Database) -> None:
     store(database, row(DeadLetter, cluster="", error_type="bad_json"))
     assert "1 records came in that could not be understood" in report(database)
 

@@ -38,7 +38,7 @@ def test_a_token_that_cannot_serve_is_refused(tmp_path: Path, content: bytes) ->
         read_token(tmp_path / "token", "127.0.0.1")
 
 
-def test_a_token_file_that_lacks_is_told(tmp_path: Path) -> None:
+def test_a_token_file_that_lacks_is_reported(tmp_path: Path) -> None:
     with pytest.raises(BadAccess, match="No such file"):
         read_token(tmp_path / "none", "127.0.0.1")
 

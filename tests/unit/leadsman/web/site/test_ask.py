@@ -5,17 +5,17 @@ import pytest
 from leadsman.web.rendering.examples import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
-from sql.questions.apart import Apart
 from sql.questions.limits import SHARED
 from sql.questions.queries import saved_queries
+from sql.questions.query_process import QueryProcess
 
 
 def asked(db: Database, **values: str) -> str:
-    apart = Apart(db)
+    process = QueryProcess(db)
     try:
-        return page_of(db, Question.of(values, trusted=True), apart)
+        return page_of(db, Question.of(values, trusted=True), process)
     finally:
-        apart.close()
+        process.close()
 
 
 def test_the_box_has_examples_the_tables_and_the_questions_by_group(database: Database) -> None:

@@ -312,7 +312,7 @@ async def test_a_name_that_someone_pointed_here_is_refused(client: Client) -> No
 
 
 @pytest.mark.asyncio
-async def test_without_the_token_nothing_is_told(guarded: Client) -> None:
+async def test_without_the_token_nothing_is_revealed(guarded: Client) -> None:
     for path in PATHS:
         if path not in {"/healthz", "/readyz"}:
             answer = await guarded.get(path)
@@ -331,7 +331,7 @@ async def test_the_token_opens_the_page_under_any_name(guarded: Client) -> None:
 
 
 @pytest.mark.asyncio
-async def test_health_tells_nothing_and_needs_no_token(guarded: Client) -> None:
+async def test_health_reveals_nothing_and_needs_no_token(guarded: Client) -> None:
     alive = await guarded.get("/healthz")
     assert (alive.status, await alive.json()) == (200, {"part": "page", "alive": True})
     ready = await guarded.get("/readyz")

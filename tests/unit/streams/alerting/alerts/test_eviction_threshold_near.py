@@ -64,7 +64,7 @@ def test_signals_of_one_resource_are_one_alert_that_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("name", SIGNALS)
-def test_a_signal_is_told_in_words_and_then_once_as_the_kubelet_spells_it(name: str) -> None:
+def test_a_signal_is_reported_in_words_and_then_once_as_the_kubelet_spells_it(name: str) -> None:
     for near in (
         {"hard_met": True, "seconds_to_hard": 0.0},
         {"seconds_to_soft": 0.0, "soft_met": True},

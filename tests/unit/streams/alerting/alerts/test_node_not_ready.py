@@ -34,7 +34,7 @@ def test_a_node_that_has_long_been_not_ready_when_it_is_first_seen_raises_it_at_
     assert AlertLog()(3600, node(ts=at(3600))) == ["firing NodeNotReady"]
 
 
-def test_not_ready_and_silent_are_told_apart_with_since_when() -> None:
+def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     refuses, silent = AlertLog(), AlertLog()
     refuses(3600, node(ready_message="container runtime is down"))
     silent(3600, node(ready=None, ready_message="Kubelet stopped posting node status."))

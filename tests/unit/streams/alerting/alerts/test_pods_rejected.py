@@ -42,7 +42,7 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
         ("SomethingNew", "because of what the kubelet's message names"),
     ],
 )
-def test_a_reason_is_told_in_words(reason: str, words: str) -> None:
+def test_a_reason_is_reported_in_words(reason: str, words: str) -> None:
     log = AlertLog()
     log(0, rejection(0, "a", reason))
     assert log(10) == ["firing PodsRejected"]

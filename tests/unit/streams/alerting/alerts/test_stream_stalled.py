@@ -24,7 +24,7 @@ def test_a_silent_stream_has_stalled_until_its_silence_should_have_doubled() -> 
     assert log(960) == RESOLVED
 
 
-def test_a_kubelet_that_is_heard_again_has_not_stalled_any_more() -> None:
+def test_a_kubelet_that_reports_again_has_not_stalled_any_more() -> None:
     log = AlertLog()
     log(0, failed(0, "silent", silent_seconds=600.0))
     log(10, signal())

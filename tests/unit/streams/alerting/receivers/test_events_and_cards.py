@@ -13,11 +13,11 @@ from aiohttp import web
 
 from fakes.clock import START, FakeClock
 from fakes.serving import serving
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.pagerduty import event, pagerduty
 from streams.alerting.receivers.posting import REFUSALS
 from streams.alerting.receivers.pushing import Pushed
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.teams import message, teams
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -173,7 +173,7 @@ class Server:
 
 async def deliver(receiving: Pushed, *news: Received) -> None:
     try:
-        await receiving.deliver(news, Standing())
+        await receiving.deliver(news, AlertStates())
     finally:
         await receiving.close()
 

@@ -21,12 +21,12 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.active import REPEAT_EVERY, SILENT
 from streams.alerting.receivers import posting
+from streams.alerting.receivers.alert_states import WITHOUT_NEWS, AlertStates, Received
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
 from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
 from streams.alerting.receivers.remembered import MOST, Remembered
-from streams.alerting.receivers.standing import WITHOUT_NEWS, Received, Standing
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 from waiting import PATIENCE_SECONDS
@@ -52,11 +52,11 @@ def received(
     return Received(alert, f"{name}@{begin}#{status}@{update}", alert.updated_at)
 
 
-def standing_after(*messages: Received) -> Standing:
-    standing = Standing()
+def states_after(*messages: Received) -> AlertStates:
+    states = AlertStates()
     for message in messages:
-        standing.read(message)
-    return standing
+        states.read(message)
+    return states
 
 
 # Messages
@@ -99,56 +99,56 @@ def test_a_message_has_alertmanager_s_names_and_cloudevents_headers() -> None:
 
 
 def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
-    standing = Standing()
-    assert standing.read(received())
-    assert not standing.read(received(update=60))
-    assert [each.alert.updated_at for each in standing.firing()] == [START + timedelta(seconds=60)]
-    assert standing.read(received("resolved", 0, 90))
-    assert standing.firing() == []
-    assert standing.read(received(begin=100))
+    states = AlertStates()
+    assert states.read(received())
+    assert not states.read(received(update=60))
+    assert [each.alert.updated_at for each in states.firing()] == [START + timedelta(seconds=60)]
+    assert states.read(received("resolved", 0, 90))
+    assert states.firing() == []
+    assert states.read(received(begin=100))
 
 
 def test_what_is_read_again_is_no_news() -> None:
     every = [received(), received(update=60), received("resolved", 0, 90), received(begin=100)]
-    standing = Standing()
-    assert [standing.read(each) for each in every] == [True, False, True, True]
-    assert [standing.read(each) for each in every] == [False] * 4
+    states = AlertStates()
+    assert [states.read(each) for each in every] == [True, False, True, True]
+    assert [states.read(each) for each in every] == [False] * 4
 
 
 def test_an_alert_that_left_the_topic_is_as_one_that_never_was() -> None:
-    standing = standing_after(received("resolved", 0, 5))
-    standing.withdraw("A")
-    standing.withdraw("unknown")
-    assert "A" not in standing
-    assert standing.read(received("resolved", 0, 5))
+    states = states_after(received("resolved", 0, 5))
+    states.withdraw("A")
+    states.withdraw("unknown")
+    assert "A" not in states
+    assert states.read(received("resolved", 0, 5))
 
 
 def test_where_the_first_message_is_gone_the_next_is_the_news() -> None:
     # a compacted topic keeps the last message of a key only
-    assert Standing().read(received(update=60))
-    assert Standing().read(received("resolved", 0, 90))
+    assert AlertStates().read(received(update=60))
+    assert AlertStates().read(received("resolved", 0, 90))
 
 
 def test_what_fires_without_news_is_lost_and_fires_again_with_news() -> None:
-    standing = standing_after(received(), received(name="B", update=60))
+    states = states_after(received(), received(name="B", update=60))
     due = START + REPEAT_EVERY
-    assert standing.lose(due + SILENT - timedelta(seconds=1)) == []
-    (lost,) = standing.lose(due + SILENT)
+    assert states.lose(due + SILENT - timedelta(seconds=1)) == []
+    (lost,) = states.lose(due + SILENT)
     assert (lost.alert.fingerprint, lost.alert.status, lost.alert.reason) == ("A", "resolved", "unknown")
     assert lost.alert.annotations["summary"] == "No data since 2026-01-01 01:00:00 UTC: what"
-    assert [each.alert.fingerprint for each in standing.firing()] == ["B"]
-    assert standing.lose(due + SILENT) == []
-    assert not standing.read(received())  # the same message again is no news
-    assert standing.read(received(update=9000))
-    assert [each.alert.fingerprint for each in standing.firing()] == ["A", "B"]
+    assert [each.alert.fingerprint for each in states.firing()] == ["B"]
+    assert states.lose(due + SILENT) == []
+    assert not states.read(received())  # the same message again is no news
+    assert states.read(received(update=9000))
+    assert [each.alert.fingerprint for each in states.firing()] == ["A", "B"]
 
 
 def test_an_end_that_is_not_known_is_news_once() -> None:
-    standing = standing_after(received())
-    standing.lose(START + WITHOUT_NEWS)
+    states = states_after(received())
+    states.lose(START + WITHOUT_NEWS)
     concluded = received("resolved", 0, 9000)
-    assert not standing.read(concluded._replace(alert=msgspec.structs.replace(concluded.alert, reason="unknown")))
-    assert [each.alert.reason for each in standing.resolved([], START)] == ["unknown"]
+    assert not states.read(concluded._replace(alert=msgspec.structs.replace(concluded.alert, reason="unknown")))
+    assert [each.alert.reason for each in states.resolved([], START)] == ["unknown"]
 
 
 def test_what_the_next_process_has_to_know_fits_into_a_commit() -> None:
@@ -165,8 +165,8 @@ EVERY += [received("resolved", begin, begin + 50) for begin in (0, 100)]
 
 @given(st.lists(st.sampled_from(EVERY), max_size=20))
 def test_each_firing_is_news_once_and_so_is_each_end(messages: list[Received]) -> None:
-    standing = Standing()
-    news = [(each.alert.status, each.alert.starts_at) for each in messages if standing.read(each)]
+    states = AlertStates()
+    news = [(each.alert.status, each.alert.starts_at) for each in messages if states.read(each)]
     assert len(set(news)) == len(news)
 
 
@@ -207,7 +207,7 @@ class Server:
 async def push(server: Server, clock: FakeClock, *news: Received, secret: str | None = None) -> None:
     receiving = webhook(server.url + "/hook", secret, clock.clock)
     try:
-        await receiving.deliver(news, Standing())
+        await receiving.deliver(news, AlertStates())
     finally:
         await receiving.close()
 
@@ -273,14 +273,14 @@ async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_
         receiving = webhook(server.url, None, clock.clock)
         server.failing = {"A"}
         news = [received(), received("resolved", 0, 9), received(name="B")]
-        standing = standing_after(*news)
+        states = states_after(*news)
         with capture_logs() as logs:
-            await receiving.deliver(news, standing)
+            await receiving.deliver(news, states)
             assert DEADLINE_SECONDS <= clock.seconds < 2 * DEADLINE_SECONDS
             assert taken(server) == [("B", "firing")]
             assert receiving.resend_seconds == ROUND_SECONDS
             server.bodies.clear()
-            await receiving.deliver([received(name="C")], standing)
+            await receiving.deliver([received(name="C")], states)
             assert taken(server) == [("C", "firing")]
             assert len(server.bodies) == 2  # A was tried once
         assert [each["alert"] for each in logs if each["event"] == "an alert is parked"] == ["A"]
@@ -288,7 +288,7 @@ async def test_an_alert_that_the_receiver_fails_on_is_parked_after_its_deadline_
         assert receiving.poster.tally["parked"] == 1
         server.failing.clear()
         server.bodies.clear()
-        await receiving.deliver([], standing)
+        await receiving.deliver([], states)
         assert taken(server) == [("A", "firing"), ("A", "resolved")]
         assert receiving.resend_seconds is None
         await receiving.close()
@@ -305,7 +305,7 @@ async def test_what_an_earlier_process_had_parked_is_tried_in_the_first_round() 
         receiving = webhook(server.url, None, FakeClock().clock)
         receiving.park(received())
         assert receiving.resend_seconds == ROUND_SECONDS
-        await receiving.deliver([], standing_after(received()))
+        await receiving.deliver([], states_after(received()))
         await receiving.close()
     assert taken(server) == [("A", "firing")]
     assert not receiving.parked
@@ -316,11 +316,11 @@ async def test_news_of_a_parked_alert_replace_what_was_parked() -> None:
     async with Server().running() as server:
         receiving = webhook(server.url, None, FakeClock().clock)
         server.failing = {"A"}
-        await receiving.deliver([received()], Standing())
+        await receiving.deliver([received()], AlertStates())
         server.failing.clear()
         server.bodies.clear()
-        await receiving.deliver([received("resolved", 0, 9)], Standing())
-        await receiving.deliver([], Standing())
+        await receiving.deliver([received("resolved", 0, 9)], AlertStates())
+        await receiving.deliver([], AlertStates())
         await receiving.close()
     assert taken(server) == [("A", "resolved")]
 
@@ -330,11 +330,11 @@ async def test_a_parked_alert_that_left_the_topic_is_not_tried_again() -> None:
     async with Server().running() as server:
         receiving = webhook(server.url, None, FakeClock().clock)
         server.failing = {"A"}
-        standing = standing_after(received())
-        await receiving.deliver([received()], standing)
+        states = states_after(received())
+        await receiving.deliver([received()], states)
         server.bodies.clear()
-        standing.withdraw("A")
-        await receiving.deliver([], standing)
+        states.withdraw("A")
+        await receiving.deliver([], states)
         assert (server.bodies, receiving.resend_seconds) == ([], None)
         await receiving.close()
 
@@ -355,7 +355,7 @@ async def test_an_alert_that_ends_the_receiver_each_time_is_parked_although_a_pr
     async with Server().running() as server:
         receiving = webhook(server.url, None, clock.clock)
         server.answers = [500, 502, 503] * 10
-        await receiving.deliver([received()], standing_after(received()))
+        await receiving.deliver([received()], states_after(received()))
         await receiving.close()
     assert receiving.parked == {"A"}
     assert DEADLINE_SECONDS <= clock.seconds < 3 * DEADLINE_SECONDS
@@ -371,15 +371,15 @@ async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next
     async with Server().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         receiving = webhook(server.url, None, clock.clock)
         server.hanging = {"A"}
-        standing = standing_after(received(), received(name="B"), received(name="C"))
-        await receiving.deliver([received(), received(name="B")], standing)
+        states = states_after(received(), received(name="B"), received(name="C"))
+        await receiving.deliver([received(), received(name="B")], states)
         assert receiving.parked == {"A"}
         assert DEADLINE_SECONDS <= clock.seconds < 2 * DEADLINE_SECONDS
         server.bodies.clear()
-        await receiving.deliver([received(name="C")], standing)
+        await receiving.deliver([received(name="C")], states)
         assert sorted(body["fingerprint"] for body in server.bodies) == ["A", "C"]
         server.hanging.clear()
-        await receiving.deliver([], standing)
+        await receiving.deliver([], states)
         assert not receiving.parked
         await receiving.close()
 
@@ -399,8 +399,8 @@ async def test_no_more_is_parked_than_the_next_process_knows_of() -> None:
         for number in range(MOST):
             receiving.park(received(name=f"n{number}"))
         server.failing = {"A"}
-        standing = standing_after(received(), *(received(name=f"n{number}") for number in range(MOST)))
-        work = asyncio.ensure_future(receiving.deliver([received()], standing))
+        states = states_after(received(), *(received(name=f"n{number}") for number in range(MOST)))
+        work = asyncio.ensure_future(receiving.deliver([received()], states))
         await asyncio.wait_for(enough.wait(), PATIENCE_SECONDS)
         assert not work.done()
         assert "A" not in receiving.parked
@@ -422,7 +422,7 @@ async def test_a_receiver_that_is_down_is_asked_until_it_is_there() -> None:
     async with Server().running() as server:
         url = server.url
     receiving = webhook(url, None, clock.clock._replace(sleep=sleep))
-    work = asyncio.ensure_future(receiving.deliver([received()], Standing()))
+    work = asyncio.ensure_future(receiving.deliver([received()], AlertStates()))
     await asyncio.wait_for(enough.wait(), PATIENCE_SECONDS)
     assert not work.done()
     assert max(clock.slept) == 60.0
@@ -448,7 +448,7 @@ async def test_news_of_one_alert_keep_their_order_and_others_do_not_wait() -> No
 
 async def send(server: Server, clock: FakeClock, *messages: Received) -> Alertmanager:
     manager = Alertmanager(server.url + "/", clock.clock)
-    await manager.deliver(messages, standing_after(*messages))
+    await manager.deliver(messages, states_after(*messages))
     return manager
 
 
@@ -460,7 +460,7 @@ def posted(body: list[dict[str, Any]]) -> list[tuple[str, datetime, datetime]]:
 
 
 @pytest.mark.asyncio
-async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
+async def test_alertmanager_receives_all_that_fires_and_for_how_long() -> None:
     clock = FakeClock()
     clock.seconds = 1000
     async with Server().running() as server:
@@ -472,7 +472,7 @@ async def test_alertmanager_is_told_all_that_fires_and_for_how_long() -> None:
 
 
 @pytest.mark.asyncio
-async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -> None:
+async def test_alertmanager_receives_when_it_was_resolved_never_in_the_future() -> None:
     clock = FakeClock()
     clock.seconds = 100
     async with Server().running() as server:
@@ -492,20 +492,20 @@ async def test_alertmanager_is_told_when_it_was_resolved_never_in_the_future() -
 
 
 @pytest.mark.asyncio
-async def test_alertmanager_is_told_a_while_that_an_alert_was_resolved() -> None:
+async def test_alertmanager_receives_a_while_that_an_alert_was_resolved() -> None:
     clock = FakeClock()
-    standing = standing_after(received(), received("resolved", 0, 50))
+    states = states_after(received(), received("resolved", 0, 50))
     async with Server().running() as server:
         manager = Alertmanager(server.url, clock.clock)
         for minutes in (1, 10, 15, 16):
             clock.seconds = minutes * 60
-            await manager.deliver([], standing)
+            await manager.deliver([], states)
         await manager.close()
     assert [len(body) for body in server.bodies] == [1, 1, 1]
 
 
 @pytest.mark.asyncio
-async def test_an_alert_that_fires_again_is_not_told_to_be_resolved() -> None:
+async def test_an_alert_that_fires_again_is_not_reported_to_be_resolved() -> None:
     async with Server().running() as server:
         await (await send(server, FakeClock(), received(), received("resolved", 0, 50), received(begin=60))).close()
     assert len(server.bodies[0]) == 1
@@ -522,7 +522,7 @@ async def test_one_alert_that_alertmanager_fails_on_does_not_stop_the_others() -
         assert [[name for name, *_ in posted(body)] for body in server.bodies[-3:]] == [["A"], ["B"], ["C"]]
         server.failing.clear()
         server.bodies.clear()
-        await manager.deliver([], standing_after(*every))
+        await manager.deliver([], states_after(*every))
         assert [[name for name, *_ in posted(body)] for body in server.bodies] == [["A", "B", "C"]]
         await manager.close()
 
@@ -541,10 +541,10 @@ async def test_one_alert_that_alertmanager_refuses_does_not_stop_the_others() ->
             ["C"],
         ]
         server.bodies.clear()
-        await manager.deliver([], standing_after(received(), received(name="B"), received(name="C")))
+        await manager.deliver([], states_after(received(), received(name="B"), received(name="C")))
         assert [name for name, *_ in posted(server.bodies[0])] == ["A", "C"]
         server.bodies.clear()
-        await manager.deliver([], standing_after(received(name="B", update=60)))
+        await manager.deliver([], states_after(received(name="B", update=60)))
         assert [name for name, *_ in posted(server.bodies[0])] == ["B"]
         await manager.close()
 
@@ -571,14 +571,14 @@ def test_what_a_cluster_named_is_neither_mention_nor_link_in_slack() -> None:
 def test_slack_reads_how_it_stands() -> None:
     assert str(slack_message(received())["text"]).startswith("FIRING (warning) A: what")
     assert str(slack_message(received("resolved", 0, 9))["text"]).startswith("RESOLVED A: what")
-    (lost,) = standing_after(received()).lose(START + WITHOUT_NEWS)
+    (lost,) = states_after(received()).lose(START + WITHOUT_NEWS)
     assert str(slack_message(lost)["text"]).startswith("UNKNOWN A: No data since 2026-01-01 01:00:00 UTC: what")
 
 
 @pytest.mark.asyncio
 async def test_standard_output_gets_a_line_each(capsys: pytest.CaptureFixture[str]) -> None:
-    (lost,) = standing_after(received()).lose(START + WITHOUT_NEWS)
-    await stdout().deliver([received(), received("resolved", 0, 9), lost], Standing())
+    (lost,) = states_after(received()).lose(START + WITHOUT_NEWS)
+    await stdout().deliver([received(), received("resolved", 0, 9), lost], AlertStates())
     assert capsys.readouterr().out.splitlines() == [
         "2026-01-01T00:00:00Z firing A what",
         "2026-01-01T00:00:09Z resolved A what",
@@ -592,7 +592,7 @@ NO_RECEIVERS = ["", "http://x", "smtp=x", "webhook", "webhook=", "webhook=x", "s
 @pytest.mark.parametrize(
     "text", [*NO_RECEIVERS, "alertmanager=http://", "webhook=http://[", "webhook=http://x:99999"]
 )
-def test_a_text_that_names_no_receiver_is_told_what_is_allowed(text: str) -> None:
+def test_a_text_that_names_no_receiver_gets_what_is_allowed(text: str) -> None:
     with pytest.raises(BadReceiver, match=r"write alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE"):
         receiver(text)
 

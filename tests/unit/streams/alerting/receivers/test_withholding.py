@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from fakes.clock import START, FakeClock
+from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.standing import Received, Standing
 from streams.alerting.receivers.withholding import LOOK_SECONDS, Withholding
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
@@ -29,10 +29,10 @@ class Recording:
     def park(self, received: Received) -> None:
         self.parked = [received.alert.fingerprint]
 
-    async def deliver(self, news: Sequence[Received], standing: Standing) -> None:
+    async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         self.sent += [f"{each.alert.fingerprint} {each.alert.status}" for each in news]
-        self.shown = [each.alert.fingerprint for each in standing.firing()]
-        self.parked = [each for each in self.parked if each in standing]
+        self.shown = [each.alert.fingerprint for each in states.firing()]
+        self.parked = [each for each in self.parked if each in states]
 
     def close(self) -> Awaitable[None]:
         raise NotImplementedError
@@ -46,7 +46,7 @@ class Case:
         self.silences: list[Silence] = []
         self.receiver = Recording()
         self.withholding = Withholding(self.receiver, lambda: self.silences, self.clock.clock)
-        self.standing = Standing()
+        self.states = AlertStates()
 
     def silence(self, text: str, seconds: float) -> None:
         now = START + timedelta(seconds=self.clock.seconds)
@@ -55,7 +55,7 @@ class Case:
     async def __call__(self, *news: Received) -> list[str]:
         """What is sent because of these news."""
         self.receiver.sent.clear()
-        await self.withholding.deliver([each for each in news if self.standing.read(each)], self.standing)
+        await self.withholding.deliver([each for each in news if self.states.read(each)], self.states)
         return list(self.receiver.sent)
 
 
@@ -141,7 +141,7 @@ async def test_the_next_process_withholds_what_this_one_did() -> None:
     case.silence("alertname=A", 60)
     await case(alert("A"), alert("B"))
     after = Case()
-    after.standing = case.standing
+    after.states = case.states
     after.withholding.withhold(case.withholding.withheld)
     assert await after() == ["A firing"]  # the silence ended while none ran
 

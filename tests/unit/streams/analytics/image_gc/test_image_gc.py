@@ -34,7 +34,7 @@ def other(clock: str) -> Json:
     return configz(clock, "n")
 
 
-def test_a_lost_sandbox_image_is_told_with_the_failure_that_explains_it() -> None:
+def test_a_lost_sandbox_image_is_reported_with_the_failure_that_explains_it() -> None:
     """Image GC deletes the unused sandbox image, and then no pod can start (section G)."""
     lost = 'Failed to create pod sandbox: failed to get sandbox image "pause:1": not found'
     first, second = rows(
@@ -57,7 +57,7 @@ def test_the_explanation_says_that_the_settings_are_assumed() -> None:
     assert "starts at 85 % and targets 80 % (the defaults, since no /configz was seen), but" in row.explanation
 
 
-def test_a_single_failure_long_after_the_start_that_was_not_heard_again_has_passed() -> None:
+def test_a_single_failure_long_after_the_start_that_was_not_seen_again_has_passed() -> None:
     """No ImageGCFailed for eleven minutes, and nothing else either (rules: invalid-capacity)."""
     early = [started("11:00:00"), invalid("12:00:00"), other("12:10:00")]
     assert not rows(*early)

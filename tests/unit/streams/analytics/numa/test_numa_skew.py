@@ -50,11 +50,11 @@ def test_the_real_node_has_one_numa_node_with_one_exclusive_cpu_until_pinned_is_
     assert pods == [("pinned", "w", "1", [0]), ("pinned", "w", "", [])]
 
 
-def test_the_metric_of_the_real_node_alone_tells_the_same() -> None:
+def test_the_metric_of_the_real_node_alone_reports_the_same() -> None:
     assert exclusive(recorded("cpu_manager_state")) == [(0, 1), (0, 0)]
 
 
-def test_the_checkpoint_of_the_real_node_alone_tells_no_numa_node() -> None:
+def test_the_checkpoint_of_the_real_node_alone_reports_no_numa_node() -> None:
     said = recorded("metrics")
     assert exclusive(said) == [(-1, 1), (-1, 0)]
     assert {each.fidelity for each in said if isinstance(each, NumaSkew)} == {"none"}
@@ -150,7 +150,7 @@ def test_a_minute_sums_up_what_was_known_of_each_node_at_its_end() -> None:
     assert found == {0: (2, 6), 1: (2, 12), 2: (1, 8)}
 
 
-def test_a_cluster_whose_younger_nodes_are_emptier_is_told_so() -> None:
+def test_a_cluster_whose_younger_nodes_are_emptier_is_named() -> None:
     young = [summary(f"young-{i}", 0, 2, age_hours=1) for i in range(2)]
     old = [summary(f"old-{i}", 0, 8, age_hours=50) for i in range(2)]
     row = next(each for each in last_rows([*young, *old]).values() if isinstance(each, LateJoiners))

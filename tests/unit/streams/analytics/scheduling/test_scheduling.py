@@ -193,7 +193,7 @@ def test_a_failure_is_a_row_with_its_reasons_and_the_nodes_of_over_a_minute() ->
     assert (row.pinned_node, row.text_source) == ("", "condition")
 
 
-def test_an_unchanged_text_is_told_once_and_again_when_its_numbers_change() -> None:
+def test_an_unchanged_text_is_reported_once_and_again_when_its_numbers_change() -> None:
     same = text(4, cpu=4)
     records = [
         *nodes(),

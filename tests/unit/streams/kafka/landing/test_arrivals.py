@@ -48,7 +48,7 @@ async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown(
     await asyncio.wait_for(gaps.found(), 1)
 
 
-def test_what_was_deleted_before_the_start_and_in_between_is_told_once() -> None:
+def test_what_was_deleted_before_the_start_and_in_between_is_reported_once() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
     assert arrivals.begin(PARTITION, committed=5, earliest=2000) == 2000

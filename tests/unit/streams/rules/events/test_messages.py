@@ -118,7 +118,7 @@ def test_a_percent_sign_that_printf_damaged_is_read_all_the_same() -> None:
     ],
 )
 @pytest.mark.parametrize("reason", ["InvalidDiskCapacity", "ImageGCFailed"])
-def test_capacity_0_is_told_in_an_old_and_a_new_way(reason: str, message: str) -> None:
+def test_capacity_0_is_reported_in_an_old_and_a_new_way(reason: str, message: str) -> None:
     assert parse_image_gc(reason, message) == ImageGcFailure("error", "invalid_capacity")
 
 
@@ -161,7 +161,7 @@ def test_missing_statistics_are_a_stats_error(message: str) -> None:
     ],
 )
 @pytest.mark.parametrize("message", ["", "rpc error: code = Unavailable", "Wanted to free 5 bytes"])
-def test_an_unknown_text_leaves_what_the_reason_tells(reason: str, failure: ImageGcFailure, message: str) -> None:
+def test_an_unknown_text_leaves_what_the_reason_reports(reason: str, failure: ImageGcFailure, message: str) -> None:
     kept = message if reason == "ImageGCFailed" else ""
     assert parse_image_gc(reason, message) == failure._replace(text=kept)
     assert parse_error(message) is None
@@ -305,7 +305,7 @@ OLD_POD_LIMIT = (
         ),
     ],
 )
-def test_a_limit_of_local_storage_is_told_by_the_kubelets_metric_label(message: str, eviction: LimitEviction) -> None:
+def test_a_limit_of_local_storage_is_named_by_the_kubelets_label(message: str, eviction: LimitEviction) -> None:
     assert parse_evicted(message) == eviction
 
 
@@ -354,13 +354,13 @@ def test_any_other_text_is_no_known_eviction(message: str) -> None:
         ("NodeHasSufficientPID", "PIDPressure", False),
     ],
 )
-def test_a_node_event_tells_the_condition(reason: str, condition: str, status: bool) -> None:
+def test_a_node_event_reports_the_condition(reason: str, condition: str, status: bool) -> None:
     message = f"Node worker-1.example.org status is now: {reason}"
     assert parse_node_status(reason, message) == (condition, status)
     assert parse_node_status(reason, COMBINED + message) == (condition, status)
 
 
-def test_readiness_is_told_likewise() -> None:
+def test_readiness_is_reported_likewise() -> None:
     assert parse_node_status("NodeNotReady", "Node n status is now: NodeNotReady") == ConditionChange(
         "Ready", status=False
     )
@@ -431,7 +431,7 @@ PIECES = [
     reason=st.sampled_from(["Evicted", "ImageGCFailed", "FreeDiskSpaceFailed"]),
     message=st.one_of(st.text(), st.lists(st.sampled_from(PIECES)).map("".join)),
 )
-def test_no_text_raises_and_the_reason_alone_tells_image_gc_and_nodes(reason: str, message: str) -> None:
+def test_no_text_raises_and_the_reason_alone_reports_image_gc_and_nodes(reason: str, message: str) -> None:
     image_gc, _, node_status = _parse_all(reason, message)
     assert (image_gc is not None) is (reason in {"ImageGCFailed", "FreeDiskSpaceFailed"})
     assert node_status is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.rules.eviction.order import RankedPod, Standing, rank, standing, tied
+from streams.rules.eviction.order import RankedPod, SignalUse, rank, signal_use, tied
 from streams.rules.eviction.signals import SIGNALS, Layout
 
 MI = 2**20
@@ -64,8 +64,8 @@ def test_the_recorded_memory_eviction_took_the_first_of_the_order() -> None:
 def test_use_equal_to_the_request_does_not_exceed_it() -> None:
     equal = _pod(memory_working_set_bytes=5, memory_request_bytes=5)
     above = _pod(memory_working_set_bytes=6, memory_request_bytes=5)
-    assert standing("memory.available", Layout.SINGLE, equal) == Standing(5, 5, exceeds_request=False)
-    assert standing("memory.available", Layout.SINGLE, above) == Standing(6, 5, exceeds_request=True)
+    assert signal_use("memory.available", Layout.SINGLE, equal) == SignalUse(5, 5, exceeds_request=False)
+    assert signal_use("memory.available", Layout.SINGLE, above) == SignalUse(6, 5, exceeds_request=True)
 
 
 def test_allocatable_memory_ranks_as_memory() -> None:
@@ -77,11 +77,11 @@ def test_inodes_exceed_always_but_are_compared_less_the_ephemeral_storage_reques
     # The kubelet takes bytes from inodes: 10 inodes less 100 bytes come after 1 inode less 0.
     pods = [_pod("many", rootfs_inodes_used=10, ephemeral_request_bytes=100), _pod("one", rootfs_inodes_used=1)]
     assert _names("nodefs.inodesFree", Layout.SINGLE, pods) == ["one", "many"]
-    assert standing("nodefs.inodesFree", Layout.SINGLE, pods[0]) == Standing(10, 0, exceeds_request=True)
+    assert signal_use("nodefs.inodesFree", Layout.SINGLE, pods[0]) == SignalUse(10, 0, exceeds_request=True)
 
 
 def test_a_pod_without_inodes_does_not_exceed() -> None:
-    assert not standing("nodefs.inodesFree", Layout.SINGLE, _pod()).exceeds_request
+    assert not signal_use("nodefs.inodesFree", Layout.SINGLE, _pod()).exceeds_request
 
 
 def test_processes_go_by_priority_then_number() -> None:
@@ -101,12 +101,12 @@ def test_before_1_20_processes_are_not_counted() -> None:
 
 
 def test_processes_have_no_request_to_exceed() -> None:
-    assert standing("pid.available", Layout.SINGLE, _pod(processes=7)) == Standing(7, 0, exceeds_request=False)
+    assert signal_use("pid.available", Layout.SINGLE, _pod(processes=7)) == SignalUse(7, 0, exceeds_request=False)
 
 
 def test_a_pod_without_stats_has_no_known_usage() -> None:
     pod = _pod(has_stats=False, memory_working_set_bytes=5, memory_request_bytes=1)
-    assert standing("memory.available", Layout.SINGLE, pod) == Standing(None, 1, exceeds_request=False)
+    assert signal_use("memory.available", Layout.SINGLE, pod) == SignalUse(None, 1, exceeds_request=False)
 
 
 PARTS = {"root": 1, "logs": 10, "volumes": 100}
@@ -133,8 +133,8 @@ def test_a_signal_measures_what_lies_on_its_file_system(
         volumes_inodes_used=PARTS["volumes"] * 3,
     )
     for name, amount in (("nodefs", nodefs), ("imagefs", imagefs), ("containerfs", containerfs)):
-        assert standing(f"{name}.available", layout, pod).usage == amount
-        assert standing(f"{name}.inodesFree", layout, pod).usage == amount * 3
+        assert signal_use(f"{name}.available", layout, pod).usage == amount
+        assert signal_use(f"{name}.inodesFree", layout, pod).usage == amount * 3
 
 
 @pytest.mark.parametrize("signal", SIGNALS)

@@ -174,7 +174,7 @@ def test_an_unknown_imagefs_counts_as_the_nodes(imagefs: tuple[int | None, int |
     assert layout_of(_sample(NODE_DISK, imagefs)) is Layout.SINGLE
 
 
-def test_inodes_that_only_one_side_tells_do_not_separate() -> None:
+def test_inodes_that_only_one_side_reports_do_not_separate() -> None:
     assert layout_of(_sample(NODE_DISK, (NODE_DISK[0], None))) is Layout.SINGLE
 
 
@@ -182,7 +182,7 @@ def test_the_recorded_node_has_a_single_file_system() -> None:
     assert layout_of(RECORDED) is Layout.SINGLE
 
 
-def test_every_signal_is_told_without_the_kubelet_s_spelling() -> None:
+def test_every_signal_is_reported_without_the_kubelet_s_spelling() -> None:
     told = [measured(signal) for signal in SIGNALS]
     assert len(set(told)) == len(SIGNALS)
     assert [text for text in told if re.search(r"[a-z][A-Z]|\.|fs", text)] == []

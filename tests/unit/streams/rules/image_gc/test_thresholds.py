@@ -23,7 +23,7 @@ capacities = st.integers(1, 2**50)
 percents = st.integers(1, 100)
 
 
-def test_the_recorded_failure_told_the_percentage_we_compute() -> None:
+def test_the_recorded_failure_reported_the_percentage_we_compute() -> None:
     # FreeDiskSpaceFailed of 04:17:49 says 74 %; the summary before it has 72896122880 available.
     assert usage_percent(72896122880, CAPACITY) == 74
 

@@ -74,7 +74,7 @@ def test_align_by_socket_stays_on_the_socket_of_the_hint() -> None:
     ("free", "count", "affinity", "requested", "available"),
     [(frozenset(range(3)), 4, None, 4, 3), (frozenset(range(3)), 4, {0}, 1, 0), (frozenset({0, 8}), 4, {0}, 3, 1)],
 )
-def test_the_step_that_runs_out_tells_its_own_numbers(
+def test_the_step_that_runs_out_reports_its_own_numbers(
     free: frozenset[int], count: int, affinity: set[int] | None, requested: int, available: int
 ) -> None:
     with pytest.raises(NotEnoughCpus, match=f"requested={requested}, available={available}$"):

@@ -55,7 +55,7 @@ def test_a_gauge_that_exceeds_the_total_is_stale_where_that_is_clear(
     assert bool(view.quirk) == (list(believed.values()) != list(shown.values()))
 
 
-def test_a_stale_gauge_is_told_with_what_it_shows() -> None:
+def test_a_stale_gauge_is_reported_with_what_it_shows() -> None:
     metrics = gauges(2, n0=1, n1=2)
     view = metrics_view(metrics)
     assert view is not None
@@ -83,7 +83,7 @@ def test_a_total_above_the_gauges_counts_cpus_of_init_containers_twice() -> None
     assert "init containers" in view.quirk
 
 
-def test_a_total_without_any_gauge_tells_of_no_numa_node() -> None:
+def test_a_total_without_any_gauge_mentions_no_numa_node() -> None:
     # Kubernetes 1.32 has the total and no gauges (rules: kubelet-metrics).
     view = metrics_view(gauges(3))
     assert view is not None
@@ -112,7 +112,7 @@ def nrt(**parts: Any) -> str:
     return json.dumps({"apiVersion": "topology.node.k8s.io/v1alpha2", "metadata": {"name": "n"}, **parts})
 
 
-def test_policies_are_told_in_the_kubelets_words_and_attributes_win() -> None:
+def test_policies_are_reported_in_the_kubelets_words_and_attributes_win() -> None:
     view = parse_topology_object(nrt(topologyPolicies=["SingleNUMANodePodLevel"]))
     assert (view.topology_manager_policy, view.topology_manager_scope) == ("single-numa-node", "pod")
     attributes = [{"name": "topologyManagerPolicy", "value": "restricted"}]
@@ -222,7 +222,7 @@ def test_an_exporter_that_says_nothing_of_what_is_available_is_not_believed() ->
     assert best_account([]) is None
 
 
-def test_reserved_cpus_that_nobody_tells_are_marked_as_assumed() -> None:
+def test_reserved_cpus_that_nobody_reports_are_marked_as_assumed() -> None:
     assert account(held(CHECKPOINT, 1), NodeFacts(topology=TOPOLOGY)).assumed == ("reserved_cpus",)
     told = NodeFacts(topology=TOPOLOGY, reserved_cpus=2, reserved_assumed=False)
     found = account(held(CHECKPOINT, 3), told)

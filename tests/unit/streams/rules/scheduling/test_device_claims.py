@@ -35,7 +35,7 @@ EVERYTHING: Final = frozenset({"resourceclaims", "deviceclasses", "resourceslice
         (36, "ResourceClaim ns/a was not created for Pod ns/p (Pod is not owner)"),
     ],
 )
-def test_a_claim_of_another_pod_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
+def test_a_claim_of_another_pod_is_reported_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
     devices = Devices(claims={("ns", "a"): DeviceClaim(owner="another")})
     (need,) = device_needs(MADE, "ns", devices, minor, pod=("p", "new"))
     assert need.reasons == [words]

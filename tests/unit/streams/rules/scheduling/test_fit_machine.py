@@ -72,7 +72,7 @@ def test_what_is_not_known_or_cannot_be_is_no_machine(parts: list[NumaCpus]) -> 
     assert machine_of(parts, {}, {}) is None
 
 
-def test_settings_that_were_told_are_the_only_ones() -> None:
+def test_settings_that_were_reported_are_the_only_ones() -> None:
     told = Policies("static", "restricted", "pod", {"full-pcpus-only": "true"}, {"prefer-closest-numa-nodes": "true"})
     assert settings_of(told) == (Settings("restricted", "pod", assignment=Assignment(whole_cores=True)),)
     assert [each.split()[1] for each in options_not_followed(told)] == ["prefer-closest-numa-nodes"]
@@ -85,7 +85,7 @@ def test_settings_that_were_told_are_the_only_ones() -> None:
     assert list(options_not_followed(off)) == []
 
 
-def test_settings_that_were_not_told_are_the_laxest_and_the_strictest() -> None:
+def test_settings_that_were_not_reported_are_the_laxest_and_the_strictest() -> None:
     strictest = Settings("single-numa-node", assignment=Assignment(whole_cores=True))
     assert settings_of(Policies()) == (Settings(), strictest, Settings(cpu_policy="none"))
     assert settings_of(Policies("static")) == (Settings(), strictest)

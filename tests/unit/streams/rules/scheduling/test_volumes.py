@@ -32,7 +32,7 @@ STORAGE: Final = Storage(
         (33, "node(s) didn't match PersistentVolume's node affinity"),
     ],
 )
-def test_a_volume_elsewhere_is_told_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
+def test_a_volume_elsewhere_is_reported_in_the_words_of_the_schedulers_version(minor: int, words: str) -> None:
     needs = needs_of(ONE, "ns", STORAGE)
     assert volume_reasons(needs, "n", {"zone": "b"}, NodeVolumes(), minor) == ([words], [])
     assert volume_reasons(needs, "n", {"zone": "a"}, NodeVolumes(), minor) == ([], [])

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
-from leadsman.web.site.works import KEPT_SECONDS, MOST_WAITING, Busy, Works
+from leadsman.web.site.query_queue import KEPT_SECONDS, MOST_WAITING, Busy, QueryQueue
 from sql.database.errors import DatabaseUnreachable, QueryCancelled
 from sql.database.open import Database
 from waiting import eventually, unhurried
@@ -22,8 +22,8 @@ pytestmark = pytest.mark.asyncio
 
 
 @pytest_asyncio.fixture
-async def works(database: Database) -> AsyncIterator[Works]:
-    made = Works(database)
+async def queue(database: Database) -> AsyncIterator[QueryQueue]:
+    made = QueryQueue(database)
     yield made
     await made.close()
 
@@ -44,54 +44,54 @@ def _begun(db: Database) -> None:
         eventually("the query runs", lambda: other.query(runs).rows[0][0])
 
 
-async def test_a_query_ends_when_its_reader_leaves(works: Works, database: Database) -> None:
-    asking = asyncio.create_task(works.shared("page", lambda: works.run(endless)))
+async def test_a_query_ends_when_its_reader_leaves(queue: QueryQueue, database: Database) -> None:
+    asking = asyncio.create_task(queue.shared("page", lambda: queue.run(endless)))
     await begun(database)
     left_at = time.monotonic()
     asking.cancel()
-    assert await asyncio.wait_for(works.run(lambda db: db.query("SELECT 1").rows), unhurried(SOON_SECONDS)) == [(1,)]
+    assert await asyncio.wait_for(queue.run(lambda db: db.query("SELECT 1").rows), unhurried(SOON_SECONDS)) == [(1,)]
     assert time.monotonic() - left_at < unhurried(SOON_SECONDS)
-    assert (works.waiting, works.abandoned) == (0, 1)
+    assert (queue.waiting, queue.abandoned) == (0, 1)
 
 
-async def test_a_query_goes_on_while_one_of_its_readers_stays(works: Works) -> None:
+async def test_a_query_goes_on_while_one_of_its_readers_stays(queue: QueryQueue) -> None:
     gate = threading.Event()
 
     def wait(_: Database) -> bytes:
         gate.wait()
         return b"answer"
 
-    first, second = (asyncio.create_task(works.shared("page", lambda: works.run(wait))) for _ in range(2))
+    first, second = (asyncio.create_task(queue.shared("page", lambda: queue.run(wait))) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.sleep(0)
     gate.set()
     assert await second == b"answer"
-    assert works.abandoned == 0
+    assert queue.abandoned == 0
 
 
-async def test_what_waits_and_is_left_never_begins(works: Works) -> None:
+async def test_what_waits_and_is_left_never_begins(queue: QueryQueue) -> None:
     gate, ran = threading.Event(), list[int]()
 
     def add(nth: int, _: Database) -> None:
         ran.append(nth)
 
-    running = asyncio.create_task(works.run(lambda _: gate.wait()))
-    left = [asyncio.create_task(works.run(partial(add, nth))) for nth in range(MOST_WAITING - 1)]
+    running = asyncio.create_task(queue.run(lambda _: gate.wait()))
+    left = [asyncio.create_task(queue.run(partial(add, nth))) for nth in range(MOST_WAITING - 1)]
     await asyncio.sleep(0)
     with pytest.raises(Busy):
-        await works.run(lambda _: None)
+        await queue.run(lambda _: None)
     for each in left:
         each.cancel()
     await asyncio.wait(left)
-    assert (works.waiting, works.refused) == (1, 1)
+    assert (queue.waiting, queue.refused) == (1, 1)
     gate.set()
     await running
-    assert await works.run(lambda _: "next") == "next"
+    assert await queue.run(lambda _: "next") == "next"
     assert ran == []
 
 
-async def test_no_further_query_begins_after_the_reader_left(works: Works) -> None:
+async def test_no_further_query_begins_after_the_reader_left(queue: QueryQueue) -> None:
     gate, ended = threading.Event(), list[BaseException]()
 
     def many(db: Database) -> None:
@@ -102,17 +102,17 @@ async def test_no_further_query_begins_after_the_reader_left(works: Works) -> No
             ended.append(error)
             raise
 
-    running = asyncio.create_task(works.run(many))
+    running = asyncio.create_task(queue.run(many))
     await asyncio.sleep(0.05)
     running.cancel()
     await asyncio.wait({running})
     await asyncio.sleep(0)
     gate.set()
-    await works.run(lambda db: db.query("SELECT 1"))
+    await queue.run(lambda db: db.query("SELECT 1"))
     assert len(ended) == 1
 
 
-async def test_an_answer_is_given_again_for_a_moment(works: Works) -> None:
+async def test_an_answer_is_given_again_for_a_moment(queue: QueryQueue) -> None:
     made = list[int]()
 
     def make(_: Database) -> bytes:
@@ -120,31 +120,31 @@ async def test_an_answer_is_given_again_for_a_moment(works: Works) -> None:
         return b"page"
 
     for _ in range(3):
-        assert await works.shared("page", lambda: works.run(make)) == b"page"
+        assert await queue.shared("page", lambda: queue.run(make)) == b"page"
     assert len(made) == 1
     await asyncio.sleep(KEPT_SECONDS + 0.2)
-    await works.shared("page", lambda: works.run(make))
+    await queue.shared("page", lambda: queue.run(make))
     assert len(made) == 2
 
 
-async def test_a_failure_is_not_kept(works: Works) -> None:
+async def test_a_failure_is_not_kept(queue: QueryQueue) -> None:
     def fail(_: Database) -> bytes:
         raise DatabaseUnreachable("gone")
 
     with pytest.raises(DatabaseUnreachable):
-        await works.shared("page", lambda: works.run(fail))
-    assert works.why_not() == ["the database does not answer"]
+        await queue.shared("page", lambda: queue.run(fail))
+    assert queue.why_not() == ["the database does not answer"]
     await asyncio.sleep(0.01)
-    assert await works.shared("page", lambda: works.run(lambda _: b"page")) == b"page"
-    assert works.why_not() == []
+    assert await queue.shared("page", lambda: queue.run(lambda _: b"page")) == b"page"
+    assert queue.why_not() == []
 
 
 async def test_an_end_does_not_wait_for_a_query(database: Database) -> None:
-    works = Works(database)
-    asking = asyncio.create_task(works.run(endless))
+    queue = QueryQueue(database)
+    asking = asyncio.create_task(queue.run(endless))
     await begun(database)
     ended_at = time.monotonic()
-    await works.close()
+    await queue.close()
     assert time.monotonic() - ended_at < unhurried(SOON_SECONDS)
     await asyncio.wait({asking})
     assert asking.exception() is not None

@@ -27,7 +27,7 @@ class Received(NamedTuple):
     """When Kafka took it; nothing of event time."""
 
 
-class Standing:
+class AlertStates:
     """The last message of each alert, and which of them are news."""
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class Standing:
         """Forget an alert that left the topic."""
         self._last.pop(fingerprint, None)
 
-    def without(self, fingerprints: Collection[str]) -> "Standing":
+    def without(self, fingerprints: Collection[str]) -> "AlertStates":
         """Return a copy without some alerts."""
-        other = Standing()
+        other = AlertStates()
         other._last = {each: received for each, received in self._last.items() if each not in fingerprints}
         return other
 

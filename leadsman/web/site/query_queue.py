@@ -9,7 +9,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
-from common.tasks import apart
+from common.tasks import detached
 from leadsman.web.reading.asked import rows
 from sql.database.errors import DatabaseError, DatabaseUnreachable
 from sql.database.open import Database
@@ -41,7 +41,7 @@ class _Kept:
     readers: int = 0
 
 
-class Works:
+class QueryQueue:
     """The database is asked by one thread, as it wants it."""
 
     def __init__(self, db: Database) -> None:
@@ -86,7 +86,7 @@ class Works:
         if kept is None:
             if len(self._kept) >= MOST_KEPT:
                 raise self._refused()
-            kept = self._kept[key] = _Kept(apart(_awaited(make)))
+            kept = self._kept[key] = _Kept(detached(_awaited(make)))
             kept.made.add_done_callback(partial(self._forget, key, kept))
         kept.readers += 1
         try:
@@ -135,7 +135,7 @@ class Works:
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
-            ending = apart(self._end(stop, running))
+            ending = detached(self._end(stop, running))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
             raise

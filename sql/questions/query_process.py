@@ -30,7 +30,7 @@ MEMORY: Final = 241
 """ClickHouse's numbers."""
 
 
-class Apart:
+class QueryProcess:
     """Asks an embedded database in a child process, begun with the first question; a server limits its users itself.
 
     The child has a snapshot. If this process also writes the database, it is renewed. For one thread at a time.
