@@ -91,8 +91,11 @@ def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
     shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
     if len(ranked) > _CULPRITS:
         shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
-    command = _stops([row for _, rows in ranked for row in rows])
-    step = Step(f"Stop what grows: {command}. Its replacement starts small: lower its limit or roll it back")
+    pods = [row for _, rows in ranked for row in rows]
+    owned = [row for row in pods if row["owner"]]
+    command = _stops(owned or pods)
+    after = "Its replacement starts small: lower its limit or roll it back" if owned else "No controller recreates it"
+    step = Step(f"Stop what grows: {command}. {after}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 
 
