@@ -18,6 +18,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
 
 from generate.__main__ import FILES
@@ -102,7 +103,9 @@ class Copy:
 
     def test(self, *arguments: str) -> None:
         """Run tests of the copy, at least one."""
-        self.run("-m", "pytest", "-p", "no:cacheprovider", "-p", "no:randomly", *arguments)
+        with TemporaryDirectory(prefix="leadsman-recipe-") as own:  # pytest would clean up beside other runs
+            options = ("-p", "no:cacheprovider", "-p", "no:randomly", f"--basetemp={own}/tests")
+            self.run("-m", "pytest", *options, *arguments)
 
     def _apply(self, edit: Edit) -> str:
         file = self.folder / edit.path

@@ -30,6 +30,7 @@ const act = async (page, [name, ...values], read) => {
   else if (name === 'type') await page.keyboard.type(values[0]);
   else if (name === 'click') await page.click(values[0]);
   else if (name === 'drag') {
+    await page.locator(values[0]).scrollIntoViewIfNeeded();
     const place = await page.locator(values[0]).boundingBox();
     const x = (part) => place.x + place.width * part;
     const y = place.y + (values[3] ?? 60);

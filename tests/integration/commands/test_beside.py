@@ -74,7 +74,7 @@ def _printed(*arguments: str, db: Path) -> tuple[str, str]:
 
 def _report(db: Path, folder: Path) -> str:
     succeeds("report", "-o", folder / "report.html", db=db)
-    return re.sub(r'<time datetime="[^"]+" data-form="moment">[^<]+', "", (folder / "report.html").read_text())
+    return re.sub(r'<time datetime="[^"]+" data-form="timestamp">[^<]+', "", (folder / "report.html").read_text())
 
 
 def test_every_command_that_reads_answers_as_it_does_alone(demo: Path, tmp_path: Path) -> None:

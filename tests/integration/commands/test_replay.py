@@ -124,6 +124,16 @@ def test_image_gc_freed_too_little_twice_and_then_started_benignly(found: Rows) 
             "usage_percent": None,
             "freed_bytes": None,
         },
+        {  # the first sample under the new settings: 74 % used is below 85 %, so there is nothing to free
+            "at": "04:28:20",
+            "verdict": "recovered",
+            "reason": "insufficient_freed",
+            "occurrences": 2,
+            "occurrences_lower_bound": 0,
+            "high_percent": 85,
+            "usage_percent": 74,
+            "freed_bytes": None,
+        },
     ]
 
 

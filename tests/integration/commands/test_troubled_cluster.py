@@ -62,7 +62,7 @@ def words(page: str) -> str:
         "4 pods Pending",
         "3 of ReplicaSet cart-66b7c9f5d8 in shop: 1 Insufficient cpu",
         "shop/checkout-84f9d6c7b5-tb4lr on worker-1: Failed: Error: ImagePullBackOff",
-        "1 pod evicted for ephemeral storage",
+        "Disk: 1 pod evicted, DiskPressure on 1 node",
         "DaemonSet collector in logging, once",
         "1 OOM kill of 1 container",
         "ReplicaSet api-5d4f7c8b9 in shop, once",
@@ -75,7 +75,7 @@ def test_each_trouble_has_its_card_in_the_story_on_the_page_and_in_the_report(to
         assert text in words_of
 
 
-@pytest.mark.parametrize("title", ["1 of 6 nodes not Ready", "4 pods Pending", "1 pod evicted for", "Crash loop"])
+@pytest.mark.parametrize("title", ["1 of 6 nodes not Ready", "4 pods Pending", "Disk: 1 pod evicted", "Crash loop"])
 def test_no_trouble_has_two_cards(told: Told, title: str) -> None:
     assert told.story.count(title) == 1
     assert told.page.count(title) == 1
@@ -85,7 +85,8 @@ def test_conditions_have_their_own_times_and_not_that_of_the_dump(told: Told) ->
     assert "1 of 6 nodes not Ready, since 01:32:00." in told.story
     assert "1 of 6 nodes with Ready unknown, since 01:58:00." in told.story
     assert "4 pods Pending, since 01:36:00." in told.story
-    assert "1 pod evicted for ephemeral storage, 01:50:00." in told.story
+    assert "Disk: 1 pod evicted, DiskPressure on 1 node, since 01:49:00." in told.story
+    assert "01:50:00 worker-5 Pod logging/collector-9w4gt was evicted" in told.story
 
 
 def test_the_alerts_are_those_that_last_and_not_that_of_the_cordoned_node(told: Told) -> None:
