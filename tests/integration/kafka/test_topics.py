@@ -47,9 +47,17 @@ async def admin_of(kafka: Kafka) -> AsyncIterator[AIOKafkaAdminClient]:
 
 
 async def settings_in(kafka: Kafka, topic: str) -> Mapping[str, str]:
+    """Return a topic's settings when the broker, which hears of a topic from its controller, has them."""
+    found: dict[str, str] = {}
     async with admin_of(kafka) as admin:
-        answers: list[Any] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
-        return {entry[0]: entry[1] for entry in answers[0].resources[0][4]}
+
+        async def is_known() -> bool:
+            answers: list[Any] = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, topic)])
+            found.update({entry[0]: entry[1] for entry in answers[0].resources[0][4]})
+            return bool(found)
+
+        await until(is_known)
+    return found
 
 
 async def grow(kafka: Kafka, topic: str, partitions: int) -> None:
