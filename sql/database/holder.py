@@ -66,7 +66,7 @@ class Statement(NamedTuple):
 
     def answer(self, target: Embedded, name: str) -> Generator[bytes]:
         """Yield the answer piece by piece; `kill` ends it by that name. Raises Refused and DatabaseError."""
-        settings = {**SETTINGS, **EMBEDDED_SETTINGS, **READ_ONLY, **self.settings, NAME: name}
+        settings = {**SETTINGS, **EMBEDDED_SETTINGS, **self.settings, **READ_ONLY, NAME: name}
         with engine.started(target, read_only=True) as handle:
             try:
                 handle.query(f"USE {quoted(self.database or target.database)}")
