@@ -79,7 +79,7 @@ class Ground:
         self._stack.close()
 
     def _disk(self, folder: Path, stack: ExitStack) -> Disk | None:
-        """What is mounted there; None where nothing can be."""
+        """Mount a disk there, and return it; None where nothing can be mounted."""
         folder.mkdir()
         return None if why_no_disk() else stack.enter_context(Disk(folder, DISK_MIB))
 

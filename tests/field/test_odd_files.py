@@ -253,7 +253,7 @@ def test_in_a_folder_the_others_are_read_and_what_looked_like_evidence_is_named(
 
 
 def test_a_folder_of_a_machine_has_much_that_is_no_evidence(tmp_path: Path) -> None:
-    """What sos and must-gather add themselves, and files of /proc, look like samples of metrics or an error page."""
+    """Files of /proc, and those that sos and must-gather add, look like samples of metrics or an error page."""
     others = {
         "version.txt": "sos 4.7\n",
         "proc/meminfo": "MemTotal: 16393236 kB\nMemFree: 200 kB\n",

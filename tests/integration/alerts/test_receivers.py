@@ -287,7 +287,7 @@ def test_what_is_parked_is_tried_again_after_kill_9_until_it_is_taken(
 
 
 def metadata(servers: str, group: str, topic: str) -> str:
-    """Of the group's commit of the topic's first partition."""
+    """Return the metadata of the group's commit of the topic's first partition."""
 
     async def read() -> str:
         admin = AIOKafkaAdminClient(bootstrap_servers=servers)
@@ -320,7 +320,7 @@ def test_what_a_silent_cluster_left_firing_ends_as_unknown_and_fires_again_with_
             await admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic.name, settings)])
 
             async def is_as_of_then() -> bool:
-                """Of what withdraws an alert that there is not."""
+                """Send the withdrawal of an alert that does not exist."""
                 stored = await producer.send_and_wait(topic.name, None, b"-", timestamp_ms=long_ago)
                 return bool(stored.timestamp == long_ago)
 
@@ -383,10 +383,10 @@ def test_alertmanager_keeps_what_fires_and_resolves_the_rest_through_kill_9(
 
 
 def names(manager: Alertmanager) -> set[str]:
-    """Of what fires there."""
+    """Return the names of the alerts that fire there."""
     return {each["labels"]["alertname"] for each in manager.alerts()}
 
 
 def notified(hook: Hook) -> Counter[tuple[str, str]]:
-    """What Alertmanager told its webhook."""
+    """Count what Alertmanager sent to its webhook."""
     return Counter((each["labels"]["alertname"], each["status"]) for body in hook.bodies for each in body["alerts"])

@@ -51,7 +51,7 @@ class Receiver:
         return [line for line in self.process.log.read_text().splitlines() if line.startswith(("firing", "resolved"))]
 
     def deliver(self, *news: Received, clock: Clock = SYSTEM) -> None:
-        """As `leadsman alert` does."""
+        """Deliver like `leadsman alert`."""
 
         async def deliver() -> None:
             sender = webhook(f"http://{HOST}:{self.port}/hook", SECRET, clock)

@@ -177,7 +177,7 @@ def test_native_inserts_of_an_unchanged_client_arrive(http: ClickHouseHttp) -> N
 
 
 def asked_natively(http: ClickHouseHttp, sql: str) -> urllib3.BaseHTTPResponse:
-    """What clickhouse-go 2.43 gets: it asks with this version of the protocol and no format in the statement."""
+    """Ask like clickhouse-go 2.43: with this version of the protocol and no format in the statement."""
     url = f"http://127.0.0.1:{http.port}/?default_format=Native&client_protocol_version=54460"
     return urllib3.request("POST", url, body=sql, headers=urllib3.make_headers(basic_auth=f"default:{PASSWORD}"))
 

@@ -70,7 +70,7 @@ class Ending:
         self._await_gone(name)
 
     def drain(self, name: str) -> None:
-        """As `kubectl drain` does with each pod."""
+        """Evict a pod like `kubectl drain`."""
         self._request("POST", f"{PODS}/{name}/eviction", {"metadata": {"name": name}})
         self._await_gone(name)
 
@@ -130,7 +130,7 @@ class Ending:
 
 @pytest.fixture(scope="module")
 def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What was captured while pods ended, replayed."""
+    """Replay what was captured while pods ended."""
     folder = tmp_path_factory.mktemp("ends")
     recording = folder / "capture"
     capture = leadsman_process("capture", f"--output={recording}", *watch_flags(real_node), folder=folder)

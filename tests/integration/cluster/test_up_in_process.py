@@ -132,7 +132,7 @@ def _picture(port: int, name: str) -> None:
 
 
 class Evicted(NamedTuple):
-    """What was seen of `up` while a pod was evicted from a real node; it has ended."""
+    """An `up` that has ended, and what it showed while a pod was evicted from a real node."""
 
     folder: Path
     first_seconds: float

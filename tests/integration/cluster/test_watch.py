@@ -312,7 +312,7 @@ async def test_without_permission_for_pods_the_nodes_are_still_seen(cluster: Clu
 
 
 async def _degraded_when_seen(live: Live, node: str) -> Mapping[str, str]:
-    """What is degraded once the node was seen and the pods were refused."""
+    """Return what is degraded once the node was seen and the pods were refused."""
     told = set()
     async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
         async for delivery in deliveries:
