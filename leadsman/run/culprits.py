@@ -4,9 +4,9 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
 
-from common.amounts import count, size
 from common.durations import in_words
 from common.tasks import in_thread
+from leadsman.web.reading.words import amount
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
@@ -47,7 +47,7 @@ def _pod(row: dict[str, Any], owner: tuple[str, ...]) -> str:
         return ""
     of = f" of {' '.join(owner)}" if owner else ""
     growth = row["growth_per_hour"]
-    grows = f", which grows {_amount(row['signal'], growth)}/h" if growth is not None and growth > 0 else ""
+    grows = f", which grows {amount(growth, row['signal'])}/h" if growth is not None and growth > 0 else ""
     return f"Evicted first: {row['namespace']}/{row['pod']}{of}{grows}."
 
 
@@ -56,9 +56,5 @@ def _room(row: dict[str, Any]) -> str:
     if room is None:
         return ""
     at = f" in {in_words(seconds)}" if seconds else ""
-    state = f"{_amount(row['signal'], room)} left above" if room > 0 else f"{_amount(row['signal'], -room)} below"
+    state = f"{amount(room, row['signal'])} left above" if room > 0 else f"{amount(-room, row['signal'])} below"
     return f"{row['signal']}: {state} the {row['meets']} threshold{f', met{at}' if at and room > 0 else ''}."
-
-
-def _amount(signal: str, value: float) -> str:
-    return size(value) if signal.endswith("available") and not signal.startswith("pid") else count(value)

@@ -5,7 +5,7 @@ a killed one delivers what was missed.
 """
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
@@ -16,12 +16,11 @@ import structlog
 from common.clock import SYSTEM, Clock
 from common.private import open_private
 from common.tasks import in_thread
-from common.telemetry import registered
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from streams.alerting.receivers.alert_states import AlertStates, Received
-from streams.alerting.receivers.choose import Receiver, group_of
-from streams.alerting.receivers.consume import ALERT_DELIVERIES, JUDGE_EVERY
+from streams.alerting.receivers.choose import Receiver, group_of, reported
+from streams.alerting.receivers.consume import JUDGE_EVERY
 from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.receivers.withholding import Withholding
 from streams.alerting.silences import Silence
@@ -74,7 +73,7 @@ class Delivering:
     async def run(self) -> None:
         """Deliver until cancelled. A database that does not answer is asked again."""
         try:
-            with registered({ALERT_DELIVERIES: self._figures}, self._troubles):
+            with reported(self._receiver, lambda: self._trouble):
                 while True:
                     try:
                         await self.once()
@@ -137,14 +136,6 @@ class Delivering:
             os.fsync(file.fileno())
         unfinished.replace(self._file)
         self._progress = progress
-
-    def _figures(self) -> Mapping[tuple[str, ...], float]:
-        poster = self._receiver.poster
-        return {(poster.name, what): count for what, count in poster.tally.items()} if poster else {}
-
-    def _troubles(self) -> list[str]:
-        poster = self._receiver.poster
-        return [each for each in (self._trouble, poster.trouble if poster else "") if each]
 
 
 def progress_file(folder: Path, receiver: str) -> Path:

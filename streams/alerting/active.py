@@ -6,8 +6,8 @@ from typing import Final, Self
 
 import msgspec
 
-REPEAT_EVERY: Final = timedelta(hours=1)
-"""How often a firing alert is emitted again, so that a reader of the topic's last days knows it."""
+from streams.fold.findings import REPEAT_EVERY
+
 SILENT: Final = timedelta(hours=1)
 """Without data for so long, nobody knows whether an alert of the log still holds. Nodes report every 5 minutes."""
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.telemetry import Figure, Values
-from streams.fold.findings import Alert, EvictionSignal, ImageGc, NodeRow, NumaSkew
+from streams.fold.findings import BROKEN_GC, REPEAT_EVERY, Alert, EvictionSignal, ImageGc, NodeRow, NumaSkew
 
 _NODE: Final = ("cluster", "node")
 _THRESHOLD: Final = (*_NODE, "signal", "threshold")
@@ -63,11 +63,8 @@ MOST_NODES: Final = 1000
 first."""
 SILENT: Final = timedelta(minutes=10)
 """A node without a sample for so long before the last of its cluster has no eviction figures."""
-REPEAT_EVERY: Final = timedelta(hours=1)
-"""A firing alert is emitted again so often (`streams.alerting.active`)."""
 GC_RECENT: Final = timedelta(hours=1)
 """A failure of image GC that did not repeat for so long is over."""
-_WELL: Final = frozenset({"recovered", "benign_startup"})
 _KEYS: Final[Mapping[type, tuple[str, ...]]] = {
     EvictionSignal: ("cluster", "node", "signal"),
     ImageGc: ("cluster", "node", "reason"),
@@ -113,7 +110,7 @@ class Figures:
             lasts[each.cluster] = max(each.ts, lasts.get(each.cluster, each.ts))
         _eviction(found, (each for each in signals if each.ts > lasts[each.cluster] - SILENT))
         for gc in self._of(ImageGc):
-            if gc.verdict not in _WELL and gc.last_at > lasts.get(gc.cluster, gc.last_at) - GC_RECENT:
+            if gc.verdict in BROKEN_GC and gc.last_at > lasts.get(gc.cluster, gc.last_at) - GC_RECENT:
                 found[GC_FAILING][gc.cluster, gc.node, gc.verdict] = 1.0
                 if gc.wanted_bytes is not None:
                     found[GC_MISSING][gc.cluster, gc.node] = max(0, gc.wanted_bytes - (gc.freed_bytes or 0))

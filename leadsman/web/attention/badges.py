@@ -5,7 +5,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from leadsman.web.reading.nodes import NodeLine
-from leadsman.web.reading.words import BROKEN_GC
+from streams.fold.findings import BROKEN_GC
 
 OFTEN: Final = 3
 """A node under pressure this many times in a range swings."""

@@ -9,7 +9,8 @@ from common.amounts import counted
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, ticks
-from leadsman.web.reading.words import BROKEN_GC, KINDS
+from leadsman.web.reading.words import KINDS
+from streams.fold.findings import BROKEN_GC
 
 APART: Final = timedelta(minutes=10)
 """A repetition within this time, or within this part of a longer range, belongs to the same episode."""

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple, TypeAlias
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.scope import BadScope, Scope
-from leadsman.web.reading.words import BROKEN_GC, GC_VERDICTS, KINDS
+from leadsman.web.reading.words import GC_VERDICTS, KINDS
 from sql.database.open import Database
+from streams.fold.findings import BROKEN_GC
 
 PIECES: Final = 120
 """Marks of a lane."""

@@ -35,8 +35,6 @@ GC_VERDICTS: Final = {
     "insufficient_freed": "frees too little",
     "recovered": "recovered",
 }
-BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
-"""Verdicts about image GC that does not do its work."""
 BLIND_VERDICTS: Final = {
     "lost_node": "lost node",
     "stale_view": "sees too few nodes",

@@ -41,6 +41,7 @@ from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
 from leadsman.web.rendering.strip_plot import strip_of
 from streams.alerting.runbook import runbooks
+from streams.fold.findings import BROKEN_GC
 from streams.rules.eviction.signals import measured
 
 FOLDER: Final = Path(__file__).parent
@@ -235,7 +236,7 @@ def environment() -> Environment:
         "gc_verdicts": words.GC_VERDICTS,
         "blind_verdicts": words.BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
-        "BROKEN_GC": words.BROKEN_GC,
+        "BROKEN_GC": BROKEN_GC,
         "styles": STYLES,
         "scripts": SCRIPTS,
         "zone": ZONE,

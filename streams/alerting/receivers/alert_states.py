@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
-from streams.alerting.active import REPEAT_EVERY, SILENT
+from streams.alerting.active import SILENT
 from streams.alerting.holding import UNKNOWN
 from streams.alerting.words import without_news
+from streams.fold.findings import REPEAT_EVERY
 from streams.kafka.messages.alerts import AlertMessage
 
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT

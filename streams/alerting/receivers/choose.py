@@ -4,12 +4,14 @@
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 from common.errors import FilesUnusable, WrongUsage
 from common.private import check_secret
+from common.telemetry import Figure, Values, registered
 from common.text import plain
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
@@ -26,6 +28,9 @@ ALLOWED: Final = (
 )
 _OF_FILE: Final = frozenset({"pagerduty", "teams"})
 """Receivers whose whole address or key is a secret: it is read from a file, at start."""
+ALERT_DELIVERIES: Final = Figure(
+    "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
+)
 
 
 class BadReceiver(WrongUsage):
@@ -60,6 +65,21 @@ class Receiver(Protocol):
         ...
 
     def close(self) -> Awaitable[None]: ...
+
+
+def reported(receiver: Receiver, source: Callable[[], str]) -> AbstractContextManager[None]:
+    """Show during the block what becomes of its messages, and why alerts do not arrive: `source` says what is wrong
+    where they come from, empty for nothing.
+    """
+    poster = receiver.poster
+
+    def deliveries() -> Values:
+        return {(poster.name, what): count for what, count in poster.tally.items()} if poster else {}
+
+    def troubles() -> list[str]:
+        return [each for each in (source(), poster.trouble if poster else "") if each]
+
+    return registered({ALERT_DELIVERIES: deliveries}, troubles)
 
 
 def receiver(

@@ -19,12 +19,11 @@ from aiokafka.errors import KafkaError
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from common.tasks import Tasks
-from common.telemetry import Figure, registered
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.alert_states import AlertStates, Received
-from streams.alerting.receivers.choose import Receiver
+from streams.alerting.receivers.choose import Receiver, reported
 from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.receivers.withholding import Withholding
 from streams.alerting.silences import Silence
@@ -37,9 +36,6 @@ _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
 JUDGE_EVERY: Final = timedelta(minutes=1)
-ALERT_DELIVERIES: Final = Figure(
-    "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
-)
 log = structlog.get_logger(__name__)
 
 
@@ -65,7 +61,7 @@ class AlertConsumer:
     async def run(self) -> None:
         """Deliver until cancelled. A Kafka that fails is asked again with growing delays."""
         try:
-            with registered({ALERT_DELIVERIES: self._figures}, self._troubles):
+            with reported(self._receiver, lambda: self._trouble):
                 await self._follow_for_ever()
         finally:
             await self._receiver.close()
@@ -79,14 +75,6 @@ class AlertConsumer:
                 self._trouble = f"Kafka cannot be read: {plain(repr(error))}"
                 log.warning("Kafka cannot be read", receiver=self._receiver.name, error=plain(repr(error)))
                 await backoff.wait()
-
-    def _figures(self) -> Mapping[tuple[str, ...], float]:
-        poster = self._receiver.poster
-        return {(poster.name, what): count for what, count in poster.tally.items()} if poster else {}
-
-    def _troubles(self) -> list[str]:
-        poster = self._receiver.poster
-        return [each for each in (self._trouble, poster.trouble if poster else "") if each]
 
     async def _follow(self) -> None:
         partitions = [TopicPartition(self._topic.name, number) for number in range(self._topic.partitions)]

@@ -29,7 +29,7 @@ from streams.analytics.image_gc.episode import (
 )
 from streams.analytics.image_gc.explain import nothing_to_free, row_of
 from streams.analytics.image_gc.unreported import Above, failure_of, follow, images_collected, in_words
-from streams.fold.findings import ImageGc
+from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, message, occurrences
 from streams.rules.events.messages import is_kubelet_start
@@ -39,7 +39,6 @@ from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_
 MAX_NAMES: Final = 32
 OVER_HIGH: Final = frozenset({"insufficient_freed", "delete_error"})
 """Failures of a run that had something to free: usage was over the high threshold."""
-SERIOUS: Final = frozenset({"restart_loop", "persistent", "insufficient_freed"})
 
 
 class State(msgspec.Struct, frozen=True):
@@ -179,7 +178,7 @@ def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
     above = None if assumed else follow(state.above, _decision(state), now, state.collected, none_yet=state.none_yet)
     if above != state.above:
         state = msgspec.structs.replace(state, above=above)
-    if above is None or any(each.verdict in SERIOUS for each in state.episodes.values()):
+    if above is None or any(each.verdict in BROKEN_GC for each in state.episodes.values()):
         return state, ()
     failure = failure_of(above, state.collected)
     if failure is None:
@@ -194,7 +193,7 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
     held = _percents(state)
     replaced = reason in OVER_HIGH and not held.assumed and held != episode.settings
     was_next_run = state.failed_at is not None and now - state.failed_at >= NEXT_RUN
-    if episode.verdict in SERIOUS and decision and works and (was_next_run or replaced):
+    if episode.verdict in BROKEN_GC and decision and works and (was_next_run or replaced):
         row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
             ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
         )

@@ -5,9 +5,9 @@ processes, pods, and millicores for cpu. A row replaces an earlier one of the sa
 a finding grows while it is watched, `updated_at` marks its last version.
 """
 
-from streams.fold.findings.alerts import Alert
+from streams.fold.findings.alerts import REPEAT_EVERY, Alert
 from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
-from streams.fold.findings.image_gc import ImageGc
+from streams.fold.findings.image_gc import BROKEN_GC, ImageGc
 from streams.fold.findings.nodes import (
     KubeletSetting,
     NodeEvent,
@@ -36,8 +36,10 @@ from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, Sch
 from streams.fold.findings.sources import DeadLetter, SourceError
 
 __all__ = [
+    "BROKEN_GC",
     "HIGH_RATE",
     "NEVER_REPLACED",
+    "REPEAT_EVERY",
     "TABLES",
     "Alert",
     "CpuThrottling",

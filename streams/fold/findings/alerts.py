@@ -1,9 +1,12 @@
 """Alerts."""
 
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
+
+REPEAT_EVERY: Final = timedelta(hours=1)
+"""How often a firing alert is emitted again, so that a reader of the topic's last days knows it."""
 
 
 @row(table="alerts")

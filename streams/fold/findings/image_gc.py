@@ -1,9 +1,12 @@
 """Image garbage collection."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
+
+BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
+"""Verdicts about image GC that does not do its work."""
 
 
 @row(table="image_gc")
