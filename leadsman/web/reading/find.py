@@ -17,7 +17,16 @@ class Found(NamedTuple):
     namespace: str
     name: str
     node: str
-    """Empty for a pod that waits for a node."""
+    """Empty for a pod that has, or had, none."""
+    gone: bool = False
+    """The pod has ended or was deleted."""
+
+    @property
+    def where(self) -> str:
+        """Say where the pod is, or was, up to the end of the range."""
+        if self.node:
+            return f"{'was ' if self.gone else ''}on {self.node}"
+        return "never had a node" if self.gone else "waits for a node"
 
 
 class Finding(NamedTuple):

@@ -93,9 +93,11 @@ class Links:
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
     def found(self, what: Found) -> str:
-        """The page that shows a node or a pod: of a pod, the order of eviction of its node, or the pods that wait."""
+        """The page of a node or a pod: of a pod, the order of eviction of its node, the pods that wait, or what
+        happened.
+        """
         if not what.node:
-            return f"{self.home()}#scheduler"
+            return f"{self.home()}#{'timeline' if what.gone else 'scheduler'}"
         return self.node(what.node) + ("#order" if what.kind == "pod" else "")
 
     def numa(self) -> str:

@@ -1,8 +1,8 @@
 -- Nodes and pods up to the end of a range whose names hold every word, those of exactly that name first
-SELECT kind, namespace, name, node
+SELECT kind, namespace, name, node, gone
 FROM
 (
-    SELECT 'node' AS kind, '' AS namespace, node AS name, node
+    SELECT 'node' AS kind, '' AS namespace, node AS name, node, false AS gone
     FROM
     (
         SELECT node FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
@@ -10,7 +10,7 @@ FROM
         SELECT node FROM node_samples WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     )
     UNION ALL
-    SELECT 'pod', namespace, pod, argMax(node, (ts, node))
+    SELECT 'pod', namespace, pod, argMax(node, (ts, node)), argMax(change, (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) IN ('finished', 'deleted')
     FROM pod_bindings
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({namespace:String} = '' OR namespace = {namespace:String})
     GROUP BY namespace, pod

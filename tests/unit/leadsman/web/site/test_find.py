@@ -52,6 +52,24 @@ def test_several_matches_are_listed_nodes_first(filled: Database) -> None:
     assert listed(filled, "r") == ["worker-1", "worker-10", "worker_x", "shop/cart-7d9", "shop/cart-8e0"]
 
 
+def test_a_pod_that_is_gone_is_not_said_to_be_anywhere(filled: Database) -> None:
+    """Also where it was last seen at the time at which it was deleted."""
+    never = {"namespace": "shop", "pod": "waits-2", "uid": "v", "node": "", "phase": "Pending"}
+    ended = {"namespace": "shop", "pod": "waits-3", "uid": "e", "node": "worker-1", "phase": "Failed"}
+    store(
+        filled,
+        *(row(PodBinding, change=change, **never) for change in ("pending", "deleted")),
+        row(PodBinding, change="finished", **ended),
+    )
+    page = find_of(filled, Request.of({"q": "waits"}), lambda: None) or ""
+    assert re.findall(r'waits-\d</a> <span class="muted">(.*?)</span>', page) == [
+        "waits for a node",
+        "never had a node",
+        "was on worker-1",
+    ]
+    assert goes_to(filled, "waits-2") == "/?cluster=c#timeline"
+
+
 @pytest.mark.parametrize("text", ["", "  ", "nothing", "worker%", "worker1", "' OR 1=1 --"])
 def test_without_a_match_nothing_is_listed_and_no_character_is_a_pattern(filled: Database, text: str) -> None:
     assert listed(filled, text) == []
