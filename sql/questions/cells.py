@@ -26,7 +26,17 @@ _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
 _FLAG: Final = re.compile(r"(?:Nullable\()?(UInt8|Bool)\)?")
 FLAGS: Final = frozenset(
     {
-        *("aligned", "can_fire", "could_be_next", "critical", "deleted", "exceeds_request", "fits", "found_late"),
+        *(
+            "aligned",
+            "can_fire",
+            "could_be_next",
+            "cpu_quota_enforced",
+            "critical",
+            "deleted",
+            "exceeds_request",
+            "fits",
+            "found_late",
+        ),
         *("gc_first", "hard_met", "holds", "is_contradicted", "is_recent", "kubelet_restart", "lower_bound"),
         *("occurrences_lower_bound", "over_high", "over_limit", "ready", "required", "restarted", "settings_assumed"),
         *("soft_met", "status", "terminating", "thresholds_assumed", "time_known", "truncated", "uneven"),
@@ -42,6 +52,8 @@ _OF_ROW: Final = frozenset(
             "threshold",
             "hard_threshold",
             "soft_threshold",
+            "minimum_reclaim",
+            "ends_above",
             "room",
             "slope_per_second",
             "growth_per_hour",

@@ -13,6 +13,8 @@ from streams.rules.eviction.thresholds import DEFAULT_PRESSURE_TRANSITION_SECOND
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT
 
 IMAGE_MINIMUM_GC_AGE_SECONDS: Final = 120.0
+CPU_QUOTA_PERIOD_SECONDS: Final = 0.1
+DEFAULT_MAX_PODS: Final = 110
 
 
 class State(msgspec.Struct, frozen=True):
@@ -57,6 +59,14 @@ def _row(record: SettingsRecord) -> KubeletSetting:
         kube_reserved=_sorted(config.kube_reserved),
         cpu_manager_policy_options=_sorted(config.cpu_manager_policy_options),
         topology_manager_policy_options=_sorted(config.topology_manager_policy_options),
+        enforce_node_allocatable=list(config.enforce_node_allocatable or ()),
+        system_reserved_cgroup=config.system_reserved_cgroup,
+        kube_reserved_cgroup=config.kube_reserved_cgroup,
+        cgroup_driver=config.cgroup_driver or "cgroupfs",
+        max_pods=DEFAULT_MAX_PODS if config.max_pods is None else config.max_pods,
+        pod_pids_limit=config.pod_pids_limit if (config.pod_pids_limit or 0) > 0 else None,
+        cpu_quota_enforced=config.cpu_cfs_quota is not False,
+        cpu_quota_period_seconds=_seconds(config.cpu_cfs_quota_period, CPU_QUOTA_PERIOD_SECONDS),
     )
 
 
@@ -69,5 +79,5 @@ def _sorted(values: Mapping[str, str] | None) -> dict[str, str]:
 
 
 REDUCER: Final = Reducer(
-    name="kubelet_settings", version=2, log="node", takes=(SettingsRecord,), state=State, step=step
+    name="kubelet_settings", version=3, log="node", takes=(SettingsRecord,), state=State, step=step
 )

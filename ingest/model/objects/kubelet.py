@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ingest.model.numbers import Int32
+from ingest.model.numbers import Int32, Int64
 from ingest.model.objects.base import KeptObject
 
 
@@ -32,6 +32,11 @@ class KubeletConfiguration(KeptObject, frozen=True):
     enforce_node_allocatable: list[str] | None = None
     max_pods: Int32 | None = None
     cgroup_driver: str = ""
+    system_reserved_cgroup: str = ""
+    kube_reserved_cgroup: str = ""
+    cpu_cfs_quota: bool | None = msgspec.field(default=None, name="cpuCFSQuota")
+    cpu_cfs_quota_period: str = msgspec.field(default="", name="cpuCFSQuotaPeriod")
+    pod_pids_limit: Int64 | None = None
     container_log_max_size: str = ""
     container_log_max_files: Int32 | None = None
     memory_throttling_factor: float | None = None

@@ -1,6 +1,6 @@
 -- Which CPU shares, weights, quotas and memory limits pods get
 -- group Pods
--- shows node, pod, cpu_request_millicores, cpu_shares, cpu_quota_microseconds, memory_limit_bytes
+-- shows node, pod, cpu_request_millicores, cpu_shares, cpu_percent, cpu_quota_microseconds, memory_limit_bytes
 -- needs pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
@@ -12,9 +12,11 @@ SELECT
     qos_class,
     cpu_request_millicores,
     cpu_shares,
+    cpu_percent,
     cpu_weight,
     runtime_cpu_weight,
     cpu_quota_microseconds,
+    cpu_period_microseconds,
     memory_limit_bytes
 FROM pod_cgroups
 WHERE ({node:String} = '' OR node = {node:String})

@@ -21,6 +21,7 @@ SELECT
     resource,
     signal,
     threshold,
+    threshold_kind,
     available,
     predicted_rank,
     ranked_pods,

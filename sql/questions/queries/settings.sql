@@ -15,9 +15,22 @@ SELECT
     eviction_soft_grace_seconds,
     eviction_minimum_reclaim,
     eviction_pressure_transition_seconds,
+    eviction_max_pod_grace_seconds,
     cpu_manager_policy,
+    memory_manager_policy,
     topology_manager_policy,
-    reserved_cpus
+    topology_manager_scope,
+    reserved_cpus,
+    system_reserved,
+    kube_reserved,
+    enforce_node_allocatable,
+    system_reserved_cgroup,
+    kube_reserved_cgroup,
+    cgroup_driver,
+    max_pods,
+    pod_pids_limit,
+    cpu_quota_enforced,
+    cpu_quota_period_seconds
 FROM kubelet_settings
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})

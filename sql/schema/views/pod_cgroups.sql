@@ -4,7 +4,9 @@
 -- column cpu_shares: cpu.shares of cgroup v1 for its CPU request, 2 to 262144
 -- column cpu_weight: cpu.weight of cgroup v2 that the kubelet sets for the pod, 1 to 10000
 -- column runtime_cpu_weight: cpu.weight that newer runtimes (runc 1.3.2, crun 1.23) give for the same shares, 1 to 10000
--- column cpu_quota_microseconds: CPU time in microseconds of each 100000 that it may use; null if nothing limits it
+-- column cpu_percent: Percent of the CPU time of the node's pods that it gets while each wants more, by cgroup v1 shares; it changes with the other pods
+-- column cpu_quota_microseconds: CPU time in microseconds of each period that it may use; null if nothing limits it
+-- column cpu_period_microseconds: Period of CPU quotas on its node in microseconds; 100000 where no /configz was seen
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
     living AS
@@ -37,6 +39,30 @@ WITH
             if(is_best_effort, 2, toInt64(greatest(2, least(262144, intDiv(toInt128(cpu_request_millicores) * 1024, 1000))))) AS cpu_shares,
             log2(cpu_shares) AS log_shares
         FROM living
+    ),
+    levels AS
+    (
+        SELECT
+            *,
+            sum(cpu_shares) OVER (PARTITION BY cluster, node, qos_class) AS level_shares,
+            sumIf(cpu_shares, qos_class = 'Guaranteed') OVER each_node AS guaranteed_shares,
+            toInt64(greatest(2, least(262144, intDiv(sumIf(toInt128(cpu_request_millicores), qos_class = 'Burstable') OVER each_node * 1024, 1000)))) AS burstable_shares,
+            multiIf(qos_class = 'Guaranteed', guaranteed_shares, qos_class = 'Burstable', burstable_shares, 2) AS own_level,
+            guaranteed_shares
+                + if(countIf(qos_class = 'Burstable') OVER each_node > 0, burstable_shares, 0)
+                + if(countIf(is_best_effort) OVER each_node > 0, 2, 0) AS all_levels
+        FROM shared
+        WINDOW each_node AS (PARTITION BY cluster, node)
+    ),
+    quotas AS
+    (
+        SELECT
+            cluster,
+            node,
+            toNullable(argMax(cpu_quota_enforced, ts)) AS is_enforced,
+            toNullable(toInt64(round(argMax(cpu_quota_period_seconds, ts) * 1e6))) AS period
+        FROM kubelet_settings
+        GROUP BY cluster, node
     )
 SELECT
     cluster,
@@ -53,7 +79,10 @@ SELECT
         cpu_shares <= 2, 1,
         cpu_shares >= 262144, 10000,
         ceil(exp10((log_shares * log_shares + 125 * log_shares) / 612 - 7 / 34)))) AS runtime_cpu_weight,
-    if(cpu_limit_millicores > 0, toInt64(greatest(1000, intDiv(toInt128(cpu_limit_millicores) * 100000, 1000))), NULL) AS cpu_quota_microseconds,
-    memory_limit_bytes
-FROM shared
-COMMENT 'The cgroup values of each living pod: shares, the kubelet''s weight for the pod, quota in each 100000 microseconds, memory limit. Newer runtimes (runc 1.3.2, crun 1.23) give another weight for the same shares. Null if none is set'
+    if(cpu_limit_millicores > 0 AND coalesce(is_enforced, 1), toInt64(greatest(1000, intDiv(toInt128(cpu_limit_millicores) * cpu_period_microseconds, 1000))), NULL) AS cpu_quota_microseconds,
+    memory_limit_bytes,
+    100. * cpu_shares / level_shares * own_level / all_levels AS cpu_percent,
+    coalesce(period, 100000) AS cpu_period_microseconds
+FROM levels
+LEFT JOIN quotas USING (cluster, node)
+COMMENT 'The cgroup values of each living pod: shares, its part of the CPU under contention, the kubelet''s weight for the pod, quota and its period, memory limit. Newer runtimes (runc 1.3.2, crun 1.23) give another weight for the same shares. Null if none is set'

@@ -39,6 +39,8 @@ class State(msgspec.Struct, frozen=True):
     """In force for configuration, version and layout; None until they are needed."""
     courses: dict[str, Course] = {}
     """Courses by signal."""
+    soft_since: dict[str, datetime] = {}
+    """The first of the samples in a row that are below a signal's soft threshold."""
 
 
 class _Followed(NamedTuple):
@@ -76,7 +78,10 @@ def _restarted(state: State, at: datetime) -> State:
     """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
     begin = at.timestamp()
     courses = {signal: since(course, begin) for signal, course in state.courses.items()}
-    return state if courses == state.courses else msgspec.structs.replace(state, courses=courses)
+    if courses == state.courses and not any(since < at for since in state.soft_since.values()):
+        return state
+    soft_since = {signal: since for signal, since in state.soft_since.items() if since >= at}
+    return msgspec.structs.replace(state, courses=courses, soft_since=soft_since)
 
 
 def _node(state: State, record: NodeRecord) -> State:
@@ -106,6 +111,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
     gc_bytes = _image_gc_begins(state.config, record)
     seconds = record.ts.timestamp()
     courses = dict(state.courses)
+    soft_since: dict[str, datetime] = {}
     alike: dict[Observed, _Followed] = {}
     rows: list[EvictionSignal] = []
     for signal, observed in observe(record.sample).items():
@@ -116,8 +122,12 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
             followed = alike[observed] = _Followed(before, course, line)
         courses[signal] = followed.course
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
-        rows.append(_row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed))
-    ahead = State(state.config, state.kubelet_version, state.windows, layout, thresholds, courses)
+        row = _row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed)
+        if row.soft_met:
+            soft_since[signal] = state.soft_since.get(signal, record.ts)
+            row = row._replace(soft_met_since=soft_since[signal])
+        rows.append(row)
+    ahead = State(state.config, state.kubelet_version, state.windows, layout, thresholds, courses, soft_since)
     return ahead, [row._replace(acts_first=_acts_first(row, rows)) if _nears(row) else row for row in rows]
 
 
@@ -196,6 +206,7 @@ def _row(
         soft_latest,
         hard_earliest,
         hard_latest,
+        minimum_reclaim=_value(texts.minimum_reclaim, capacity),
     )
 
 
@@ -221,7 +232,7 @@ def _image_gc_begins(config: KubeletConfiguration | None, record: SampleRecord) 
 
 REDUCER: Final = Reducer(
     name="eviction_trend",
-    version=2,
+    version=3,
     log="node",
     takes=(SampleRecord, SettingsRecord, NodeRecord, EventRecord),
     state=State,

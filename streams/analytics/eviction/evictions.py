@@ -26,7 +26,8 @@ from streams.rules.eviction.messages import (
     parse_evicted,
 )
 from streams.rules.eviction.messages import Eviction as EvictionMessage
-from streams.rules.eviction.named import capacities_of, signal_by_node
+from streams.rules.eviction.named import capacities_of, signal_by_node, threshold_kind
+from streams.rules.eviction.signals import observe
 from streams.rules.eviction.thresholds import effective_thresholds
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.phase import has_ended
@@ -92,12 +93,15 @@ def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]:
-    """Evictions whose signal is known now that settings or capacities are."""
+    """Evictions whose signal or threshold is known now that settings or capacities are."""
     rows: list[Output] = []
     stories = state.stories
     for key, row in all_on(state.stories):
-        if row.cause == "pressure" and not row.signal and (signal := _signal(state, row)):
-            named = row._replace(signal=signal, updated_at=max(row.updated_at, record.ts))
+        if row.cause != "pressure" or row.threshold_kind:
+            continue
+        named = _with_kind(state, row if row.signal else row._replace(signal=_signal(state, row)))
+        if named != row:
+            named = named._replace(updated_at=max(row.updated_at, record.ts))
             stories = put(stories, key, named)
             rows.append(named)
     return (msgspec.structs.replace(state, stories=stories) if rows else state), rows
@@ -105,6 +109,13 @@ def _named_again(state: State, record: Record) -> tuple[State, Sequence[Output]]
 
 def _signal(state: State, row: Eviction) -> str:
     return signal_by_node(row.resource, row.threshold, state.config, state.kubelet_version, state.capacities)
+
+
+def _with_kind(state: State, row: Eviction) -> Eviction:
+    observed = observe(state.samples[-1].node) if state.samples else {}
+    capacities = {**state.capacities, **{signal: each.capacity for signal, each in observed.items()}}
+    thresholds = effective_thresholds(state.config, state.kubelet_version).by_signal
+    return row._replace(threshold_kind=threshold_kind(row.signal, row.threshold, thresholds, capacities))
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadRecord]]:
@@ -222,13 +233,13 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
             row = row._replace(signal=_signal(state, row))
             sample = next((s for s in reversed(state.samples) if s.ts < row.ts + CLOCK_SECOND), None)
             if sample is None or not when.is_known:
-                return row
-            return predicted(row, parsed, sample, state.config, state.kubelet_version)
+                return _with_kind(state, row)
+            return _with_kind(state, predicted(row, parsed, sample, state.config, state.kubelet_version))
 
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=7,
+    version=8,
     log="node",
     takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
     state=State,

@@ -37,6 +37,10 @@ class EvictionSignal(NamedTuple):
     """The first to act if the trend continues: `hard`, `soft`, `image_gc`, or another signal of the same resource;
     empty if nothing approaches.
     """
+    minimum_reclaim: int | None = None
+    """An eviction goes on until `available` is this much above the threshold."""
+    soft_met_since: datetime | None = None
+    """The first of the samples in a row that are below the soft threshold; an eviction is due after its grace."""
 
 
 @row(table="pressure_changes")
@@ -87,3 +91,5 @@ class Eviction(NamedTuple):
     """A witness has the time; else `ts` is one of the bounds, and a row with the time takes the place of this."""
     earliest: datetime | None = None
     latest: datetime | None = None
+    threshold_kind: str = ""
+    """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""

@@ -105,6 +105,14 @@ class KubeletSetting(NamedTuple):
     kube_reserved: dict[str, str]
     cpu_manager_policy_options: dict[str, str]
     topology_manager_policy_options: dict[str, str]
+    enforce_node_allocatable: list[str]
+    system_reserved_cgroup: str
+    kube_reserved_cgroup: str
+    cgroup_driver: str
+    max_pods: int
+    pod_pids_limit: int | None
+    cpu_quota_enforced: bool
+    cpu_quota_period_seconds: float
 
 
 @row(table="settings_warnings")

@@ -50,6 +50,24 @@ def named_signal(
     return nearest if nearest and distances[nearest] <= abs(threshold) * _SAME else ""
 
 
+def threshold_kind(
+    signal: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
+) -> str:
+    """Return `hard` or `soft`, whichever threshold of the signal that is; empty if it is neither, or not known.
+
+    A hard eviction gives its pods no grace, a soft one at most `evictionMaxPodGracePeriod`.
+    """
+    of_signal = thresholds.get(signal)
+    if threshold is None or of_signal is None:
+        return ""
+    for kind, text in (("hard", of_signal.hard), ("soft", of_signal.soft)):
+        if text is None or (text.endswith("%") and signal not in capacities):
+            continue
+        if abs(threshold_value(text, capacities.get(signal, 0)) - threshold) <= abs(threshold) * _SAME:
+            return kind
+    return ""
+
+
 def _texts(thresholds: SignalThresholds | None) -> list[str]:
     return [text for text in (thresholds.hard, thresholds.soft) if text] if thresholds else []
 

@@ -21,7 +21,9 @@ CREATE TABLE IF NOT EXISTS eviction_signals
     seconds_to_soft_latest Nullable(Float64) COMMENT 'Latest seconds until the soft threshold is met: later in one of ten cases',
     seconds_to_hard_earliest Nullable(Float64) COMMENT 'Earliest seconds until the hard threshold is met: before in one of ten cases',
     seconds_to_hard_latest Nullable(Float64) COMMENT 'Latest seconds until the hard threshold is met: later in one of ten cases',
-    acts_first LowCardinality(String) COMMENT 'What acts first if the trend continues: hard, soft, image_gc or another signal of the resource; the other times hold only if it does not help; empty if nothing approaches'
+    acts_first LowCardinality(String) COMMENT 'What acts first if the trend continues: hard, soft, image_gc or another signal of the resource; the other times hold only if it does not help; empty if nothing approaches',
+    minimum_reclaim Nullable(Int64) COMMENT 'Minimum reclaim: an eviction goes on until available is this much above the threshold; null if none is set' CODEC(T64, LZ4),
+    soft_met_since Nullable(DateTime64(6, 'UTC')) COMMENT 'The first of the samples in a row that are below the soft threshold: an eviction is due after its grace period' CODEC(Delta, ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMMDD(ts)

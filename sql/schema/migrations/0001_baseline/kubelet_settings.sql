@@ -21,7 +21,15 @@ CREATE TABLE IF NOT EXISTS kubelet_settings
     system_reserved Map(String, String) COMMENT 'Reserved for the system by resource, quantity',
     kube_reserved Map(String, String) COMMENT 'Reserved for Kubernetes by resource, quantity',
     cpu_manager_policy_options Map(String, String) COMMENT 'Options of the CPU manager policy, for example full-pcpus-only',
-    topology_manager_policy_options Map(String, String) COMMENT 'Options of the topology manager policy, for example prefer-closest-numa-nodes'
+    topology_manager_policy_options Map(String, String) COMMENT 'Options of the topology manager policy, for example prefer-closest-numa-nodes',
+    enforce_node_allocatable Array(LowCardinality(String)) COMMENT 'Cgroups that are limited: pods, system-reserved, kube-reserved; empty if /configz has none',
+    system_reserved_cgroup LowCardinality(String) COMMENT 'Cgroup of the system daemons; empty if none is set',
+    kube_reserved_cgroup LowCardinality(String) COMMENT 'Cgroup of the kubelet and the container runtime; empty if none is set',
+    cgroup_driver LowCardinality(String) COMMENT 'cgroupfs or systemd',
+    max_pods Int64 COMMENT 'Pods that the node admits' CODEC(T64, LZ4),
+    pod_pids_limit Nullable(Int64) COMMENT 'Process ids that a pod may use; null if there is no limit' CODEC(T64, LZ4),
+    cpu_quota_enforced UInt8 DEFAULT 1 COMMENT '1 if CPU limits are enforced (cpuCFSQuota)',
+    cpu_quota_period_seconds Float64 DEFAULT 0.1 COMMENT 'Period of a CPU quota in seconds'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

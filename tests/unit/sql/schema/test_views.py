@@ -274,6 +274,57 @@ def test_the_latest_binding_gives_the_cgroup(database: Database) -> None:
     assert dicts(database, "SELECT cpu_shares FROM pod_cgroups") == [{"cpu_shares": 2048}]
 
 
+def _shares(database: Database) -> dict[str, float]:
+    rows = database.query("SELECT pod, cpu_percent FROM pod_cgroups ORDER BY pod").rows
+    return {pod: round(percent, 1) for pod, percent in rows}
+
+
+def test_a_pod_s_share_of_a_busy_node_changes_with_the_others(database: Database) -> None:
+    # rules: cgroup-values: 1024 and 512 shares are 2/3 and 1/3; beside a third of 1024 they are 2/5 and 1/5
+    store(
+        database,
+        binding("a", qos_class="Guaranteed", cpu_request_millicores=1000),
+        binding("b", qos_class="Guaranteed", cpu_request_millicores=500),
+    )
+    assert _shares(database) == {"a": 66.7, "b": 33.3}
+    store(
+        database,
+        binding("c", qos_class="Guaranteed", cpu_request_millicores=1000),
+        binding("elsewhere", node="m", qos_class="Burstable", cpu_request_millicores=1),
+    )
+    assert _shares(database) == {"a": 40.0, "b": 20.0, "c": 40.0, "elsewhere": 100.0}
+
+
+def test_pods_of_a_qos_class_divide_what_their_class_gets(database: Database) -> None:
+    # Guaranteed 1024, the Burstable cgroup 1024 for both, the BestEffort one 2: 1024 / 2050 is 49.95 %
+    store(
+        database,
+        binding("g", qos_class="Guaranteed", cpu_request_millicores=1000),
+        binding("b1", qos_class="Burstable", cpu_request_millicores=750),
+        binding("b2", qos_class="Burstable", cpu_request_millicores=250),
+        *(binding(f"e{number}", qos_class="BestEffort", cpu_request_millicores=0) for number in range(2)),
+    )
+    rows = database.query("SELECT pod, cpu_percent FROM pod_cgroups").rows
+    expected = {"g": 1024, "b1": 768, "b2": 256, "e0": 1, "e1": 1}
+    assert dict(rows) == pytest.approx({pod: 100 * shares / 2050 for pod, shares in expected.items()})
+
+
+def test_a_quota_is_of_the_period_that_the_kubelet_has(database: Database) -> None:
+    limited = {"qos_class": "Burstable", "cpu_request_millicores": 100, "cpu_limit_millicores": 2000}
+    store(
+        database,
+        *(binding(f"of-{node}", node=node, **limited) for node in ("usual", "short", "free")),
+        row(KubeletSetting, node="short", cpu_quota_enforced=True, cpu_quota_period_seconds=0.005),
+        row(KubeletSetting, node="free", cpu_quota_enforced=False, cpu_quota_period_seconds=0.1),
+    )
+    columns = "node, cpu_quota_microseconds, cpu_period_microseconds"
+    assert database.query(f"SELECT {columns} FROM pod_cgroups ORDER BY node").rows == [
+        ("free", None, 100_000),
+        ("short", 10_000, 5_000),
+        ("usual", 200_000, 100_000),
+    ]
+
+
 def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
     rng = random.Random(2)  # noqa: S311 - cases, not secrets
     records, settings, expected = [], [], {}
