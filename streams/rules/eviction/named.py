@@ -53,7 +53,7 @@ def named_signal(
 def threshold_kind(
     signal: str, threshold: int | None, thresholds: Mapping[str, SignalThresholds], capacities: Mapping[str, int]
 ) -> str:
-    """Return `hard` or `soft`, whichever threshold of the signal that is; empty if it is neither, or not known.
+    """Return which threshold of the signal that is, `hard` or `soft`; empty if it is neither, or not known.
 
     A hard eviction gives its pods no grace, a soft one at most `evictionMaxPodGracePeriod`.
     """
