@@ -7,7 +7,7 @@
 -- column some_percent: Time in percent for which some task of the pod waited for CPU; null if it is unknown
 -- column throttled_percent: Periods in percent in which the CPU quota of the pod or of a container was used up, for the cgroup of the pod with the most; null if no agent reports it
 -- column neighbours_over_millicores: CPU that other pods of the node used above their requests
--- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is unknown, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is unknown, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; empty if it neither waits nor is throttled
+-- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is unknown, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is unknown, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; node_full: whether it waits is unknown, and it got less than its request while its node used 95 percent of its CPUs or more; empty if it neither waits nor is throttled
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_cpu AS
 WITH
@@ -27,6 +27,22 @@ WITH
         FROM pod_samples AS s
         WHERE (s.cluster, s.node, toStartOfInterval(s.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
         GROUP BY cluster, node, namespace, pod, uid
+    ),
+    full_nodes AS
+    (
+        SELECT cluster, node, dateDiff('millisecond', min(s.ts), max(s.ts)) AS milliseconds
+        FROM node_samples AS s
+        INNER JOIN
+        (
+            SELECT cluster, node, argMax(capacity['cpu'], ts) AS millicores
+            FROM nodes
+            GROUP BY cluster, node
+        ) AS n USING (cluster, node)
+        WHERE s.cpu_usage_core_nanoseconds IS NOT NULL
+            AND (s.cluster, s.node, toStartOfInterval(s.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
+        GROUP BY cluster, node
+        HAVING milliseconds > 0 AND any(n.millicores) > 0
+            AND argMax(s.cpu_usage_core_nanoseconds, s.ts) - argMin(s.cpu_usage_core_nanoseconds, s.ts) >= 0.95 * any(n.millicores) * milliseconds * 1000
     ),
     throttled AS
     (
@@ -48,7 +64,7 @@ WITH
         SELECT
             r.cluster AS cluster, r.last_at AS last_at, r.node AS node, r.namespace AS namespace, r.pod AS pod, r.uid AS uid,
             r.seconds AS seconds, g.qos_class AS qos_class, g.cpu_request_millicores AS request,
-            g.cpu_quota_microseconds / 100 AS limit_cpu, r.rates[1] / 1000000 AS used_cpu,
+            1000 * g.cpu_quota_microseconds / g.cpu_period_microseconds AS limit_cpu, r.rates[1] / 1000000 AS used_cpu,
             if(r.rates[2] <= 2000000000, least(100, r.rates[2] / 10000000), NULL) AS waits,
             greatest(0, coalesce(used_cpu, 0) - request) AS over, t.percent AS throttled
         FROM read AS r
@@ -73,6 +89,7 @@ SELECT
     sum(over) OVER (PARTITION BY cluster, node) - over AS neighbours_over_millicores,
     multiIf(
         coalesce(throttled >= 5, used_cpu >= 0.95 * limit_cpu, false), 'at_limit',
+        waits IS NULL AND used_cpu < request AND (cluster, node) IN (SELECT cluster, node FROM full_nodes), 'node_full',
         coalesce(waits, 0) < 5, '',
         coalesce(throttled > 0, limit_cpu IS NOT NULL) OR used_cpu IS NULL, 'inconclusive',
         used_cpu > request, 'over_request',

@@ -8,7 +8,7 @@ import pytest
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
-from streams.fold.findings import CpuThrottling, NodeFit, PodBinding
+from streams.fold.findings import CpuThrottling, KubeletSetting, NodeFit, NodeRow, PodBinding
 
 SECOND = 10**9
 
@@ -162,6 +162,29 @@ def test_without_psi_only_use_at_the_limit_is_known(node: Database) -> None:
         "short": "",
     }
     assert found["short"]["some_percent"] is None
+
+
+@pytest.mark.parametrize(
+    ("node_cpus", "waits", "verdict"),
+    [(1.9, None, "node_full"), (1.89, None, ""), (1.9, 0.0, ""), (1.9, 0.4, "neighbours_likely")],
+)
+def test_without_psi_a_pod_below_its_request_on_a_full_node_may_starve(
+    node: Database, node_cpus: float, waits: float | None, verdict: str
+) -> None:
+    store(node, row(NodeRow, node="n", capacity={"cpu": 2000}))  # 95 % of 2 CPUs are 1.9
+    for number, pods in enumerate(zip(GREEDY, used("short", 0.5, waits), used("idle", 0.2, None), strict=True)):
+        counted = int(node_cpus * 60 * (1 + number) * SECOND)
+        sample = summary(T0 + timedelta(minutes=number), "n", pods, cpu_usage_core_nanoseconds=counted)
+        store_samples(node, sample)
+    found = {each["pod"]: each["verdict"] for each in dicts(node, "SELECT * FROM pod_cpu")}
+    # `idle` got more than its request
+    assert found == {"greedy": "over_request", "short": verdict, "idle": ""}
+
+
+def test_a_limit_is_that_of_the_kubelet_s_own_quota_period(node: Database) -> None:
+    store(node, row(KubeletSetting, node="n", cpu_quota_enforced=True, cpu_quota_period_seconds=0.005))
+    found = sampled(node, CAPPED)["capped"]
+    assert (found["limit_millicores"], found["verdict"]) == (1000, "at_limit")
 
 
 def test_that_a_pod_never_waited_is_known(node: Database) -> None:
