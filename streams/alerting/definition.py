@@ -88,9 +88,9 @@ class Now(NamedTuple):
     """The log's event time."""
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
-    heeded: Mapping[str, Collection[str]]
-    """Active alerts by name: those in `heeds` that are pending or firing on this log and have gathered enough to
-    fire, as the `key_of` their labels.
+    depended_on: Mapping[str, Collection[str]]
+    """By name: the active alerts in `depends_on` on this log that have gathered enough to fire, as the `key_of` their
+    labels.
     """
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:

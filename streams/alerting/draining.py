@@ -20,10 +20,10 @@ def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -
     is_drained = not node.deleted and (node.unschedulable or bool(drainer(node.taints)))
     if is_drained == state.drained:
         return state, []
-    return _hushed(state, at, names) if is_drained else (_unhushed(state, at, names), [])
+    return _suppressed(state, at, names) if is_drained else (_unsuppressed(state, at, names), [])
 
 
-def _hushed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
+def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
     """Resolve what is not raised for a drained node; what stays true is pending until then."""
     rows: list[Alert] = []
     active = dict(state.active)
@@ -37,7 +37,7 @@ def _hushed(state: State, at: datetime, names: Collection[str]) -> tuple[State, 
     return msgspec.structs.replace(with_active(state, active), drained=True), rows
 
 
-def _unhushed(state: State, at: datetime, names: Collection[str]) -> State:
+def _unsuppressed(state: State, at: datetime, names: Collection[str]) -> State:
     """Restart the hold time of conditions that were not raised because the node was drained."""
     active = {**state.active, **{name: _begun_anew(state.active[name], at) for name in state.active.keys() & names}}
     return msgspec.structs.replace(with_active(state, active), drained=False)

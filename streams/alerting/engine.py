@@ -1,7 +1,8 @@
 """Alerts over the findings of a log, firing and resolved in its event time: table `alerts`.
 
-They are reducers over the rows that the other reducers of the same log conclude, so both runtimes give the same. What
-each alert looks at and when it is raised is in its own file in `streams.alerting.alerts`.
+Two reducers run all alerts over the rows that the other reducers of the same log conclude, so both runtimes emit the
+same alerts. The rows that an alert reads and its condition are in its own file in `streams.alerting.alerts`. Hold
+times are in `holding` and `active`, drained nodes in `draining`.
 """
 
 from collections.abc import Sequence
@@ -37,8 +38,8 @@ VERSION: Final = 4
 """Version of the shape of `State`; each alert has one of its own for what it remembers."""
 _MOMENT: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
-"""Event time after which a resolved alert is withdrawn, so that a consumer that was away for a night still learns of
-it. Alerts of a deleted node go with its log.
+"""Event time from resolution to withdrawal. It is a day, so that a consumer that was away for a night still learns of
+the alert.
 """
 _NODE_DELETED: Final = "Resolved because the node was deleted."
 _NODE_GONE: Final = "Resolved because the node has not existed for hours."
@@ -46,8 +47,9 @@ _Log: TypeAlias = Literal["node", "cluster"]
 
 
 def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
-    """The active alerts of a log, and what each condition remembers, by the alert's name. Of another version that is
-    passed over.
+    """Return the type of a log's state: its active alerts, and what each condition remembers, by the alert's name.
+
+    What an alert remembered under another version is ignored.
     """
     remembering = [alert for alert in alerts if alert.state is not Nothing]
     return cast(
@@ -83,21 +85,25 @@ class Engine:
         self._log = log
         self._enabled = {
             alert.name: _Enabled(alert, rules.of(alert.name), rules.runbook_url(alert.name), alert.state())
-            # those that heed others come after them, so that they know what the same record did to these
+            # alerts with `depends_on` run last, so they see what this record did to those they depend on
             for alert in sorted(ALERTS, key=lambda each: bool(each.depends_on))
             if rules.of(alert.name).enabled
         }
         self._lasts = [(name, each.alert.lasts) for name, each in self._enabled.items() if each.alert.lasts]
         self._of_sources = frozenset(alert.name for alert in ALERTS if alert.of_sources)
-        self._hushed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
-        """Alerts that are not raised for a node that is drained."""
-        self._takers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
-        """The alerts that look at rows of some types, each with those of the types that it looks at."""
+        self._suppressed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
+        """Alerts that are not raised for a drained node; `cordoned: true` in the rules raises an alert there too."""
+        self._readers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
+        """For a set of row types: the alerts that read any of them, each with the types that it reads."""
 
     def step(
         self, state: State, concluded: Concluded | Record
     ) -> tuple[State, Sequence[Alert | Withdrawal | BadRecord]]:
-        """Apply the findings of one record to the alerts of a log. An alert that fails on them stays unchanged."""
+        """Apply the findings of one record, or a record itself, to the alerts of a log.
+
+        Returns the next state, and alerts, withdrawals, and a BadRecord for each alert that failed and so stays
+        unchanged.
+        """
         if isinstance(concluded, ForgetRecord):
             return self._forgotten(state, concluded.ts)
         if isinstance(concluded, HeardRecord) and self._log == "node":
@@ -112,33 +118,38 @@ class Engine:
         emitted: list[Alert] = []
         if state.active:
             state, emitted = lost(state, at, self._of_sources, data=is_data)
-            # what was quiet for long enough before this moment was over then, although it may be true again now
-            state, over = resolved(state, at - _MOMENT, self._lasting(state))
-            emitted += over
+            # resolve first what had expired before this record, even if this record makes it true again
+            state, ended = resolved(state, at - _MOMENT, self._lasting(state))
+            emitted += ended
         if not state.cluster and rows:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
-        state, rows, over = self._of_node(state, rows, at)
-        emitted += over
-        state, failed = self._judged(state, rows, at)
+        state, rows, ended = self._apply_node_changes(state, rows, at)
+        emitted += ended
+        state, failed = self._run_conditions(state, rows, at)
         if state.active:
-            state, over = resolved(self._without_disabled(state, at), at, self._lasting(state))
-            quiet = self._hushed if state.drained else ()
-            state, firing = fired(state, at, repeat=concluded.new_minute, hushed=quiet)
-            emitted += over + firing
+            state, ended = resolved(self._without_disabled(state, at), at, self._lasting(state))
+            suppressed = self._suppressed if state.drained else ()
+            state, firing = fired(state, at, repeat=concluded.new_minute, suppressed=suppressed)
+            emitted += ended + firing
         if is_data or state.heard_at is None:
             state = heard(state, at)
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Forget a deleted node: only alerts that are resolved now remain, and they are withdrawn the next time."""
-        state, over = withdrawn(state, max([at, *state.resolved.values()]))
-        state, quiet = resolved(state, at)
-        state, ended = resolved_all(state, at, _NODE_GONE)
-        left = remembered(LogState(), [*quiet, *ended])
-        return left, [*over, *quiet, *ended]
+        """Forget a deleted node: only alerts that are resolved now remain.
 
-    def _of_node(self, state: State, rows: Sequence[Any], at: datetime) -> tuple[State, Sequence[Any], list[Alert]]:
-        """After its deletion, or its being cordoned; with the rows that came after the deletion."""
+        The log's next ForgetRecord withdraws them, or WITHDRAWN_AFTER.
+        """
+        state, withdrawals = withdrawn(state, max([at, *state.resolved.values()]))
+        state, ended = resolved(state, at)
+        state, gone = resolved_all(state, at, _NODE_GONE)
+        left = remembered(LogState(), [*ended, *gone])
+        return left, [*withdrawals, *ended, *gone]
+
+    def _apply_node_changes(
+        self, state: State, rows: Sequence[Any], at: datetime
+    ) -> tuple[State, Sequence[Any], list[Alert]]:
+        """Apply a node's deletion or drain: return the state, the rows after a deletion, and the resolved alerts."""
         emitted: list[Alert] = []
         deletion = next((number for number, row in enumerate(rows) if type(row) is NodeRow and row.deleted), None)
         if deletion is not None:
@@ -146,32 +157,32 @@ class Engine:
             state, rows = msgspec.structs.replace(state, drained=False), rows[deletion + 1 :]
         for row in rows:
             if type(row) is NodeRow:
-                state, over = drained(state, row, at, self._hushed)
-                emitted += over
+                state, ended = drained(state, row, at, self._suppressed)
+                emitted += ended
         return state, rows, emitted
 
-    def _judged(self, state: State, rows: Sequence[Any], at: datetime) -> tuple[State, Sequence[BadRecord]]:
-        """After each alert's condition saw the rows that it looks at. This runs for every sample of every node."""
+    def _run_conditions(self, state: State, rows: Sequence[Any], at: datetime) -> tuple[State, Sequence[BadRecord]]:
+        """Run each alert's condition on the rows that it reads. This happens for every sample of every node."""
         by_type: dict[type, list[Any]] = {}
         for row in rows:
             by_type.setdefault(type(row), []).append(row)
         types, failed = frozenset(by_type), list[BadRecord]()
-        if types not in self._takers:
+        if types not in self._readers:
             every = [(each, types.intersection(_rows(each.alert, self._log))) for each in self._enabled.values()]
-            self._takers[types] = [(each, taken) for each, taken in every if taken]
-        for enabled, taken in self._takers[types]:
-            if len(taken) == 1:
-                (seen,) = (by_type[each] for each in taken)
+            self._readers[types] = [(each, read) for each, read in every if read]
+        for enabled, read in self._readers[types]:
+            if len(read) == 1:
+                (seen,) = (by_type[each] for each in read)
             else:
-                seen = [row for row in rows if type(row) in taken]
+                seen = [row for row in rows if type(row) in read]
             try:
-                state = twice(enabled.alert.name, _stepped, state, enabled, seen, at)
+                state = twice(enabled.alert.name, _run_condition, state, enabled, seen, at)
             except BadRecord as error:
                 failed.append(error)
         return state, failed
 
     def _lasting(self, state: State) -> frozenset[str]:
-        """Names of alerts that go on although nothing happened."""
+        """Return the names of alerts whose state keeps them active without new occurrences."""
         return frozenset(
             name for name, lasts in self._lasts if (own := getattr(state, name)) is not None and lasts(own)
         )
@@ -186,21 +197,21 @@ class Engine:
 
 
 def _rows(alert: AnyAlert, log: _Log) -> tuple[type[Any], ...]:
-    """The types that an alert looks at in a log."""
+    """Return the types of rows that an alert reads in a log."""
     return alert.node_rows if log == "node" else alert.cluster_rows
 
 
-def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime) -> State:
-    """After one alert's condition saw its rows."""
+def _run_condition(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime) -> State:
+    """Run one alert's condition on its rows."""
     alert, settings, runbook_url, initial = enabled
     active = state.active.get(alert.name, {})
     before = getattr(state, alert.name, None) or initial
-    heeded = {
+    depended_on = {
         name: keys
         for name in alert.depends_on
         if (keys := {key for key, each in state.active.get(name, {}).items() if each.is_enough})
     }
-    own, changes = alert.step(settings, before, rows, Now(at, active, heeded))
+    own, changes = alert.step(settings, before, rows, Now(at, active, depended_on))
     if state.drained and not settings.cordoned:
         changes = [each for each in changes if not isinstance(each, Happened)]
     if own is not before and own != before:
@@ -214,9 +225,11 @@ def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime)
 
 
 def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Withdrawal]]:
-    """Forget a log without alerts. What time alone fires or resolves comes with the first record of a minute."""
-    state, over = withdrawn(state, watermark - WITHDRAWN_AFTER)
-    return (None if state == LogState(state.cluster, state.node) else state), over
+    """Forget a log without alerts. Alerts that fire or resolve only because time passed are emitted with the first
+    record of each minute.
+    """
+    state, withdrawals = withdrawn(state, watermark - WITHDRAWN_AFTER)
+    return (None if state == LogState(state.cluster, state.node) else state), withdrawals
 
 
 def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:

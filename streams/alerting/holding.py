@@ -156,10 +156,10 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
     return with_active(state, active), rows
 
 
-def fired(state: State, at: datetime, *, repeat: bool, hushed: Collection[str] = ()) -> tuple[State, list[Alert]]:
+def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[str] = ()) -> tuple[State, list[Alert]]:
     """Fire what has been true for long enough; with `repeat`, emit again what reads differently now.
 
-    Alerts named in `hushed` stay pending.
+    Alerts named in `suppressed` stay pending.
     """
     rows: list[Alert] = []
     active: dict[str, dict[str, ActiveAlert]] = {}
@@ -168,7 +168,7 @@ def fired(state: State, at: datetime, *, repeat: bool, hushed: Collection[str] =
         for key, before in of_name.items():
             if before.is_forgotten(at):
                 continue
-            alert = before if name in hushed else before.started(at)
+            alert = before if name in suppressed else before.started(at)
             emitted = alert.emitted(at, repeat=repeat)
             if emitted is not None:
                 rows.append(alert_row(emitted, FIRING, emitted.emitted_at or at))

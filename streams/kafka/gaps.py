@@ -55,8 +55,8 @@ class Gaps:
         if gap in self._reported:
             return
         self._reported.add(gap)
-        log.error("messages are missing", resource=gap.resource, messages=gap.messages, reason=gap.error)
-        self.counts[gap.topic, gap.kind] += gap.messages
+        log.error("messages are missing", resource=gap.resource, messages=gap.message_count, reason=gap.error)
+        self.counts[gap.topic, gap.kind] += gap.message_count
         self._shown.append((time.monotonic(), gap))
         self.publish_soon(gap, clusters)
 

@@ -1,11 +1,13 @@
 """Decides from which offset a partition is read after a takeover. Pure.
 
-1. If the topic ends before the commit, it was cut back or recreated: read all of it, since its messages are others.
+1. If the topic ends before the commit, it was cut back or recreated: read the whole topic, because these are other
+messages.
 
-2. Otherwise read from the commit or, if that is earlier, from where the states end: a commit may survive states that
-were lost. A log's state recognises what it has folded, so reading too much only costs time.
+2. Otherwise read from the commit or, if that is earlier, from the end of what the states cover: the commit may be
+ahead if states were lost. A log's state skips messages that it has already folded, so an early start only costs time.
 
-3. Where the topic begins later than that, the messages before are gone. Report them as a gap and read what is there.
+3. Where the topic begins later than that, the messages before it are gone. Report those that no state covers as a
+gap, and read what is there.
 """
 
 from collections.abc import Mapping
@@ -13,19 +15,19 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.records import Problem
 
-Kind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
-_WHAT: Final[Mapping[Kind, str]] = {
+GapKind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
+_WHAT: Final[Mapping[GapKind, str]] = {
     "lost": "was deleted by retention before it was read",
-    "unknown": "was deleted by retention, and Kafka does not know, or no longer, whether it was read",
-    "unfolded": "was committed, but no state has it; what the topic has of it is folded again",
-    "compacted": "was removed by compaction, which a topic of records must not have, before it was read",
-    "unstored": "was committed, but the database lacks it or may have lost it; what the topic has is stored again",
-    "replaced": "was received, and the topic was cut back or recreated since; everything that it has is read again",
+    "unknown": "was deleted by retention, and Kafka has no record of whether it was read",
+    "unfolded": "was committed, but no state contains it; it is folded again if the topic still has it",
+    "compacted": "was compacted away before it was read; a topic of records must not be compacted",
+    "unstored": "was committed, but the database lacks it or may have lost it; it is stored again if still there",
+    "replaced": "was received, but the topic was cut back or recreated since; the whole topic is read again",
 }
 
 
 class Gap(NamedTuple):
-    """Missing messages from offset `first` up to but not including `end`.
+    """Messages that are missing or are read again, from offset `first` up to but not including `end`.
 
     `lost`: the topic deleted them before they were read. `unknown`: the topic deleted them, and nothing shows
     whether they were read. `unfolded`: they were committed and no state has seen them. `compacted`: compaction
@@ -33,7 +35,7 @@ class Gap(NamedTuple):
     there.
     """
 
-    kind: Kind
+    kind: GapKind
     topic: str
     partition: int
     first: int
@@ -44,7 +46,7 @@ class Gap(NamedTuple):
         return "gap"
 
     @property
-    def messages(self) -> int:
+    def message_count(self) -> int:
         return self.end - self.first
 
     @property
@@ -54,7 +56,7 @@ class Gap(NamedTuple):
     @property
     def error(self) -> str:
         """For a row of `source_errors`."""
-        return f"gap: {self.messages} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
+        return f"gap: {self.message_count} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 
 class Start(NamedTuple):
@@ -67,11 +69,9 @@ class Start(NamedTuple):
 def start(topic: str, partition: int, committed: int, covered: int | None, earliest: int, end: int) -> Start:
     """Decide where to read a partition from.
 
-    `covered` is the offset before which everything is in states: None if that is unknown, 0 without a state.
-    `earliest` is the topic's first offset, and `end` is one after its last. `committed` is 0 without a commit, also
-    if Kafka has forgotten it.
-
-    A log's state recognises what it knows, so an early start only costs time.
+    All messages before `covered` are in states. It is 0 without a state: deleted messages are then reported only from
+    the commit on. It is None if there are states that record no progress. `earliest` is the topic's first offset, and
+    `end` is one after its last. `committed` is 0 without a commit, also if Kafka has forgotten it.
     """
     if end < committed:
         return Start(earliest, (Gap("replaced", topic, partition, end, committed),))
@@ -81,4 +81,4 @@ def start(topic: str, partition: int, committed: int, covered: int | None, earli
         Gap("unfolded", topic, partition, max(offset, earliest), committed),
         Gap("lost", topic, partition, seen, earliest),
     )
-    return Start(max(offset, earliest), tuple(each for each in gaps if each.messages > 0))
+    return Start(max(offset, earliest), tuple(each for each in gaps if each.message_count > 0))

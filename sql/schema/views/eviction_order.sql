@@ -5,7 +5,7 @@
 -- column signal: Eviction signal, for example memory.available
 -- column rank: Place in the order; 1 is evicted first
 -- column exceeds_request: 1 if usage exceeds the request, which goes before all that do not
--- column usage: What the ranking compares, in bytes, inodes or processes; null for a pod without stats, which goes before all others
+-- column usage: What the ranking compares, in bytes, inodes or processes; null for a pod without stats, which goes first, except for PIDs, where priority decides first
 -- column request: The request that usage is compared with, in the unit of usage; 0 for inodes and processes
 -- column layout: How the file systems are shared: single, separate_imagefs or split
 CREATE OR REPLACE VIEW eviction_order AS

@@ -42,7 +42,7 @@ def step(
     bare = {row.signal: row for row in low if _is_bare(row, rows)}
     if not near and not bare and not now.active:
         return state, ()
-    if settings.wait_for_image_gc and not now.heeded:
+    if settings.wait_for_image_gc and not now.depended_on:
         near = [row for row in near if row.hard_met or row.soft_met or not row.gc_first]
     nearest: dict[str, EvictionSignal] = {}
     for row in sorted(near, key=lambda row: _seconds_left(row, settings)):

@@ -35,7 +35,7 @@ def step(
             if row.cause != "admission" or row.reason in UNSEEN_BY_SCHEDULER:
                 continue
             labels, node, at = {"reason": reason_of(row) or "unknown"}, row.node, row.ts
-        elif key_of(workload_labels(row)) in now.heeded.get(_RUNAWAY, ()):
+        elif key_of(workload_labels(row)) in now.depended_on.get(_RUNAWAY, ()):
             changes += _recovered(row, now)
             continue
         else:

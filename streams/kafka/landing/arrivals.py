@@ -3,7 +3,7 @@
 from aiokafka import TopicPartition
 
 from streams.kafka.gaps import Gaps
-from streams.kafka.takeover import Gap, Kind
+from streams.kafka.takeover import Gap, GapKind
 
 
 class Arrivals:
@@ -34,7 +34,7 @@ class Arrivals:
         """Forget everything but the gaps."""
         self._next.clear()
 
-    def _reach(self, partition: TopicPartition, first: int, kind: Kind = "lost") -> None:
+    def _reach(self, partition: TopicPartition, first: int, kind: GapKind = "lost") -> None:
         expected = self._next[partition]
         if first > expected:
             self._gaps.add(Gap(kind, partition.topic, partition.partition, expected, first))

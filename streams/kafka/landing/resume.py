@@ -63,4 +63,4 @@ def resume(
     if log.is_other_than(last):
         return Resume(log.earliest, (Gap("replaced", topic, number, min(log.end, last.end - 1), last.end),))
     gap = Gap("unstored", topic, number, max(landed.end, log.earliest), committed)
-    return Resume(landed.end, (gap,) if gap.messages > 0 else ())
+    return Resume(landed.end, (gap,) if gap.message_count > 0 else ())

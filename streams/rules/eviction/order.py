@@ -1,7 +1,8 @@
 """The order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
 
-QoS class is never compared. The kubelet's own sort is unstable, so which of two equal pods it takes is open;
-here ties are broken by namespace, name and uid, for one answer only.
+QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
+ties are broken by namespace, name and uid, so that the result is deterministic. `sql/schema/views/eviction_order.sql`
+ranks the same way, and a test compares both.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,7 +43,10 @@ class RankedPod(NamedTuple):
 
 
 class SignalUse(NamedTuple):
-    """How a pod stands for a signal. Usage is None for a pod without stats, which goes before all others."""
+    """A pod's usage and request for one signal.
+
+    Usage is None without stats. Such a pod goes first, except for PIDs, where priority decides first.
+    """
 
     usage: int | None
     request: int
@@ -53,10 +57,10 @@ class _Measure(NamedTuple):
     usage: Callable[[RankedPod], int]
     request: Callable[[RankedPod], int]
     discount: Callable[[RankedPod], int]
-    """Discount on usage when two pods are compared that both exceed, or both do not."""
+    """Subtracted from usage when two pods are compared that both exceed their request, or both do not."""
 
 
-def _no_request(_: RankedPod) -> int:
+def _nothing(_: RankedPod) -> int:
     return 0
 
 
@@ -92,24 +96,20 @@ def _all_inodes(pod: RankedPod) -> int:
     return pod.rootfs_inodes_used + pod.logs_inodes_used + pod.volumes_inodes_used
 
 
-def _images_only(_: RankedPod) -> int:
-    return 0
-
-
 _MEMORY: Final = _Measure(lambda pod: pod.memory_working_set_bytes, _memory_request, _memory_request)
-_PROCESSES: Final = _Measure(lambda pod: pod.processes, _no_request, _no_request)
+_PROCESSES: Final = _Measure(lambda pod: pod.processes, _nothing, _nothing)
 
-_BYTES: Final = (signals.NODEFS_AVAILABLE, signals.IMAGEFS_AVAILABLE, signals.CONTAINERFS_AVAILABLE)
-_INODES: Final = (signals.NODEFS_INODES_FREE, signals.IMAGEFS_INODES_FREE, signals.CONTAINERFS_INODES_FREE)
+_BYTE_SIGNALS: Final = (signals.NODEFS_AVAILABLE, signals.IMAGEFS_AVAILABLE, signals.CONTAINERFS_AVAILABLE)
+_INODE_SIGNALS: Final = (signals.NODEFS_INODES_FREE, signals.IMAGEFS_INODES_FREE, signals.CONTAINERFS_INODES_FREE)
 _BYTES_USED: Final = {
     Layout.SINGLE: (_all_bytes, _all_bytes, _all_bytes),
     Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_bytes, _writable_layer_bytes, _writable_layer_bytes),
-    Layout.SPLIT: (_all_bytes, _images_only, _all_bytes),
+    Layout.SPLIT: (_all_bytes, _nothing, _all_bytes),
 }
 _INODES_USED: Final = {
     Layout.SINGLE: (_all_inodes, _all_inodes, _all_inodes),
     Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_inodes, _writable_layer_inodes, _writable_layer_inodes),
-    Layout.SPLIT: (_all_inodes, _images_only, _all_inodes),
+    Layout.SPLIT: (_all_inodes, _nothing, _all_inodes),
 }
 
 
@@ -119,12 +119,12 @@ def _measures(layout: Layout) -> dict[str, _Measure]:
         signals.ALLOCATABLE_MEMORY_AVAILABLE: _MEMORY,
         signals.PID_AVAILABLE: _PROCESSES,
     }
-    for signal, usage in zip(_BYTES, _BYTES_USED[layout], strict=True):
+    for signal, usage in zip(_BYTE_SIGNALS, _BYTES_USED[layout], strict=True):
         measures[signal] = _Measure(usage, _ephemeral_request, _ephemeral_request)
-    for signal, usage in zip(_INODES, _INODES_USED[layout], strict=True):
-        # Any inode exceeds, yet the comparison takes the ephemeral-storage request's bytes from it
-        # (rules: eviction-order).
-        measures[signal] = _Measure(usage, _no_request, _ephemeral_request)
+    for signal, usage in zip(_INODE_SIGNALS, _INODES_USED[layout], strict=True):
+        # The inode request is 0, so any inode exceeds it; the last comparison still subtracts the ephemeral-storage
+        # request, in bytes (rules: eviction-order).
+        measures[signal] = _Measure(usage, _nothing, _ephemeral_request)
     return measures
 
 
@@ -150,15 +150,15 @@ def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
 
 
 def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str = "") -> list[int]:
-    """Indices of `pods` in the order of eviction for `signal`, the first to go first; critical pods are left out.
+    """Return the indices of `pods` in the order of eviction for `signal`, without critical pods.
 
-    Raises KeyError for an unknown signal.
+    An empty version counts as the newest. Raises KeyError for an unknown signal.
     """
     return [key[-1] for key in sorted(_keys(signal, layout, pods, kubelet_version))]
 
 
 def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubelet_version: str = "") -> int:
-    """Count the ranked pods that equal `uid` in the kubelet's comparison, including itself.
+    """Count the ranked pods that compare equal to the pod with this `uid` for the kubelet, including itself.
 
     Their order is undefined. Returns 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
     """
