@@ -89,7 +89,7 @@ class Now(NamedTuple):
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     depended_on: Mapping[str, Collection[str]]
-    """By name: the active alerts in `depends_on` on this log that have gathered enough to fire, as the `key_of` their
+    """Active alerts by name: those in `depends_on` on this log that have gathered enough to fire, as the `key_of` their
     labels.
     """
 

@@ -49,7 +49,7 @@ _Log: TypeAlias = Literal["node", "cluster"]
 def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
     """Return the type of a log's state: its active alerts, and what each condition remembers, by the alert's name.
 
-    What an alert remembered under another version is ignored.
+    An alert ignores what it remembered under another version.
     """
     remembering = [alert for alert in alerts if alert.state is not Nothing]
     return cast(
