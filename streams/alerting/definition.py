@@ -89,8 +89,8 @@ class Now(NamedTuple):
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     depended_on: Mapping[str, Collection[str]]
-    """Active alerts by name: those in `depends_on` on this log that have gathered enough to fire, as the `key_of` their
-    labels.
+    """Active alerts by name: those in `depends_on` that have gathered enough to fire on this log, as the `key_of`
+    their labels.
     """
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
