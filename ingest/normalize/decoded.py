@@ -6,10 +6,9 @@ from typing import NamedTuple, cast
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.columns import Packed, pack, unpack
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import AnyRecord, Record, SampleRecord, SummaryRecord
-from ingest.model.samples import PodColumns
+from ingest.model.samples import Packed, PodColumns, pack, unpack
 from ingest.normalize.identity import digest
 from ingest.normalize.normalize import normalized
 

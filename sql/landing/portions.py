@@ -7,9 +7,9 @@ from typing import Final
 import msgspec
 from aiokafka import TopicPartition
 
-from ingest.model.columns import pack
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
+from ingest.model.samples import pack
 from ingest.model.topics import Topics
 from ingest.normalize.dead_letters import Buried
 from sql.database.errors import DatabaseError

@@ -20,7 +20,6 @@ from ingest.files.rotate import Rotation, open_capture
 from ingest.files.sources import read_sources
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
-from ingest.model.columns import pack
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import (
     ForgetRecord,
@@ -29,6 +28,7 @@ from ingest.model.records import (
     PublishedRecord,
     SummaryRecord,
 )
+from ingest.model.samples import pack
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import decode

@@ -9,11 +9,10 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.model.columns import pack_column
 from ingest.model.objects.kubelet import KubeletConfiguration
 from ingest.model.objects.pod import Pod
 from ingest.model.records import SampleRecord
-from ingest.model.samples import USAGES, NodeSample, PodUsages
+from ingest.model.samples import USAGES, NodeSample, PodUsages, pack_column
 from streams.fold.findings import Eviction
 from streams.rules.eviction.messages import PressureEviction
 from streams.rules.eviction.named import named_signal
