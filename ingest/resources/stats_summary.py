@@ -70,10 +70,10 @@ def _local(pod: PodStats) -> _Local:
         logs_bytes += logs.used_bytes or 0
         logs_inodes += logs.inodes_used or 0
     volumes_bytes, volumes_inodes, volumes = _in_volumes(pod.volume)
-    local = _Local(rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes, volumes_bytes, volumes_inodes, volumes)
-    if max(local[:-1]) > INT64_MAX:
-        return _Local(*map(within_int64, local[:-1]), volumes)
-    return local
+    sums = rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes, volumes_bytes, volumes_inodes
+    if max(sums) > INT64_MAX:
+        return _Local._make((*map(within_int64, sums), volumes))
+    return _Local(*sums, volumes)
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:

@@ -33,8 +33,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record,
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
-from ingest.normalize.received import Received
-from ingest.normalize.redact import redact
+from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
 from paths import CAPTURES
 from sql.landing.arrow import SCHEMAS, from_columns, to_arrow
