@@ -14,7 +14,9 @@ class SettingsError(WrongUsage):
 class Section(pydantic.BaseModel):
     """One room's settings: immutable, and a name that it does not know is an error."""
 
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = pydantic.ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class TelemetrySettings(Section):

@@ -1,6 +1,6 @@
-"""Changes from a list or a watch, as steps of its stream."""
+"""Changes from a list or a watch as steps of its stream, and the inventory that a list begins with."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
@@ -9,12 +9,53 @@ import msgspec
 from common.clock import Clock
 from common.text import plain
 from ingest.apiserver.filters import Inventory, Key, News
-from ingest.apiserver.inventory import parts
 from ingest.apiserver.watch_events import Oversized, WatchEvent, version_of
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import ObjectChange
 from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
-from ingest.resources.resource import ApiResource
+from ingest.resources.resource import ApiResource, on_cluster
+
+KEYS_OF_A_PART: Final = 4000
+"""A key has at most 253 characters, so that a part stays below 1 MiB."""
+
+
+class Part(NamedTuple):
+    """Keys of one log."""
+
+    node: str
+    object: msgspec.Raw
+    """The object of the observation in a capture (capture-format.md)."""
+
+
+def parts(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[Part]:
+    """The inventories of a resource, from the uids by the node of their log; none where no log is reconciled.
+
+    An object that cannot be placed is in the inventory of every log: it exists.
+    """
+    if resource.log is None:
+        return
+    elsewhere = set(uids.get(None, ()))
+    nodes = sorted(node for node in uids if node)
+    for node in ("", *nodes):
+        yield from _split(node, {*uids.get(node, ()), *elsewhere}, of_logs=False)
+    if resource.log is not on_cluster and not elsewhere:
+        yield from _split("", nodes, of_logs=True)
+
+
+def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[Part]:
+    """Keys in order, in parts that each say from where to where they are complete."""
+    ordered = sorted(keys)
+    for first in range(0, len(ordered) or 1, KEYS_OF_A_PART):
+        part = ordered[first : first + KEYS_OF_A_PART]
+        content: dict[str, Any] = {"keys": part}
+        if of_logs:
+            content["ofLogs"] = True
+        if first:
+            content["after"] = ordered[first - 1]
+        if first + KEYS_OF_A_PART < len(ordered):
+            content["until"] = part[-1]
+        yield Part(node, msgspec.Raw(msgspec.json.encode(content)))
+
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
 

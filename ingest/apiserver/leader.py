@@ -6,6 +6,9 @@ machine is suspended.
 """
 
 import asyncio
+import os
+import secrets
+import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
@@ -208,3 +211,8 @@ class LeaderElection:
 def _micro_time(at: datetime) -> str:
     """MicroTime as the API server reads it."""
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def new_identity() -> str:
+    """A name in the election that no other process has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"

@@ -18,8 +18,8 @@ from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, Ap
 from ingest.model.objects.node import Node
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Report, Tally, error_observation
-from ingest.normalize.received import Received
-from ingest.resources.node_leases import NAMESPACE, NODE_LEASES
+from ingest.normalize.redact import Received
+from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
 PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 PAUSE_SECONDS: Final = 0.02

@@ -18,10 +18,8 @@ from common.clock import Clock
 from common.lines import Line, Splitter
 from common.text import plain
 from ingest.apiserver.changes import Changes, Seen
-from ingest.apiserver.comparing import Comparing, went_back
 from ingest.apiserver.filters import Key
-from ingest.apiserver.listing import pages
-from ingest.apiserver.progress import ListAt, Progress
+from ingest.apiserver.progress import Comparing, ListAt, Progress, went_back
 from ingest.apiserver.requests import (
     INTERNAL_ERROR,
     NOT_FOUND,
@@ -31,7 +29,7 @@ from ingest.apiserver.requests import (
     get,
     keep_alive,
 )
-from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, read_event, read_oversized
+from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, pages, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource

@@ -10,7 +10,7 @@ import xxhash
 from ingest.files.documents import FIELDS, Found, text_of
 from ingest.files.nested import ABOUT
 from ingest.model.observation import UNDECODABLE, Change, Origin
-from ingest.resources.node_leases import NODE_LEASES, is_of_a_node
+from ingest.resources.nodes import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
 from ingest.resources.table import OF_NODES, WATCHED
 

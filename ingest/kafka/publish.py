@@ -8,11 +8,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
+from prometheus_client import Counter, Gauge
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
@@ -20,10 +21,43 @@ from common.errors import KafkaUnusable
 from common.skew import Skew
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
-from ingest.kafka import aiokafka_fixes, metrics
+from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
-from ingest.kafka.sent import SENT, Sent
-from ingest.model.topics import MAX_MESSAGE_BYTES
+from ingest.model.numbers import int64_of
+from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, key_of
+from ingest.normalize.dead_letters import Buried
+
+SENT: Final = "sent"
+"""The header that distinguishes a message sent again from a later one with the same content."""
+
+
+class Sent(NamedTuple):
+    """The publisher of a message, and the message's number for that key in that topic. The numbers rise, usually by
+    1.
+    """
+
+    publisher: str
+    number: int
+
+    def header(self) -> bytes:
+        return f"{self.number} {self.publisher}".encode()
+
+    @classmethod
+    def parse(cls, header: bytes) -> "Sent":
+        """Raises ValueError where `header` did not write it."""
+        number, publisher = header.decode().split(" ", 1)
+        return cls(publisher, int64_of(number))
+
+
+MESSAGES_SENT: Final = Figure("kafka_messages_sent", "counter", "Messages handed over for Kafka")
+UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messages not acknowledged by Kafka yet")
+PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were replaced")
+RECORDS: Final = Counter("leadsman_records", "Records sent to the logs", ["kind"])
+DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "Input that could not be used", ["error_type"])
+DIFFERENT_TOPICS: Final = Gauge(
+    "leadsman_kafka_topics_different", "Topics whose settings differed from the expected ones at start"
+)
+
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; beyond this the sender waits."""
@@ -179,9 +213,9 @@ class Publisher:
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
-            metrics.SENT: lambda: {(): self._sent},
-            metrics.UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
-            metrics.PRODUCERS: lambda: {(): self._breaks},
+            MESSAGES_SENT: lambda: {(): self._sent},
+            UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
+            PRODUCERS: lambda: {(): self._breaks},
         }
 
     def _why_not(self) -> Iterator[str]:
@@ -313,3 +347,11 @@ class Publisher:
         producer, self._producer = self._producer, None
         if producer is not None:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
+
+
+async def bury(publisher: Publisher, topics: Topics, letter: Buried) -> "asyncio.Future[None]":
+    """Hand a dead letter over, and count it; as `Publisher.send`."""
+    DEAD_LETTERS.labels(letter.error_type).inc()
+    return await publisher.send(
+        topics.dead_letters.name, key_of(letter.cluster, ""), letter.payload, letter.headers()
+    )

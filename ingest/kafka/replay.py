@@ -11,16 +11,14 @@ import xxhash
 
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
-from ingest.kafka.dead_letters import bury
-from ingest.kafka.metrics import RECORDS
-from ingest.kafka.publish import Publisher
+from ingest.kafka.publish import RECORDS, Publisher, bury
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import InventoryRecord, Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
-from ingest.normalize.identity import Digests, digest
+from ingest.normalize.decoded import Digests, digest
 from ingest.normalize.normalize import normalized
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 

@@ -18,8 +18,8 @@ from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED,
 from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Report, Tally, error_observation
-from ingest.normalize.received import Received
-from ingest.resources.configz import CONFIGZ
+from ingest.normalize.redact import Received
+from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.resource import KubeletResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import POLLED

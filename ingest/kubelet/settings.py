@@ -7,8 +7,7 @@ import pydantic
 from pydantic import PositiveFloat, PositiveInt
 
 from common.settings import Section
-from ingest.resources.configz import CONFIGZ
-from ingest.resources.metrics import METRICS
+from ingest.resources.kubelet import CONFIGZ, METRICS
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import POLLED
 

@@ -21,16 +21,23 @@ from ingest.apiserver.node_leases import NodeLeases
 from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
-from ingest.live import metrics
 from ingest.live.scheduler import Scheduler, schedulers
 from ingest.live.settings import LiveSettings
 from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
 from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
+
+HAPPENINGS: Final = Figure("source_happenings", "counter", "What happened at the sources", ("stream", "what"))
+STREAM_AGE: Final = Figure(
+    "stream_age_seconds", "gauge", "Since a stream was heard; of the kubelets the oldest", ("stream",)
+)
+DEGRADED: Final = Figure("stream_degraded", "gauge", "1 for a stream that cannot be read now", ("stream",))
+KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are asked, and those that are silent", ("state",))
+
 
 WATCH_SILENCE_SECONDS: Final = 120.0
 """Bookmarks come about every minute; reopening a silent watch is not a sign of life."""
@@ -157,10 +164,10 @@ class Live:
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
-            metrics.HAPPENINGS: lambda: {(stream, what): count for (stream, what), count in self.tally.items()},
-            metrics.STREAM_AGE: self._oldest,
-            metrics.DEGRADED: lambda: {(name,): 1.0 for name in self.degraded()},
-            metrics.KUBELETS: self._kubelets,
+            HAPPENINGS: lambda: {(stream, what): count for (stream, what), count in self.tally.items()},
+            STREAM_AGE: self._oldest,
+            DEGRADED: lambda: {(name,): 1.0 for name in self.degraded()},
+            KUBELETS: self._kubelets,
         }
 
     def _oldest(self) -> Values:

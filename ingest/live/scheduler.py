@@ -20,14 +20,14 @@ from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, Report, Tally, error_observation
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
 
 FILLING_SECONDS: Final = 60.0
 """A process that is younger may not know all nodes yet: its port answers before its first list."""
 HELD_SECONDS: Final = 80.0
 """Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
-the request not longer than HELD in `streams.analytics.scheduling.cache`.
+the request not longer than HELD in `streams.analytics.scheduling.scheduling`.
 """
 BEHIND: Final = timedelta(seconds=1)
 """How much later than a scheduler we may hear of a node, from another API server."""

@@ -11,8 +11,7 @@ import msgspec
 
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
-from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.objects.node import Node
+from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.objects.pod import Pod
 from ingest.model.podresources import AllocatableResources, PodResources
 from ingest.model.samples import NodeSample, PodColumns, PodUsages

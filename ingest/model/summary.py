@@ -3,7 +3,7 @@
 A part that the answer lacks is one shared empty part, so that no field needs a test of its own.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 
@@ -59,6 +59,12 @@ class Filesystem(_Part, frozen=True):
     inodes_free: Count | None = None
     inodes: Count | None = None
     inodes_used: Count | None = None
+
+    @property
+    def available(self) -> int | None:
+        """None where it is more than there is."""
+        most, available = self.capacity_bytes, self.available_bytes
+        return None if most and available is not None and available > most else available
 
 
 class Usage(_Part, frozen=True):
@@ -132,6 +138,37 @@ class NodeStats(_Part, frozen=True):
     runtime: Runtime | None = None
     rlimit: Rlimit | None = None
     swap: Swap | None = None
+
+    @property
+    def pods_memory(self) -> MemoryStats:
+        """The allocatable view (rules: eviction-signals)."""
+        return next((each.memory for each in self.system_containers if each.name == "pods"), _NO_MEMORY)
+
+    @property
+    def nodefs(self) -> Filesystem:
+        return self.fs or _NO_FILESYSTEM
+
+    @property
+    def imagefs(self) -> Filesystem:
+        return (self.runtime and self.runtime.image_fs) or _NO_FILESYSTEM
+
+    @property
+    def containerfs(self) -> Filesystem:
+        return (self.runtime and self.runtime.container_fs) or _NO_FILESYSTEM
+
+    @property
+    def pids(self) -> Rlimit:
+        return self.rlimit or _NO_LIMIT
+
+    @property
+    def swapped(self) -> Swap:
+        return self.swap or _NO_SWAP
+
+
+_NO_MEMORY: Final = MemoryStats()
+_NO_FILESYSTEM: Final = Filesystem()
+_NO_LIMIT: Final = Rlimit()
+_NO_SWAP: Final = Swap()
 
 
 class Summary(_Part, frozen=True):

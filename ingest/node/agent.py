@@ -22,15 +22,11 @@ from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, Report, agent_bookmark, error_observation
 from ingest.node.cgroups import read_cpu_throttling
-from ingest.node.host import CannotReadError, is_there, read_file
 from ingest.node.numa_usage import NumaUsage
 from ingest.node.podresources_api import read_podresources
-from ingest.node.sysfs import read_caches, read_cpu_topology, read_distances
+from ingest.node.sysfs import CannotReadError, is_there, read_caches, read_cpu_topology, read_distances, read_file
 from ingest.normalize.redact import redact
-from ingest.resources.cpu_throttling import CPU_THROTTLING
-from ingest.resources.cpu_topology import CPU_TOPOLOGY
-from ingest.resources.numa_usage import NUMA_USAGE
-from ingest.resources.podresources import PODRESOURCES
+from ingest.resources.agent import CPU_THROTTLING, CPU_TOPOLOGY, NUMA_USAGE, PODRESOURCES
 from ingest.resources.table import OF_NODES
 
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")

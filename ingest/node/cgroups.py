@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.node.host import CannotReadError, read_file
+from ingest.node.sysfs import CannotReadError, read_file
 
 _POD: Final = re.compile(
     r"(?:kubepods-(?:burstable-|besteffort-)?)?pod([0-9a-f]{8}[-_][0-9a-f_-]{20,40}|[0-9a-f]{32})(?:\.slice)?"

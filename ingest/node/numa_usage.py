@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.node.cgroups import pod_cgroups
-from ingest.node.host import CannotReadError, is_there, read_file
-from ingest.node.sysfs import ids_in, read_cpu_topology
+from ingest.node.sysfs import CannotReadError, ids_in, is_there, read_cpu_topology, read_file
 
 _MEMORY: Final = re.compile(r"(MemTotal|MemFree|HugePages_Total|HugePages_Free): +([0-9]{1,15})")
 _HUGE: Final = re.compile(r"hugepages-([0-9]{1,9})kB")

@@ -23,7 +23,7 @@ from ingest.model.podresources import (
     NodeResources,
     PodResources,
 )
-from ingest.node.host import CannotReadError
+from ingest.node.sysfs import CannotReadError
 
 SERVICE: Final = "/v1.PodResourcesLister"
 SECONDS: Final = 5.0

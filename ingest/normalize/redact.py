@@ -1,13 +1,16 @@
-"""Remove secrets from what is written as received: captures and dead letters. Pure."""
+"""Observations as they are received, without the secrets that captures and dead letters must not have. Pure."""
 
 import re
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
+from common.errors import BadRecord
 from common.scrub import REDACTED, scrub
 from ingest.messages.modes import CREDENTIALS, STRICT
-from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.observation import UNDECODABLE, Change, Observation
+from ingest.model.records import Record
+from ingest.normalize.normalize import normalized
 from ingest.resources.cleaning import Cleaner
 from ingest.resources.table import BY_NAME, TABLE
 
@@ -72,3 +75,33 @@ def _clean_fragment(raw: bytes) -> bytes:
 
 def _emptied(found: re.Match[str]) -> str:
     return f"{found[1] or found[2] or found[3]}{REDACTED}"
+
+
+class Received:
+    """An observation and what was decoded of its object, where that was needed to receive it."""
+
+    __slots__ = ("_decoded", "_observation")
+
+    def __init__(self, observation: Observation, decoded: Any = None) -> None:
+        self._observation = observation
+        self._decoded = decoded
+
+    @property
+    def resource(self) -> str:
+        return self._observation.resource
+
+    @property
+    def type(self) -> Change:
+        return self._observation.type
+
+    def records(self, *, strict: bool = False) -> list[Record]:
+        """Return the records like `normalize`, without decoding again."""
+        return self.normalized(strict=strict)[0]
+
+    def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
+        """The same, with the complaint about statistics that were left out."""
+        return normalized(self._observation, self._decoded, strict=strict)
+
+    def redacted(self, *, strict: bool = False) -> Observation:
+        """Redact it for a capture or a dead letter: many times the work of `records`."""
+        return redact(self._observation, strict=strict)

@@ -10,8 +10,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.event import Event, EventAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import EventRecord, Record
-from ingest.resources.decoding import kept, names_of
-from ingest.resources.reading import only_read
+from ingest.resources.decoding import kept, names_of, only_read
 from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of
 

@@ -1,17 +1,19 @@
-"""Nodes: on their own log, and on their cluster's."""
+"""Nodes and their Leases: on their own log, and on their cluster's."""
 
+from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import Annotated, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
+from ingest.model.objects.base import KeptObject
 from ingest.model.objects.node import Node, NodeAnnotations
-from ingest.model.observation import Observation
-from ingest.model.records import NodeRecord, Record
-from ingest.resources.decoding import kept, names_of, without_version
-from ingest.resources.reading import only_read
-from ingest.resources.resource import ApiResource, change_of, on_cluster
+from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.records import NodeLeaseRecord, NodeRecord, Record
+from ingest.resources.decoding import kept, names_of, only_read, without_version
+from ingest.resources.resource import ApiResource, Resource, change_of, on_cluster
 
 
 def _passing(node: Node, mode: Mode) -> Node:
@@ -42,3 +44,48 @@ NODES: Final = ApiResource(
     log=on_cluster,
     must_gather=r"cluster-scoped-resources/core/nodes(?:/[^/]+)?",
 )
+
+
+NAMESPACE: Final = "kube-node-lease"
+"""Leases of any other are elections of leaders."""
+
+
+class _Metadata(KeptObject, frozen=True):
+    name: str
+    namespace: str = ""
+
+
+class _Spec(KeptObject, frozen=True):
+    renew_time: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
+    lease_duration_seconds: Annotated[int, msgspec.Meta(ge=0, lt=2**31)] | None = None
+
+
+class _Lease(KeptObject, frozen=True):
+    metadata: _Metadata
+    spec: _Spec = _Spec()
+
+
+_metadata: Final = msgspec.json.Decoder(_Metadata).decode
+
+
+def is_of_a_node(metadata: msgspec.Raw) -> bool:
+    """Tell whether a Lease with this metadata belongs to a node."""
+    try:
+        return _metadata(metadata).namespace == NAMESPACE
+    except UNDECODABLE:
+        return False
+
+
+def _of_lease(observation: Observation, lease: _Lease) -> list[Record]:
+    return [
+        NodeLeaseRecord(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=lease.metadata.name,
+            renewed_at=lease.spec.renew_time,
+            duration_seconds=lease.spec.lease_duration_seconds,
+        )
+    ]
+
+
+NODE_LEASES: Final = Resource(name="node_leases", decode=kept(_Lease), records=_of_lease, reads=only_read(_Lease))

@@ -9,8 +9,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.pod import ContainerStatus, ContainerWaiting, Pod, PodAnnotations
 from ingest.model.observation import Observation
 from ingest.model.records import PodPlacement, PodRecord, Record
-from ingest.resources.decoding import kept, names_of, without_version
-from ingest.resources.reading import only_read
+from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
 

@@ -1,19 +1,29 @@
-"""Objects besides nodes and pods that the scheduler uses.
+"""Objects besides nodes and pods that the scheduler uses: namespaces, storage, resource claims.
 
 They are kept as JSON, because only the rule that reads one understands it. All of them are on the cluster's log.
 They are of no use in a single namespace, where nodes are not watched.
 """
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from ingest.model.objects.base import KeptObject
+from ingest.model.objects.node import Namespace
+from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
+from ingest.model.objects.storage import (
+    CSIDriver,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageAnnotations,
+    StorageClass,
+    VolumeAttachment,
+)
 from ingest.model.observation import Observation
 from ingest.model.records import Record, ScheduledObjectRecord
-from ingest.resources.decoding import identify, kept, names_of, without_version
-from ingest.resources.reading import only_read
+from ingest.resources.decoding import identify, kept, names_of, only_read, without_version
 from ingest.resources.resource import ApiResource, Object, change_of, on_cluster
 
 Kept = TypeVar("Kept", bound=Object)
@@ -59,3 +69,78 @@ def scheduled(
         without=without,
         must_gather=must_gather,
     )
+
+
+_STORAGE: Final = r"storage\.k8s\.io/v1(?:beta1)?"
+_VOLUMES: Final = "where pods with volume claims fit is not known"
+
+
+def _of_storage(plural: str, kind: str, of: type[Any], without: str) -> ApiResource[Any]:
+    return scheduled(
+        plural,
+        of,
+        kinds={kind: _STORAGE},
+        paths=(f"/apis/storage.k8s.io/v1/{plural}",),
+        without=without,
+        must_gather=rf"cluster-scoped-resources/storage\.k8s\.io/{plural}(?:/[^/]+)?",
+        annotations=StorageAnnotations,
+    )
+
+
+STORAGE: Final = (
+    scheduled(
+        "persistentvolumeclaims",
+        PersistentVolumeClaim,
+        kinds={"PersistentVolumeClaim": r"v1"},
+        paths=("/api/v1/persistentvolumeclaims",),
+        without=_VOLUMES,
+        must_gather=r"namespaces/[^/]+/core/persistentvolumeclaims",
+        annotations=StorageAnnotations,
+    ),
+    scheduled(
+        "persistentvolumes",
+        PersistentVolume,
+        kinds={"PersistentVolume": r"v1"},
+        paths=("/api/v1/persistentvolumes",),
+        without=_VOLUMES,
+        must_gather=r"cluster-scoped-resources/core/persistentvolumes(?:/[^/]+)?",
+        annotations=StorageAnnotations,
+    ),
+    _of_storage("storageclasses", "StorageClass", StorageClass, _VOLUMES),
+    _of_storage("csinodes", "CSINode", CSINode, "how many volumes nodes can attach is not known"),
+    _of_storage("csidrivers", "CSIDriver", CSIDriver, "whether drivers have room for new volumes is not known"),
+    _of_storage("volumeattachments", "VolumeAttachment", VolumeAttachment, "what nodes have attached is not known"),
+)
+
+
+NAMESPACES: Final = scheduled(
+    "namespaces",
+    Namespace,
+    kinds={"Namespace": r"v1"},
+    paths=("/api/v1/namespaces",),
+    without="which namespaces a selector of affinity means is not known",
+    must_gather=r"cluster-scoped-resources/core/namespaces(?:/[^/]+)?",
+)
+
+
+_DEVICES: Final = "where pods with resource claims fit is not known"
+
+
+def _of_devices(
+    plural: str, kind: str, of: type[Any], without: str, folder: str = "cluster-scoped-resources"
+) -> ApiResource[Any]:
+    return scheduled(
+        plural,
+        of,
+        kinds={kind: r"resource\.k8s\.io/v1(?:beta[12])?"},
+        paths=tuple(f"/apis/resource.k8s.io/{version}/{plural}" for version in ("v1", "v1beta2", "v1beta1")),
+        without=without,
+        must_gather=rf"{folder}/resource\.k8s\.io/{plural}(?:/[^/]+)?",
+    )
+
+
+RESOURCE_CLAIMS: Final = (
+    _of_devices("resourceclaims", "ResourceClaim", ResourceClaim, _DEVICES, r"namespaces/[^/]+"),
+    _of_devices("deviceclasses", "DeviceClass", DeviceClass, "which devices resource claims mean is not known"),
+    _of_devices("resourceslices", "ResourceSlice", ResourceSlice, "which devices nodes have is not known"),
+)

@@ -1,94 +1,49 @@
 """The kubelet's `/stats/summary` in columns: one record a node and sample."""
 
 import re
-from typing import Any, Final
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ingest.model.numbers import INT64_MAX, within_int64
 from ingest.model.observation import Observation
 from ingest.model.records import Record, SummaryRecord
-from ingest.model.samples import NodeSample, PodColumns
-from ingest.model.summary import (
-    Filesystem,
-    MemoryStats,
-    NodeStats,
-    PodStats,
-    Psi,
-    Rlimit,
-    Runtime,
-    Summary,
-    Swap,
-    Volume,
-)
+from ingest.model.samples import NodeSample, PodColumns, sources
+from ingest.model.summary import NodeStats, PodStats, Summary, Volume
 from ingest.resources.resource import Fields, KubeletResource, node_of
 
 _SHOWN: Final = 5
 _LEFT_OUT: Final = object()
 _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
-_NO_FILESYSTEM: Final = Filesystem()
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
-_POD_FIELDS: Final = PodColumns.__struct_fields__
-_PSI_FIELDS: Final = [name for name in _POD_FIELDS if "_psi_" in name]
+_NODE_SOURCES: Final = sources(NodeSample)
+_POD_SOURCES: Final = sources(PodColumns)
+_of_node: Final = attrgetter(*_NODE_SOURCES.values())
+_of_pod: Final = attrgetter(*_POD_SOURCES.values())
+_PSI_FIELDS: Final = [name for name in _POD_SOURCES if "_psi_" in name]
 """PSI fields, the same for pods and nodes."""
+
+
+class _Local(NamedTuple):
+    """The fields of a pod without a source: its local storage, as the eviction manager adds it up."""
+
+    rootfs_used_bytes: int
+    rootfs_inodes_used: int
+    logs_used_bytes: int
+    logs_inodes_used: int
+    volumes_used_bytes: int
+    volumes_inodes_used: int
+    volumes: str
 
 
 def node_sample(node: NodeStats) -> NodeSample:
     """The node's row of `node_samples`."""
-    cpu, memory, io = node.cpu, node.memory, node.io
-    runtime = node.runtime or Runtime()
-    rlimit = node.rlimit or Rlimit()
-    swap = node.swap or Swap()
-    pods_memory = next((c.memory for c in node.system_containers if c.name == "pods"), MemoryStats())
-    return NodeSample(
-        cpu_usage_nanocores=cpu.usage_nano_cores,
-        cpu_usage_core_nanoseconds=cpu.usage_core_nano_seconds,
-        memory_available_bytes=memory.available_bytes,
-        memory_usage_bytes=memory.usage_bytes,
-        memory_working_set_bytes=memory.working_set_bytes,
-        memory_rss_bytes=memory.rss_bytes,
-        memory_page_faults=memory.page_faults,
-        memory_major_page_faults=memory.major_page_faults,
-        pods_memory_available_bytes=pods_memory.available_bytes,
-        pods_memory_working_set_bytes=pods_memory.working_set_bytes,
-        **_filesystem("nodefs", node.fs),
-        **_filesystem("imagefs", runtime.image_fs),
-        **_filesystem("containerfs", runtime.container_fs),
-        pids_max=rlimit.maxpid,
-        pids_current=rlimit.curproc,
-        swap_available_bytes=swap.swap_available_bytes,
-        swap_usage_bytes=swap.swap_usage_bytes,
-        **_psi("cpu", cpu.psi),
-        **_psi("memory", memory.psi),
-        **_psi("io", io.psi),
-    )
-
-
-def _filesystem(prefix: str, filesystem: Filesystem | None) -> dict[str, Any]:
-    fs = filesystem or _NO_FILESYSTEM
-    available = fs.available_bytes
-    if available is not None and fs.capacity_bytes and available > fs.capacity_bytes:
-        available = None  # no more can be left than there is
-    return {
-        f"{prefix}_available_bytes": available,
-        f"{prefix}_capacity_bytes": fs.capacity_bytes,
-        f"{prefix}_used_bytes": fs.used_bytes,
-        f"{prefix}_inodes_free": fs.inodes_free,
-        f"{prefix}_inodes": fs.inodes,
-        f"{prefix}_inodes_used": fs.inodes_used,
-    }
-
-
-def _psi(prefix: str, psi: Psi) -> dict[str, Any]:
-    return {
-        f"{prefix}_psi_some_total_nanoseconds": psi.some.nanoseconds,
-        f"{prefix}_psi_some_avg10_percent": psi.some.avg10,
-        f"{prefix}_psi_full_total_nanoseconds": psi.full.nanoseconds,
-        f"{prefix}_psi_full_avg10_percent": psi.full.avg10,
-    }
+    return NodeSample(**dict(zip(_NODE_SOURCES, _of_node(node), strict=True)))
 
 
 def pod_columns(pods: list[PodStats]) -> PodColumns:
@@ -98,17 +53,15 @@ def pod_columns(pods: list[PodStats]) -> PodColumns:
     (rules: eviction-order). A summary does not distinguish a Secret or a memory-backed emptyDir from a local volume,
     so these are counted.
     """
-    columns = map(list, zip(*map(_pod_row, pods), strict=True)) if pods else ([] for _ in _POD_FIELDS)
-    return PodColumns(**dict(zip(_POD_FIELDS, columns, strict=True)))
+    return PodColumns(**_by_column(_POD_SOURCES, map(_of_pod, pods)), **_by_column(_Local._fields, map(_local, pods)))
 
 
-def _pod_row(pod: PodStats) -> tuple[Any, ...]:
-    """In the order of `PodColumns`. This runs for every pod of every sample: one pass over each."""
-    reference, cpu, memory, ephemeral = pod.pod_ref, pod.cpu, pod.memory, pod.ephemeral_storage
-    cpu_psi, memory_psi, io_psi = cpu.psi, memory.psi, pod.io.psi
-    cpu_some, cpu_full = cpu_psi.some, cpu_psi.full
-    memory_some, memory_full = memory_psi.some, memory_psi.full
-    io_some, io_full = io_psi.some, io_psi.full
+def _by_column(names: Collection[str], rows: Iterable[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=False)) or {name: [] for name in names}
+
+
+def _local(pod: PodStats) -> _Local:
+    """This runs for every pod of every sample: one pass over its containers."""
     rootfs_bytes = rootfs_inodes = logs_bytes = logs_inodes = 0
     for container in pod.containers:
         rootfs, logs = container.rootfs, container.logs
@@ -117,36 +70,10 @@ def _pod_row(pod: PodStats) -> tuple[Any, ...]:
         logs_bytes += logs.used_bytes or 0
         logs_inodes += logs.inodes_used or 0
     volumes_bytes, volumes_inodes, volumes = _in_volumes(pod.volume)
-    return (
-        reference.namespace,
-        reference.name,
-        reference.uid,
-        cpu.usage_nano_cores,
-        cpu.usage_core_nano_seconds,
-        memory.usage_bytes,
-        memory.working_set_bytes,
-        memory.rss_bytes,
-        memory.page_faults,
-        memory.major_page_faults,
-        ephemeral.used_bytes,
-        ephemeral.inodes_used,
-        *map(within_int64, (rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes, volumes_bytes, volumes_inodes)),
-        pod.process_stats.process_count,
-        pod.swap.swap_usage_bytes,
-        cpu_some.nanoseconds,
-        cpu_some.avg10,
-        cpu_full.nanoseconds,
-        cpu_full.avg10,
-        memory_some.nanoseconds,
-        memory_some.avg10,
-        memory_full.nanoseconds,
-        memory_full.avg10,
-        io_some.nanoseconds,
-        io_some.avg10,
-        io_full.nanoseconds,
-        io_full.avg10,
-        volumes,
-    )
+    sums = rootfs_bytes, rootfs_inodes, logs_bytes, logs_inodes, volumes_bytes, volumes_inodes
+    if max(sums) > INT64_MAX:
+        return _Local._make((*map(within_int64, sums), volumes))
+    return _Local(*sums, volumes)
 
 
 def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:

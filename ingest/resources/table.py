@@ -6,24 +6,23 @@ The objects of a dump all have the same time: this order puts causes before thei
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ingest.resources.checkpoints import CPU_MANAGER_STATE, MEMORY_MANAGER_STATE
-from ingest.resources.configz import CONFIGZ
-from ingest.resources.cpu_throttling import CPU_THROTTLING
-from ingest.resources.cpu_topology import CPU_TOPOLOGY
+from ingest.resources.agent import (
+    CPU_MANAGER_STATE,
+    CPU_THROTTLING,
+    CPU_TOPOLOGY,
+    MEMORY_MANAGER_STATE,
+    NUMA_USAGE,
+    PODRESOURCES,
+)
 from ingest.resources.events import EVENTS
-from ingest.resources.metrics import METRICS
-from ingest.resources.namespaces import NAMESPACES
-from ingest.resources.node_leases import NODE_LEASES
+from ingest.resources.kubelet import CONFIGZ, METRICS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
-from ingest.resources.nodes import NODES
-from ingest.resources.numa_usage import NUMA_USAGE
-from ingest.resources.podresources import PODRESOURCES
+from ingest.resources.nodes import NODE_LEASES, NODES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
-from ingest.resources.resource_claims import RESOURCE_CLAIMS
+from ingest.resources.scheduled import NAMESPACES, RESOURCE_CLAIMS, STORAGE
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE
 from ingest.resources.stats_summary import STATS_SUMMARY
-from ingest.resources.storage import STORAGE
 
 TABLE: Final[tuple[Resource[Any], ...]] = (
     NODES,

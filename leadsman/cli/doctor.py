@@ -14,7 +14,7 @@ from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NOT_SEEN, EXIT_WRONG, MESSAGE
 
 if TYPE_CHECKING:
-    from leadsman.run.diagnosis import Diagnosis
+    from leadsman.run.doctor import Diagnosis
 
 WIDTH: Final = 80
 _MARKS: Final = {"ok": "ok      ", "wrong": "WRONG   ", "unknown": "unknown "}
@@ -37,8 +37,7 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
 
     from leadsman.cli.live import live_settings
     from leadsman.cli.present.tables import raw_rows, show
-    from leadsman.run.diagnosis import Diagnosis
-    from leadsman.run.doctor import diagnose
+    from leadsman.run.doctor import Diagnosis, diagnose
 
     found = sorted(asyncio.run(diagnose(live_settings(config, kafka=kafka, db=db))), key=_rank)
     if form in options.FOR_PEOPLE:

@@ -1,14 +1,27 @@
 """All commands as one, in the order in which people come to need them."""
 
 import os
+import resource
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 import click
 
-from common.limits import raise_file_limit
 from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, mistake
 from leadsman.cli.lazy import LazyGroup
+
+MOST_FILES: Final = 65_536
+
+
+def raise_file_limit() -> None:
+    """Let this process have as many files and connections open as it may; 1,024 are a common default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = MOST_FILES if hard == resource.RLIM_INFINITY else min(MOST_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < most:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Your cluster": {

@@ -14,7 +14,7 @@ from ingest.kafka.replay import Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.model.observation import Observation
 from ingest.node.agent import Agent, AgentSettings
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from leadsman.run.kafka import make_topics, publisher
 
 DRAIN_SECONDS: Final = 10.0

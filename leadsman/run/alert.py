@@ -1,28 +1,79 @@
 """`leadsman alert` as it runs: a consumer for each receiver, so that none waits for another."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
 from common.clock import SYSTEM
+from common.durations import in_words
 from common.stopping import run_until, stop_on_signals
-from common.tasks import together
-from leadsman.run.culprits import first_to_go
+from common.tasks import in_thread, together
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from leadsman.run.silences import Silences
 from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.words import amount
 from leadsman.web.rendering.links import Links
+from sql.database.errors import DatabaseError
 from sql.database.held import connect_to_read
 from sql.database.open import Database
+from sql.questions.queries import run, saved_query
 from streams.alerting.holding import fingerprint
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, group_of, receiver
 from streams.alerting.receivers.consume import AlertConsumer
 from streams.kafka.messages.alerts import AlertMessage
+
+ABOUT: Final = frozenset({"EvictionThresholdNear", "EvictionTooLate", "NodePressureLasting", "PodsEvicted"})
+_OWNER: Final = """
+SELECT owner_kind, owner_name FROM pod_bindings
+WHERE cluster = {cluster:String} AND namespace = {namespace:String} AND pod = {pod:String} AND owner_name != ''
+ORDER BY ts DESC LIMIT 1
+"""
+More: TypeAlias = Callable[[AlertMessage], Awaitable[str]]
+
+
+async def first_to_go(open_database: Callable[[], Database], alert: AlertMessage) -> str:
+    """Return a sentence about the pod, its workload, the room and the time; empty if none is known."""
+    node = alert.labels.get("node", "")
+    if alert.status != "firing" or not node or alert.labels.get("alertname") not in ABOUT:
+        return ""
+    try:
+        return await in_thread(partial(_read, open_database, alert.labels.get("cluster", ""), node))
+    except DatabaseError:
+        return ""
+
+
+def _read(open_database: Callable[[], Database], cluster: str, node: str) -> str:
+    with open_database() as database:
+        found = run(database, saved_query("next_eviction"), {"cluster": cluster, "node": node})
+        if not found.rows:
+            return ""
+        row = dict(zip(found.column_names, found.rows[0], strict=True))
+        owner = database.query(_OWNER, row).rows if row["pod"] else []
+    return " ".join(filter(None, (_pod(row, owner[0] if owner else ()), _room(row))))
+
+
+def _pod(row: dict[str, Any], owner: tuple[str, ...]) -> str:
+    if not row["pod"]:
+        return ""
+    of = f" of {' '.join(owner)}" if owner else ""
+    growth = row["growth_per_hour"]
+    grows = f", which grows {amount(growth, row['signal'])}/h" if growth is not None and growth > 0 else ""
+    return f"Evicted first: {row['namespace']}/{row['pod']}{of}{grows}."
+
+
+def _room(row: dict[str, Any]) -> str:
+    room, seconds = row["room"], row["seconds_to_threshold"]
+    if room is None:
+        return ""
+    at = f" in {in_words(seconds)}" if seconds else ""
+    state = f"{amount(room, row['signal'])} left above" if room > 0 else f"{amount(-room, row['signal'])} below"
+    return f"{row['signal']}: {state} the {row['meets']} threshold{f', met{at}' if at and room > 0 else ''}."
+
 
 TEST_SECONDS: Final = 20.0
 

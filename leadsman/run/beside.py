@@ -1,6 +1,6 @@
 """Answers this user's other commands while this process holds an embedded database, which belongs to one process.
 
-They connect to a socket in the database's folder (`sql.database.beside`), which is like ClickHouse's HTTP interface.
+They connect to a socket in the database's folder (`sql.database.held`), which is like ClickHouse's HTTP interface.
 People's own SQL comes by itself, and is answered like that of the page: vetted, in a child process, within limits.
 """
 
@@ -17,10 +17,9 @@ from aiohttp import web
 
 from common.door import listening_at
 from common.tasks import detached
-from sql.database import beside
 from sql.database.dsn import Embedded
 from sql.database.errors import DatabaseError, QueryFailed
-from sql.database.held import PING
+from sql.database.held import PING, is_trusted, listening, remove
 from sql.database.holder import NAME, Refused, Statement, kill
 from sql.database.open import Database
 from sql.database.stop import Stop, end
@@ -51,7 +50,7 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
         return
     target = Embedded(held.folder, held.name)
     try:
-        listener = beside.listening(target.folder)
+        listener = listening(target.folder)
     except OSError as error:
         log.warning("other commands cannot ask this database meanwhile", reason=str(error))
         yield
@@ -62,7 +61,7 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
             async with listening_at(site.application(), listener, site.busy, MOST_CONNECTIONS):
                 yield
         finally:
-            beside.remove(target.folder)
+            remove(target.folder)
 
 
 class _Beside:
@@ -93,7 +92,7 @@ class _Beside:
     ) -> web.StreamResponse:
         """Answer only this user and root, even if the socket's mode was changed."""
         connection = request.transport and request.transport.get_extra_info("socket")
-        if not connection or not beside.is_trusted(connection.fileno(), os.geteuid()):
+        if not connection or not is_trusted(connection.fileno(), os.geteuid()):
             return web.Response(status=403)
         self.busy.add(request.protocol)
         try:

@@ -20,9 +20,8 @@ from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, group_of, reported
-from streams.alerting.receivers.consume import JUDGE_EVERY
+from streams.alerting.receivers.consume import JUDGE_EVERY, Withholding
 from streams.alerting.receivers.remembered import Remembered
-from streams.alerting.receivers.withholding import Withholding
 from streams.alerting.silences import Silence
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import message_of

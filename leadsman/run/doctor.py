@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from importlib.metadata import version
-from typing import Final
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import aiohttp
 import msgspec
@@ -13,12 +14,13 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import SYSTEM
 from common.durations import in_words
+from common.errors import FilesUnusable
+from common.skew import MEND, TOLERATED
 from common.tasks import in_thread
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, answered_at, get, read_body
-from leadsman.run.clocks import compared, kafka_clocks
-from leadsman.run.diagnosis import Diagnosis, State
+from ingest.kafka.admin import TopicsUnusable, dated_after
 from leadsman.run.permissions import Checked, check_cluster
 from leadsman.run.settings import Settings
 from leadsman.run.up import PARTS
@@ -28,6 +30,61 @@ from sql.database.errors import DatabaseError, DatabaseHeld
 from sql.database.held import connect_to_read
 from sql.database.open import Database
 from sql.schema.migrate import check_migrated
+
+State: TypeAlias = Literal["ok", "wrong", "unknown"]
+
+
+class Diagnosis(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    state: State
+    """`unknown` where it could not be looked at."""
+    detail: str
+    mend: str = ""
+    """A command, or what to do; empty where nothing is wrong."""
+
+
+COMMITS: Final = "__consumer_offsets"
+"""Topic to which the broker that coordinates a group writes its commits."""
+
+
+def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
+    skew = there - here
+    if abs(skew) <= TOLERATED:
+        return Diagnosis(what, "ok", "as this machine's")
+    direction = "ahead of" if skew > timedelta() else "behind"
+    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
+    return Diagnosis(what, "wrong", detail, MEND)
+
+
+async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
+    """Report each broker that dated a message after `here`.
+
+    A clock that is behind leaves no such trace, and Kafka returns its time only to writers.
+    """
+    kafka = settings.kafka
+    topics = [topic.name for topic in kafka.every_topic()]
+    try:
+        dates = await dated_after(
+            here + TOLERATED, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options()
+        )
+    except (TopicsUnusable, FilesUnusable):
+        return  # what is wrong there is Kafka's, and reported
+    if dates:
+        topic, dated = max(dates.items(), key=itemgetter(1))
+        ahead = in_words((dated - here).total_seconds())
+        yield Diagnosis(
+            "clock of a broker",
+            "wrong",
+            f"at least {ahead} ahead of this machine's: a message of {plain(topic)} is dated so",
+            MEND,
+        )
+    else:
+        yield Diagnosis(
+            "clocks in Kafka", "ok", "no message is dated ahead of this machine's; a clock that is behind is not seen"
+        )
+
 
 FRESH: Final = timedelta(minutes=10)
 """Nodes report every 5 minutes at the latest."""

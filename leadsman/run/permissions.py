@@ -27,8 +27,7 @@ from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
-from ingest.resources.node_leases import NAMESPACE
-from ingest.resources.nodes import NODES
+from ingest.resources.nodes import NAMESPACE, NODES
 from ingest.resources.pods import PODS
 from ingest.resources.table import POLLED
 

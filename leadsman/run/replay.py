@@ -1,18 +1,29 @@
-"""`leadsman replay` as it runs: the fold over a database."""
+"""`leadsman replay` as it runs: the fold over a database, by all reducers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
 from typing import NamedTuple
 
 from ingest.files.lines import SourceError
 from ingest.normalize.decoded import Decoded
-from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from sql.database.open import Database
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.landing.settle import settle
 from sql.questions.pending import calculate
+from streams.alerting.engine import alert_reducers
+from streams.alerting.rules_file import read_rules
+from streams.analytics.registry import analytics
+from streams.fold.reducer import AnyReducer
 from streams.local.replay import Replay, ReplayReport
+
+
+def all_reducers(settings: Settings) -> Sequence[AnyReducer]:
+    """Return the analytics, and the alerts by their rules. Raises BadRules."""
+    rules = settings.alerts.rules
+    known = analytics(timedelta(seconds=settings.work.late_joiner_gap_seconds))
+    return (*known, *alert_reducers(None if rules is None else read_rules(rules)))
 
 
 class Replayed(NamedTuple):

@@ -1,12 +1,8 @@
 """The names of all settings: what each is, what was meant by one that is not there, and the file that lists them."""
 
-import ast
-import inspect
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, NamedTuple, get_args
 
@@ -38,17 +34,11 @@ class Setting(NamedTuple):
     default: Any
     """None of a section."""
     section: bool
-    model: type[pydantic.BaseModel]
-    """Model that declares the field."""
+    meaning: str
 
     @property
     def name(self) -> str:
         return ".".join(self.path)
-
-    @property
-    def meaning(self) -> str:
-        """Read the meaning from the model's source, which takes longer than everything else about settings."""
-        return _meanings(self.model).get(self.path[-1], "")
 
 
 def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) -> Iterator[Setting]:
@@ -57,7 +47,7 @@ def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) 
         path = (*above, name)
         section = _section(field.annotation)
         default = None if section else field.get_default(call_default_factory=True)
-        yield Setting(path, default, section is not None, model)
+        yield Setting(path, default, section is not None, " ".join((field.description or "").split()))
         if section:
             yield from every_setting(section, path)
 
@@ -117,17 +107,3 @@ def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
         if isinstance(each, type) and issubclass(each, pydantic.BaseModel):
             return each
     return None
-
-
-@lru_cache
-def _meanings(model: type[pydantic.BaseModel]) -> dict[str, str]:
-    """Return the text below each field in the source."""
-    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
-    body = tree.body if isinstance(tree, ast.ClassDef) else []
-    found = {}
-    for field, below in pairwise(body):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
-            text = below.value if isinstance(below, ast.Expr) else None
-            if isinstance(text, ast.Constant) and isinstance(text.value, str):
-                found[field.target.id] = " ".join(text.value.split())
-    return found

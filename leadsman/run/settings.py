@@ -9,7 +9,7 @@ from urllib.parse import urlsplit, urlunsplit
 import pydantic
 import yaml
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from common.settings import SettingsError, TelemetrySettings
@@ -27,13 +27,20 @@ from streams.kafka.settings import LandSettings, WorkSettings
 PREFIX: Final = "LEADSMAN_"
 HIDDEN: Final = "**********"
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_FROM_FILE: Final[dict[str, Any]] = {}
+"""Values of the YAML file that is being loaded."""
 
 
 class Settings(BaseSettings):
     """All settings of the live pipeline."""
 
     model_config = SettingsConfigDict(
-        frozen=True, extra="forbid", env_prefix=PREFIX, env_nested_delimiter="__", env_ignore_empty=True
+        frozen=True,
+        extra="forbid",
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        env_ignore_empty=True,
+        use_attribute_docstrings=True,
     )
 
     db: pydantic.SecretStr = pydantic.SecretStr("chdb://leadsman-db")
@@ -69,21 +76,7 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Flags, then the environment, then the file (which `load` puts in)."""
         del settings_cls, dotenv_settings, file_secret_settings
-        return (init_settings, env_settings, _FileSource(cls))
-
-
-class _FileSource(PydanticBaseSettingsSource):
-    """The YAML file that is being loaded."""
-
-    values: dict[str, Any] = {}  # noqa: RUF012  # replaced for each load, never changed
-
-    def get_field_value(self, field: pydantic.fields.FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        """Unused: all values come at once."""
-        del field
-        return self.values.get(field_name), field_name, False
-
-    def __call__(self) -> dict[str, Any]:
-        return self.values
+        return (init_settings, env_settings, InitSettingsSource(cls, dict(_FROM_FILE)))
 
 
 def load(file: Path | None = None, **flags: Any) -> Settings:
@@ -92,8 +85,8 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
     `${NAME}` and `${NAME:-default}` in the file's texts are taken from the environment. Raises SettingsError.
     """
     check_variables(Settings, PREFIX, os.environ)
-    _FileSource.values = _read(file) if file else {}
     try:
+        _FROM_FILE.update(_read(file) if file else {})
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except pydantic.ValidationError as error:
         raise SettingsError(_explain(error, file)) from None
@@ -102,7 +95,7 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
             f'settings cannot be used: in the environment ({PREFIX}...) a list is JSON, as ["a", "b"]'
         ) from None
     finally:
-        _FileSource.values = {}
+        _FROM_FILE.clear()
 
 
 def shown(settings: Settings) -> str:

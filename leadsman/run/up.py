@@ -10,7 +10,7 @@ from typing import Any, Final
 import pydantic
 
 from common.supervise import Part, Supervisor
-from ingest.apiserver.replica import new_identity
+from ingest.apiserver.leader import new_identity
 from leadsman.run.settings import PREFIX, Settings
 
 PORT: Final = f"{PREFIX}TELEMETRY__PORT"

@@ -13,15 +13,14 @@ from common.scrub import scrub
 from common.stopping import run_until
 from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
-from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work
-from ingest.apiserver.replica import new_identity
+from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
 from ingest.apiserver.requests import ApiError
 from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"

@@ -1,6 +1,7 @@
 """clickhouse-connect's clients of an engine or a server, and its errors as ours."""
 
 import logging
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
@@ -8,15 +9,45 @@ from typing import Any, Final
 import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError, OperationalError
+from clickhouse_connect.driver.httputil import get_pool_manager_options
+from urllib3 import BaseHTTPResponse, PoolManager
+from urllib3.exceptions import HTTPError
 
 from common.errors import FilesUnusable
+from common.tls import RotatingContext
 from sql.database.dsn import Embedded, Server, Target
-from sql.database.engine import options
+from sql.database.engine import NEEDED_BYTES, options
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
 from sql.database.quoting import quoted
 from sql.database.replicated import everywhere
-from sql.database.room import NEEDED_BYTES
-from sql.database.rotating import RotatingPool
+
+
+class RotatingPool(PoolManager):
+    """A new connection trusts the CA that the file holds then, a request has the password of then.
+
+    A file that cannot be used fails the request, as a server does that is away.
+    """
+
+    def __init__(self, target: Server) -> None:
+        """Raises FilesUnusable."""
+        options = get_pool_manager_options()
+        if target.secure:
+            options["ssl_context"] = RotatingContext.of(target.ca_file, None, None)
+        super().__init__(**options)
+        self._target = target
+
+    def urlopen(  # type: ignore[override]  # as PoolManager's own
+        self, method: str, url: str, redirect: bool = True, **options: Any
+    ) -> BaseHTTPResponse:
+        """Open an address like a PoolManager, but do not follow redirects: the password is not for other servers."""
+        del redirect
+        try:
+            login = f"{self._target.user}:".encode() + self._target.password.encode()
+            headers = {**options.pop("headers"), "Authorization": f"Basic {b64encode(login).decode()}"}
+            return super().urlopen(method, url, redirect=False, headers=headers, **options)
+        except FilesUnusable as error:
+            raise HTTPError(str(error)) from None
+
 
 logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # its errors are raised, and reported by us
 

@@ -1,4 +1,4 @@
-"""The embedded engine: chDB over a folder, one process at a time."""
+"""The embedded engine: chDB over a folder with room for it, one process at a time, mended after a crash."""
 
 import fcntl
 import os
@@ -7,15 +7,64 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, closing
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from common.private import FOLDER
 from sql.database.dsn import Embedded
-from sql.database.errors import DatabaseError, DatabaseHeld, EngineMissing
-from sql.database.mend import mend
-from sql.database.room import check_folder
+from sql.database.errors import DatabaseError, DatabaseHeld, DiskFull, EngineMissing
 from sql.database.without import without
+
+VIEWS: Final = Path(__file__).parents[1] / "schema" / "views"
+_HALF_REPLACED: Final = "_tmp_replace_"
+"""How the engine begins the name of a view that is to replace another one."""
+
+
+def mend(folder: Path) -> list[Path]:
+    """Deletes such definitions and returns them; nothing else is touched. Raises OSError."""
+    views = {file.stem for file in VIEWS.glob("*.sql")}
+    damaged = [
+        file
+        for file in folder.glob("metadata/*/*.sql")
+        if (file.stem in views or file.stem.startswith(_HALF_REPLACED)) and not _is_whole(file)
+    ]
+    for file in damaged:
+        file.unlink()
+    return damaged
+
+
+def _is_whole(file: Path) -> bool:
+    text = file.read_bytes()
+    return text.endswith(b"\n") and b"\0" not in text
+
+
+if TYPE_CHECKING:
+    from sql.database.open import Database
+
+NEEDED_BYTES: Final = 64 << 20
+"""The engine refuses inserts below it (`min_free_disk_bytes_to_perform_insert`)."""
+_FREE: Final = "SELECT free_space FROM system.disks WHERE name = 'default'"
+
+
+def check_folder(folder: Path, where: str) -> None:
+    """Raises DiskFull if a writer should not open that folder, which exists."""
+    disk = os.statvfs(folder)
+    _check(disk.f_bavail * disk.f_frsize, where)
+
+
+def check_room(db: "Database") -> None:
+    """Raises DiskFull if the disk of the definitions is nearly full."""
+    for (free,) in db.query(_FREE).rows:
+        _check(free, str(db))
+
+
+def _check(free: int, where: str) -> None:
+    if free < NEEDED_BYTES:
+        raise DiskFull(
+            f"{where}: its disk has {free >> 20} MiB free, and writing needs at least {NEEDED_BYTES >> 20} MiB. "
+            "Nothing was changed. Free some space, or use another disk"
+        )
+
 
 ENGINE_SETTINGS: Final = Path(__file__).parent / "embedded.xml"
 """Settings of the engine itself, not of a connection."""

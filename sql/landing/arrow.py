@@ -10,10 +10,9 @@ import pyarrow as pa
 from msgspec.structs import astuple
 from numpy.typing import NDArray
 
-from ingest.model.columns import BYTES, TYPE_CODES, Packed
 from ingest.model.numbers import storable
-from ingest.model.samples import NodeSample, PodColumns
-from sql.database.lean_arrow import make_arrow_lean
+from ingest.model.samples import BYTES, TYPE_CODES, NodeSample, Packed, PodColumns
+from sql.database.without import make_arrow_lean
 from streams.fold.batch import SampleKey
 from streams.fold.findings import TABLES, Row
 

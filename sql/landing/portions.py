@@ -1,28 +1,147 @@
-"""Messages into tables: facts from the summaries of the nodes' logs, findings, and dead letters."""
+"""Messages into tables, with the offsets of those that are in."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
+import pyarrow as pa
+import structlog
 from aiokafka import TopicPartition
 
-from ingest.model.columns import pack
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import SummaryRecord
+from ingest.model.samples import pack
 from ingest.model.topics import Topics
 from ingest.normalize.dead_letters import Buried
-from sql.database.errors import DatabaseError
+from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database
-from sql.landing.arrow import from_columns
+from sql.landing.arrow import SCHEMAS, from_columns
 from sql.landing.batches import land
-from sql.landing.offsets import LandedOffsets
 from streams.fold.batch import Batch
 from streams.kafka.landing.portion import Portion
-from streams.kafka.landing.resume import Landed
+from streams.kafka.landing.resume import UNKNOWN, Landed
 from streams.kafka.landing.store import TransientFailure
 from streams.kafka.message import Message
 from streams.kafka.messages.findings import columns_of, decode_findings
+
+TABLE: Final = "landed_offsets"
+TAKEOVER: Final = 1_000_000
+"""Distance of a new reader's versions to the existing ones. A lander that was stopped between its rows and this
+table, and resumes after a takeover, does not replace what the others wrote.
+"""
+TRUSTED_SECONDS: Final = 600
+"""Rows that were stored this long before a lost part were not in it: ClickHouse keeps merged parts for 8 minutes."""
+TABLES: Final = [name for table in SCHEMAS for name in (table, f"{table}_5m")]
+"""Landed tables, and their roll-ups."""
+_ROWS: Final = f"""
+SELECT topic, partition, written, end, timestamp_ms, toUnixTimestamp(stored_at), lost_parts
+FROM {TABLE} FINAL WHERE kafka = {{kafka:String}} ORDER BY written
+"""
+_DETACHED: Final = "system.detached_parts"
+_LOST: Final = """
+SELECT DISTINCT concat(table, ' ', name, ' ', toString(written_at)), toUnixTimestamp(modification_time) AS written_at
+FROM {detached}
+WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'broken-on-start', 'unexpected')
+    AND table IN
+    (
+        SELECT name FROM system.tables
+        WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
+    )
+"""
+"""Parts that ClickHouse could not read, for example after a power loss, or that somebody has set aside. A replica
+fetches such a part.
+"""
+log = structlog.get_logger(__name__)
+
+
+def lost_parts(cluster: str) -> str:
+    """The query for the lost parts of the tables of a database, and when each was written; of one server without a
+    cluster.
+    """
+    return _LOST.format(detached=f"clusterAllReplicas('{cluster}', {_DETACHED})" if cluster else _DETACHED)
+
+
+class _Row(NamedTuple):
+    written: int
+    end: int
+    timestamp_ms: int
+    stored_at: int
+    lost_parts: Sequence[str]
+
+
+class LandedOffsets:
+    """The offsets of one Kafka cluster, beside the rows."""
+
+    def __init__(self, database: Database, kafka: str) -> None:
+        self._database = database
+        self.kafka = kafka
+        self._written = 0
+        self._lost: Sequence[str] = ()
+        self._known: dict[TopicPartition, Sequence[str]] = {}
+        """Lost parts that do not concern a partition, for each that was begun or has rows."""
+        self._refusal = ""
+
+    def load(self) -> dict[TopicPartition, Landed]:
+        """Read the progress. If a partition does not know of a lost part, return its progress from well before that
+        part was written.
+        """
+        rows: dict[TopicPartition, list[_Row]] = {}
+        for topic, partition, *row in self._database.query(_ROWS, {"kafka": self.kafka}).rows:
+            rows.setdefault(TopicPartition(topic, partition), []).append(_Row(*row))
+        lost = self._lost_parts()
+        self._lost = sorted(lost)
+        self._written = TAKEOVER + max([self._written, *(row.written for of_one in rows.values() for row in of_one)])
+        trusted = {tp: _trusted(of_one, lost) for tp, of_one in rows.items()}
+        self._known = {
+            tp: self._lost if trusted[tp] is of_one[-1] else of_one[-1].lost_parts for tp, of_one in rows.items()
+        }
+        return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
+
+    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        """Begin partitions: what is saved next follows this, independent of parts that are lost already."""
+        self._known |= dict.fromkeys(landed, self._lost)
+        self.save(landed)
+
+    def save(self, landed: Mapping[TopicPartition, Landed]) -> None:
+        """After the rows: what is lost of them with it is then known."""
+        self._written += 1
+        partitions, progress = zip(*landed.items(), strict=True)
+        known = [self._known.get(each, self._lost) for each in partitions]
+        columns = {
+            "kafka": pa.array([self.kafka] * len(landed), pa.string()),
+            "topic": pa.array([each.topic for each in partitions], pa.string()),
+            "partition": pa.array([each.partition for each in partitions], pa.uint32()),
+            "written": pa.array([self._written] * len(landed), pa.uint64()),
+            "end": pa.array([each.end for each in progress], pa.int64()),
+            "timestamp_ms": pa.array([each.timestamp_ms for each in progress], pa.int64()),
+            "lost_parts": pa.array(known, pa.list_(pa.string())),
+        }
+        self._database.insert(TABLE, pa.table(columns))
+
+    def _lost_parts(self) -> Mapping[str, int]:
+        """When each part was written that is lost, on any shard; none where that is not shown to this user."""
+        db = self._database
+        try:
+            found = dict(db.query(lost_parts(db.cluster), {"database": db.holder, "tables": TABLES}).rows)
+        except QueryFailed as error:
+            if not error.forbidden:
+                raise
+            if self._refusal != str(error):
+                self._refusal = str(error)
+                log.warning("lost parts are not noticed", reason=self._refusal, mend=f"GRANT SELECT ON {_DETACHED}")
+            return {}
+        self._refusal = ""
+        return found
+
+
+def _trusted(rows: Sequence[_Row], lost: Mapping[str, int]) -> _Row | None:
+    """The last of a partition's rows, in their order, that says for certain what is stored; None where none does."""
+    unknown = [at for part, at in lost.items() if part not in rows[-1].lost_parts]
+    if not unknown:
+        return rows[-1]
+    return next((row for row in reversed(rows) if row.stored_at < min(unknown) - TRUSTED_SECONDS), None)
+
 
 KIND: Final = "kind"
 SUMMARY: Final = b"summary"

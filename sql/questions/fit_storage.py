@@ -10,7 +10,7 @@ import msgspec
 
 from sql.database.open import Database
 from streams.questions.fit import Candidate
-from streams.rules.scheduling.namespaces import NamespaceFacts, Namespaces
+from streams.rules.scheduling.constraints import NamespaceFacts, Namespaces
 from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Volume
 from streams.rules.scheduling.volume_needs import Storage
 from streams.rules.scheduling.volumes import node_volumes

@@ -5,7 +5,7 @@ same alerts. The rows that an alert reads and its condition are in its own file 
 times are in `holding` and `active`, drained nodes in `draining`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -13,11 +13,13 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, Record
+from streams.alerting.active import ActiveAlert
 from streams.alerting.definition import AnyAlert, Happened, Holds, Nothing, Now
-from streams.alerting.draining import drained
 from streams.alerting.holding import (
+    RESOLVED,
     Origin,
     State,
+    alert_row,
     changed,
     fired,
     heard,
@@ -25,14 +27,53 @@ from streams.alerting.holding import (
     remembered,
     resolved,
     resolved_all,
+    with_active,
     withdrawn,
 )
-from streams.alerting.registry import ALERTS
-from streams.alerting.rules import AlertRules
+from streams.alerting.rules import ALERTS, AlertRules
 from streams.alerting.rules_file import default_rules
-from streams.fold.failures import twice
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import Concluded, Reducer, Withdrawal
+from streams.fold.reducer import Concluded, Reducer, Withdrawal, twice
+from streams.rules.pod_ends.when import drainer
+
+CORDONED: Final = "cordoned"
+_WHY: Final = "Resolved because the node was cordoned."
+
+
+def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
+    """After a node was seen; `names` are those of the alerts that a drain hushes."""
+    is_drained = not node.deleted and (node.unschedulable or bool(drainer(node.taints)))
+    if is_drained == state.drained:
+        return state, []
+    return _suppressed(state, at, names) if is_drained else (_unsuppressed(state, at, names), [])
+
+
+def _suppressed(state: State, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
+    """Resolve what is not raised for a drained node; what stays true is pending until then."""
+    rows: list[Alert] = []
+    active = dict(state.active)
+    for name in state.active.keys() & names:
+        every = state.active[name]
+        for alert in every.values():
+            if alert.starts_at is not None:
+                ended = msgspec.structs.replace(alert, description=f"{alert.description} {_WHY}")
+                rows.append(alert_row(ended, RESOLVED, max(at, alert.starts_at), CORDONED))
+        active[name] = _begun_anew({key: alert for key, alert in every.items() if alert.ended_at is None}, at)
+    return msgspec.structs.replace(with_active(state, active), drained=True), rows
+
+
+def _unsuppressed(state: State, at: datetime, names: Collection[str]) -> State:
+    """Restart the hold time of conditions that were not raised because the node was drained."""
+    active = {**state.active, **{name: _begun_anew(state.active[name], at) for name in state.active.keys() & names}}
+    return msgspec.structs.replace(with_active(state, active), drained=False)
+
+
+def _begun_anew(of_name: Mapping[str, ActiveAlert], at: datetime) -> dict[str, ActiveAlert]:
+    return {
+        key: msgspec.structs.replace(alert, since=at, starts_at=None, emitted_at=None)
+        for key, alert in of_name.items()
+    }
+
 
 VERSION: Final = 4
 """Version of the shape of `State`; each alert has one of its own for what it remembers."""

@@ -10,8 +10,7 @@ import yaml
 
 from common.errors import WrongUsage
 from common.text import plain
-from streams.alerting.registry import PACKAGED
-from streams.alerting.rules import MODEL, AlertRules
+from streams.alerting.rules import MODEL, PACKAGED, AlertRules
 
 _FIRST_LINE: Final = 1
 _Place: TypeAlias = tuple[str | int, ...]

@@ -13,7 +13,7 @@ from ingest.model.samples import NodeSample
 from streams.fold.findings import NodeFit
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, count_on, on_shelf, put, taken
-from streams.rules.pods.phase import has_ended
+from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_requests
 from streams.rules.values.quantity import in_base_units
 

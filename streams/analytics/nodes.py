@@ -11,9 +11,8 @@ from ingest.model.records import InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
 from streams.rules.kubelet.conditions import problems
-from streams.rules.values.pool import pool
+from streams.rules.values.labels import pool, zone_key
 from streams.rules.values.quantity import in_base_units
-from streams.rules.values.zone import zone_key
 
 _READY: Final = {"True": True, "False": False}
 _NO_CONDITION: Final = Condition(type="Ready", status="Unknown")

@@ -15,8 +15,7 @@ from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, Po
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
-from streams.rules.pods.phase import FINISHED
-from streams.rules.pods.qos import qos_class
+from streams.rules.pods.qos import FINISHED, qos_class
 from streams.rules.pods.requests import (
     cpu_limit,
     effective_requests,
@@ -27,7 +26,7 @@ from streams.rules.pods.requests import (
 )
 from streams.rules.pods.volumes import local_volumes
 from streams.rules.scheduling.constraints import constraints_of, stored
-from streams.rules.scheduling.waiting import waits_for
+from streams.rules.scheduling.message import waits_for
 
 
 class State(msgspec.Struct, frozen=True):

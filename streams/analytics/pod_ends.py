@@ -38,10 +38,9 @@ from streams.rules.pod_ends.causes import (
     preempted_end,
     restarted_by_probe,
 )
-from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When, deletion_asked_at, not_before
-from streams.rules.pods.phase import FINISHED
+from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, not_before
+from streams.rules.pods.qos import FINISHED
 
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""

@@ -9,9 +9,8 @@ from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord
 from streams.fold.findings import Resize
 from streams.fold.reducer import Output, Reducer
-from streams.rules.pods.phase import has_ended
-from streams.rules.pods.requests import running_requests, wanted_requests
-from streams.rules.pods.resizing import resizing
+from streams.rules.pods.qos import has_ended
+from streams.rules.pods.requests import resizing, running_requests, wanted_requests
 
 
 class State(msgspec.Struct, frozen=True):

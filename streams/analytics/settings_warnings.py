@@ -9,8 +9,7 @@ from typing import Final
 import msgspec
 
 from ingest.model.objects.event import event_time
-from ingest.model.objects.kubelet import KubeletConfiguration
-from ingest.model.objects.node import Node
+from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SettingsRecord
 from streams.fold.findings import SettingsWarning
 from streams.fold.reducer import Output, Reducer
@@ -18,9 +17,8 @@ from streams.rules.events.counting import message
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.eviction.signals import CONDITIONS
 from streams.rules.eviction.thresholds import effective_thresholds
-from streams.rules.kubelet.allocatable import reserved
-from streams.rules.kubelet.settings import SWINGS, Kubelet, concerns
-from streams.rules.pods.phase import has_ended
+from streams.rules.kubelet.settings import SWINGS, Kubelet, concerns, reserved
+from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_requests, is_critical
 from streams.rules.values.quantity import in_base_units
 

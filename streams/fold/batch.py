@@ -5,9 +5,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final, NamedTuple, Protocol
 
-from ingest.model.columns import TYPE_CODES, Packed
 from ingest.model.records import SampleRecord
-from ingest.model.samples import NodeSample, PodColumns
+from ingest.model.samples import TYPE_CODES, NodeSample, Packed, PodColumns
 from ingest.normalize.dead_letters import Buried
 from streams.fold.findings import DeadLetter, NodeFit, Row
 

@@ -10,9 +10,8 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
-from streams.fold.failures import twice
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import Concluded, Output, Reducer
+from streams.fold.reducer import Concluded, Output, Reducer, twice
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")

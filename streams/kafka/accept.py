@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from ingest.kafka.sent import SENT, Sent
+from ingest.kafka.publish import SENT, Sent
 from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord
 from ingest.model.topics import decode_record

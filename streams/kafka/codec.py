@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from ingest.kafka.sent import Sent
+from ingest.kafka.publish import Sent
 from ingest.model.numbers import int64_of
 from streams.fold.fold import LogState
 

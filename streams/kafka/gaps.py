@@ -1,4 +1,6 @@
-"""Messages that are missing: reported in the log, as a metric, by /readyz, and as rows of `source_errors`."""
+"""Messages that are missing, and holes that retention leaves: reported in the log, as a metric, by /readyz, and as
+rows of `source_errors`.
+"""
 
 import asyncio
 import time
@@ -8,11 +10,15 @@ from datetime import UTC, datetime
 from typing import Final, Protocol
 
 import structlog
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
 
+from ingest.kafka import aiokafka_fixes
+from ingest.kafka.admin import settings_of
 from ingest.kafka.publish import Publisher
 from ingest.model.records import Problem, SourceErrorRecord
-from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of
+from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, cluster_of, encode_record, headers_of, key_of
 from streams.kafka.changelog import Changelog
 from streams.kafka.takeover import Gap, start
 
@@ -109,3 +115,60 @@ class Takeovers:
     def clusters(self, partition: TopicPartition) -> Iterable[str]:
         """Return the clusters whose logs are known in a partition."""
         return map(cluster_of, self.changelogs[partition.topic].logs(partition.partition))
+
+
+LOOK_SECONDS: Final = 15.0
+
+
+class Holes:
+    """Looks with a consumer of its own whether messages are missing in the topic, or were only passed over here."""
+
+    def __init__(self, options: aiokafka_fixes.Options, takeovers: Takeovers) -> None:
+        """`options` are the clients'; what was deleted is a gap of `takeovers`."""
+        self._options = options
+        self._takeovers = takeovers
+        self._known: dict[TopicPartition, tuple[int, int]] = {}
+        """The last of each partition."""
+
+    async def has(self, partition: TopicPartition, first: int, end: int) -> bool:
+        """Tell whether the topic has no message from `first` up to but not including `end`; False if Kafka does not
+        answer.
+
+        Kafka deletes nothing in the middle of a topic that is not compacted, so a hole there is not a gap.
+        """
+        if self._known.get(partition) == (first, end):
+            return True
+        try:
+            async with asyncio.timeout(LOOK_SECONDS):
+                earliest, found = await self._look(partition, first)
+                if found != end:
+                    return False
+                compacted = earliest <= first and await self._is_compacted(partition.topic)
+        except (KafkaError, TimeoutError) as error:
+            log.warning("Kafka does not show whether messages are missing", error=repr(error))
+            return False
+        self._known[partition] = first, end
+        if earliest > first or compacted:
+            gap = Gap("compacted" if compacted else "lost", *partition, first, end)
+            self._takeovers.gaps.add(gap, self._takeovers.clusters(partition))
+        return True
+
+    async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
+        """The topic's first offset, and that of the first message from `first` on."""
+        client = AIOKafkaConsumer(
+            **self._options,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
+        )
+        async with aiokafka_fixes.started(client) as consumer:
+            consumer.assign([partition])
+            earliest = (await consumer.beginning_offsets([partition]))[partition]
+            consumer.seek(partition, max(first, earliest))
+            return earliest, (await consumer.getone(partition)).offset
+
+    async def _is_compacted(self, topic: str) -> bool:
+        """Also where Kafka does not show it."""
+        async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
+            settings = (await settings_of(admin, [topic])).get(topic, {})
+        return settings.get("cleanup.policy") != "delete"

@@ -6,8 +6,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Final, NamedTuple
 
-from ingest.kafka.dead_letters import bury
-from ingest.kafka.publish import Publisher
+from ingest.kafka.publish import Publisher, bury
 from ingest.model.records import Record
 from ingest.model.topics import Topics, encode_record, headers_of, key_of
 from ingest.normalize.dead_letters import Buried

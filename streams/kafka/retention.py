@@ -13,8 +13,8 @@ from aiokafka.errors import KafkaError
 from common.clock import SYSTEM, Clock
 from common.telemetry import Values
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.admin import settings_of
 from ingest.kafka.aiokafka_fixes import Options
-from ingest.kafka.topic_settings import settings_of
 from ingest.model.records import Problem
 from streams.kafka.gaps import Gaps
 

@@ -20,11 +20,10 @@ from ingest.model.reports import AGENT
 from ingest.model.topics import Topics, cluster_of, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from ingest.resources.table import BY_NAME
-from streams.fold.failures import ReducerFailed
 from streams.fold.figures import Figures
 from streams.fold.findings import Alert, Row, SourceError
 from streams.fold.fold import Fold, LogState, Rejected
-from streams.fold.reducer import AnyReducer, Withdrawal
+from streams.fold.reducer import AnyReducer, ReducerFailed, Withdrawal
 from streams.kafka.accept import Bury, Skip, accept
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message

@@ -1,7 +1,7 @@
-"""The runtime without Kafka: observations in, batches out, in one process."""
+"""The runtime without Kafka: observations in, batches out, in one process, with a log for each node."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,11 +13,51 @@ from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
 from streams.fold.batch import Batch, Sink
-from streams.fold.checkpoints import Checkpoints, Entry, Seen
+from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
 from streams.fold.findings import Row
-from streams.fold.fold import Rejected
-from streams.fold.reducer import Reducer, Withdrawal
-from streams.local.logs import Logs
+from streams.fold.fold import Fold, LogKey, LogState, Rejected
+from streams.fold.reducer import AnyReducer, Output, Reducer, Withdrawal
+
+
+class Logs:
+    """Logs by cluster and node. States are stored under the kind `state`, a log's under the name of its node."""
+
+    def __init__(self, reducers: Sequence[AnyReducer]) -> None:
+        self._fold = Fold(reducers)
+        self._codec = StateCodec(reducers)
+        self._logs: dict[LogKey, LogState] = {}
+        self._changed: set[LogKey] = set()
+
+    def step(self, record: Record) -> Sequence[Output | Rejected]:
+        """Fold a record into its log; gives what is concluded."""
+        key = LogKey(record.cluster, record.node)
+        log = self._logs.get(key)
+        if log is None:
+            log = self._logs[key] = LogState()
+        self._changed.add(key)
+        concluded = self._fold.step(log, record)
+        if not log.states:
+            self._logs.pop(key, None)
+        return concluded
+
+    def resume(self, cluster: str, stored: Mapping[str, bytes]) -> None:
+        """Have these logs of a cluster, by node, and no others."""
+        self._changed = {key for key in self._changed if key.cluster != cluster}
+        self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
+        for node, value in stored.items():
+            if value:
+                self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
+
+    def changed(self, apart: Collection[str]) -> Iterator[Entry]:
+        """Yield the entries of logs that changed since the last call; empty for a forgotten one. Clusters that are
+        folded apart have none.
+        """
+        for key in sorted(self._changed):
+            if key.cluster not in apart:
+                log = self._logs.get(key)
+                yield Entry(key.cluster, "state", key.node, b"" if log is None else packed(self._codec.encode(log)))
+        self._changed.clear()
+
 
 BATCH_ROWS: Final = 4_000
 CHECKPOINT_EVERY: Final = 100_000

@@ -1,19 +1,62 @@
-"""How many pods of a kind fit a cluster now, where, and by which placement they would (rules: exclusive-cpus,
-scheduler-fit).
+"""How many pods of a kind fit a cluster now, alone or all of a gang, where, and by which placement they would
+(rules: exclusive-cpus, scheduler-fit).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
 from streams.questions.asked import MEMORY_TYPES, Question, pod_of
-from streams.questions.gang import at_once, heeds_neighbours
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
+
+
+def heeds_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
+    """Tell whether pods on other nodes can affect where it goes."""
+    wants = pod.constraints
+    return bool(wants.affinity or wants.anti_affinity or wants.spread) or any(
+        other.constraints.anti_affinity for place in places for other in place.pods
+    )
+
+
+def at_once(pod: Neighbour, places: Sequence[Place], room: Mapping[str, int], count: int) -> Counter[str]:
+    """How many of `count` such pods each node takes, all at the same time; `room` is what a node takes by itself.
+
+    One after the other, as the scheduler does: each where the fewest are that it spreads among, then where most room
+    is left. The first decides where those go that want to be together, so each domain is tried for it.
+    """
+    starts: list[Place | None] = [None]
+    if pod.constraints.affinity:
+        keys = [term.topology_key for term in pod.constraints.affinity]
+        roomy = sorted(places, key=lambda place: room.get(place.node, 0))
+        starts = [*{tuple(place.labels.get(key) for key in keys): place for place in roomy}.values()]
+    found = [_placed(pod, places, room, count, start) for start in starts]
+    return max(found, key=lambda taken: taken.total(), default=Counter())
+
+
+def _placed(
+    pod: Neighbour, places: Sequence[Place], room: Mapping[str, int], count: int, start: Place | None
+) -> Counter[str]:
+    around = Neighbourhood(pod, places)
+    taken = Counter[str]()
+    while taken.total() < count:
+        choice = [start] if start is not None and not taken else places
+        open_ = [each for each in choice if taken[each.node] < room.get(each.node, 0) and not _refuses(around, each)]
+        if not open_:
+            break
+        best = min(open_, key=lambda each: (around.crowd(each), taken[each.node] - room[each.node], each.node))
+        taken[best.node] += 1
+        around.join(best, pod)
+    return taken
+
+
+def _refuses(around: Neighbourhood, place: Place) -> bool:
+    return bool(around.reasons(place) or around.unknowns(place))
 
 
 class Candidate(NamedTuple):

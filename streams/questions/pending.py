@@ -16,18 +16,18 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from ingest.model.objects.pod import Toleration
 from streams.questions.pods_there import PodsThere, is_choosy
 from streams.rules.numa.topology_manager import Request
-from streams.rules.scheduling.constraints import Constraints, restored
+from streams.rules.scheduling.constraints import Constraints, Namespaces, restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
+    NATIVE,
     NodeState,
     PodRequest,
+    fit_reasons,
     missing_facts,
     scheduler_reasons,
     untolerated_taints,
 )
 from streams.rules.scheduling.fit import kubelets_verdict
-from streams.rules.scheduling.fit_reasons import NATIVE, fit_reasons
-from streams.rules.scheduling.namespaces import Namespaces
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.selectors import NODE_NAME, Terms
 from streams.rules.scheduling.storage import ZONES

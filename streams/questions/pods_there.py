@@ -6,9 +6,8 @@ from functools import cached_property
 
 import msgspec
 
-from streams.rules.scheduling.constraints import Constraints, NeighbourTerm
+from streams.rules.scheduling.constraints import Constraints, Namespaces, NeighbourTerm
 from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
-from streams.rules.scheduling.namespaces import Namespaces
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, named, places_named
 
 

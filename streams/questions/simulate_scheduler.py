@@ -12,8 +12,8 @@ from common.text import plain_json
 from ingest.model.records import NodeRecord
 from streams.rules.scheduling import node_tree
 from streams.rules.scheduling.node_tree import NodeTree
+from streams.rules.values.labels import REGION, ZONE, zone_key
 from streams.rules.values.version import minor_version
-from streams.rules.values.zone import REGION, ZONE, zone_key
 
 TOGETHER: Final = timedelta(seconds=1)
 """Changes within this time reach the scheduler before it takes its next snapshot."""

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from types import NoneType
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
-from ingest.model.columns import pack
 from ingest.model.records import SummaryRecord
-from ingest.model.samples import NodeSample, PodColumns
+from ingest.model.samples import NodeSample, PodColumns, pack
 from sql.database.open import Database
 from sql.landing.arrow import node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch

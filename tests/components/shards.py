@@ -16,8 +16,8 @@ from clickhouse_connect import get_client
 
 from sql.database.client import EMBEDDED_SETTINGS, SETTINGS
 from sql.database.dsn import Server
-from sql.database.sharded import sharding_key, spread
-from sql.landing.offsets import TABLES, lost_parts
+from sql.database.replicated import sharding_key, spread
+from sql.landing.portions import TABLES, lost_parts
 from sql.questions.queries import saved_queries, values
 from sql.schema.migrate import load_migrations
 from sql.schema.views import load_views

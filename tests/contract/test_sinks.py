@@ -20,7 +20,6 @@ from ingest.files.rotate import Rotation, open_capture
 from ingest.files.sources import read_sources
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
-from ingest.model.columns import pack
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.model.records import (
     ForgetRecord,
@@ -29,12 +28,12 @@ from ingest.model.records import (
     PublishedRecord,
     SummaryRecord,
 )
+from ingest.model.samples import pack
 from ingest.model.topics import MAX_MESSAGE_BYTES, decode_record, encode_record, key_of, kind_of, topics
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
-from ingest.normalize.received import Received
-from ingest.normalize.redact import redact
+from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
 from paths import CAPTURES
 from sql.landing.arrow import SCHEMAS, from_columns, to_arrow

@@ -20,8 +20,7 @@ from ingest.model.observation import Observation, Observed
 from ingest.model.records import PublishedRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
-from ingest.normalize.received import Received
-from ingest.normalize.redact import redact
+from ingest.normalize.redact import Received, redact
 from ingest.resources.resource import ApiResource, NodeResource, Resource
 from ingest.resources.table import TABLE
 from paths import CAPTURES

@@ -12,7 +12,7 @@ import msgspec
 
 from components.pipeline import Pipeline
 from components.topics import messages
-from ingest.kafka.sent import SENT
+from ingest.kafka.publish import SENT
 from ingest.model.observation import Observed, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import decode_record

@@ -14,7 +14,7 @@ from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
 from faults.offsets import committed, ends, publishers_since
-from streams.kafka.membership import Expelled
+from streams.kafka.faust_fixes import Expelled
 from waiting import eventually
 
 

@@ -7,7 +7,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from components.pipeline import PARTITIONS, Pipeline
-from ingest.kafka.sent import SENT, Sent
+from ingest.kafka.publish import SENT, Sent
 
 
 async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:

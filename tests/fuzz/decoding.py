@@ -17,9 +17,9 @@ from ingest.files.dumps import DumpFile, Snapshot, read_dump
 from ingest.files.envelope import ERROR_TYPES, decode_line
 from ingest.files.lines import Meter, SourceError
 from ingest.files.yaml_documents import yaml_parts
-from ingest.model.columns import pack
 from ingest.model.observation import Change, Observation, Observed, Unreadable
 from ingest.model.records import PublishedRecord, Record, SummaryRecord
+from ingest.model.samples import pack
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets

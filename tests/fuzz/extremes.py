@@ -19,9 +19,8 @@ from ingest.model.observation import UNDECODABLE, Observed, Position
 from ingest.model.records import AnyRecord, PublishedRecord, Record
 from ingest.model.topics import decode_record, encode_record
 from ingest.normalize.normalize import normalize
-from streams.fold.failures import REDUCER_FAILED
 from streams.fold.fold import LogState, Rejected
-from streams.fold.reducer import Withdrawal
+from streams.fold.reducer import REDUCER_FAILED, Withdrawal
 
 SEEDS: Final = 40
 AROUND: Final = 24

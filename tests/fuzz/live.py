@@ -17,8 +17,7 @@ from ingest.model.observation import UNDECODABLE, Observation
 from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact
-from ingest.resources.configz import CONFIGZ
-from ingest.resources.metrics import METRICS
+from ingest.resources.kubelet import CONFIGZ, METRICS
 from ingest.resources.table import WATCHED
 
 

@@ -13,7 +13,7 @@ from ingest.model.objects.pod import Pod
 from oracle.programs import Oracles
 from oracle.test_eviction_order import Objects, optional
 from streams.rules.pods.requests import effective_requests
-from streams.rules.scheduling.fit_reasons import fit_reasons
+from streams.rules.scheduling.filters import fit_reasons
 from streams.rules.values.quantity import in_base_units
 
 MINOR: Final = 36

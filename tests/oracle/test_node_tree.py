@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from oracle.programs import Oracles
 from streams.rules.scheduling.node_tree import NodeTree, add, listed, remove, update
-from streams.rules.values.zone import zone_key
+from streams.rules.values.labels import zone_key
 
 texts = st.sampled_from(["", "a", "b", "c"])
 labels = st.fixed_dictionaries(

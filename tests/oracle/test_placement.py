@@ -14,8 +14,8 @@ from ingest.model.objects.pod import Pod
 from oracle.programs import Oracles
 from streams.rules.scheduling.blind_spot import tolerates
 from streams.rules.scheduling.constraints import unknowns
+from streams.rules.scheduling.filters import FREE_PORTS, conflict
 from streams.rules.scheduling.neighbours import Neighbourhood, Place, in_namespaces, is_among
-from streams.rules.scheduling.ports import FREE_PORTS, conflict
 
 
 @settings(settings.get_profile("oracle"))

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from oracle.programs import Oracles
 from oracle.test_eviction_order import LAYOUTS
 from streams.rules.eviction.signals import SIGNALS, Layout

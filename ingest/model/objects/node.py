@@ -1,9 +1,10 @@
-"""A Node, as far as it is kept."""
+"""Nodes, the settings of their kubelets, and namespaces, as far as they are kept."""
 
 from datetime import datetime
 
 import msgspec
 
+from ingest.model.numbers import Int32, Int64
 from ingest.model.objects.base import Condition, KeptObject, ResourceList
 
 
@@ -54,3 +55,51 @@ class Node(KeptObject, frozen=True):
     metadata: NodeMetadata
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+class KubeletConfiguration(KeptObject, frozen=True):
+    """The settings of a kubelet that its analytics need (`/configz`); durations as the kubelet prints them."""
+
+    image_gc_high_threshold_percent: Int32 | None = msgspec.field(default=None, name="imageGCHighThresholdPercent")
+    image_gc_low_threshold_percent: Int32 | None = msgspec.field(default=None, name="imageGCLowThresholdPercent")
+    image_minimum_gc_age: str = msgspec.field(default="", name="imageMinimumGCAge")
+    image_maximum_gc_age: str = msgspec.field(default="", name="imageMaximumGCAge")
+    eviction_hard: dict[str, str] | None = None
+    eviction_soft: dict[str, str] | None = None
+    eviction_soft_grace_period: dict[str, str] | None = None
+    eviction_minimum_reclaim: dict[str, str] | None = None
+    eviction_pressure_transition_period: str = ""
+    eviction_max_pod_grace_period: Int32 | None = None
+    merge_default_eviction_settings: bool | None = None
+    cpu_manager_policy: str = ""
+    cpu_manager_policy_options: dict[str, str] | None = None
+    memory_manager_policy: str = ""
+    topology_manager_policy: str = ""
+    topology_manager_scope: str = ""
+    topology_manager_policy_options: dict[str, str] | None = None
+    reserved_system_cpus: str = msgspec.field(default="", name="reservedSystemCPUs")
+    system_reserved: dict[str, str] | None = None
+    kube_reserved: dict[str, str] | None = None
+    enforce_node_allocatable: list[str] | None = None
+    max_pods: Int32 | None = None
+    cgroup_driver: str = ""
+    system_reserved_cgroup: str = ""
+    kube_reserved_cgroup: str = ""
+    cpu_cfs_quota: bool | None = msgspec.field(default=None, name="cpuCFSQuota")
+    cpu_cfs_quota_period: str = msgspec.field(default="", name="cpuCFSQuotaPeriod")
+    pod_pids_limit: Int64 | None = None
+    container_log_max_size: str = ""
+    container_log_max_files: Int32 | None = None
+    memory_throttling_factor: float | None = None
+    feature_gates: dict[str, bool] | None = None
+
+
+class _NamespaceMetadata(KeptObject, frozen=True):
+    name: str
+    uid: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] | None = None
+
+
+class Namespace(KeptObject, frozen=True):
+    metadata: _NamespaceMetadata

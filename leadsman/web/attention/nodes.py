@@ -12,7 +12,7 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import first
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, sentence, timestamp
-from streams.rules.pod_ends.drains import drainer
+from streams.rules.pod_ends.when import drainer
 
 
 def not_ready(view: Overview) -> Iterator[Item]:

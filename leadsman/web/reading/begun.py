@@ -9,7 +9,7 @@ from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
-from streams.rules.pod_ends.drains import DRAINERS, drainer
+from streams.rules.pod_ends.when import DRAINERS, drainer
 
 
 class Since(NamedTuple):

@@ -10,7 +10,7 @@ from leadsman.web.reading.evidence import age, is_stale
 from leadsman.web.reading.margins import Margin, margins
 from leadsman.web.reading.scope import Scope, sql_time
 from sql.database.open import Database
-from streams.rules.values.zone import zone_of
+from streams.rules.values.labels import zone_of
 
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)

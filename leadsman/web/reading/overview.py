@@ -12,7 +12,7 @@ from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
-from streams.rules.pod_ends.drains import DRAINERS
+from streams.rules.pod_ends.when import DRAINERS
 
 LEAST_GROWTH: Final = 64 << 20
 """Bytes in an hour: a pod that grows less is not what fills a node."""

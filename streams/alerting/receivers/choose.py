@@ -15,10 +15,9 @@ from common.telemetry import Figure, Values, registered
 from common.text import plain
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
-from streams.alerting.receivers.pagerduty import pagerduty
+from streams.alerting.receivers.pagerduty import pagerduty, teams
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import slack, stdout, webhook
-from streams.alerting.receivers.teams import teams
 from streams.alerting.settings import PAGERDUTY
 from streams.kafka.messages.alerts import AlertMessage
 

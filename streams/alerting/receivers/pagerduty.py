@@ -1,4 +1,4 @@
-"""PagerDuty, Events API v2: `trigger` when an alert fires and `resolve` when it ends, under one `dedup_key`."""
+"""PagerDuty, Events API v2, and Microsoft Teams."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from common.clock import SYSTEM, Clock
 from common.text import plain
 from streams.alerting.receivers.alert_states import Received, time_text
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.pushing import Pushed
+from streams.alerting.receivers.pushing import Pushed, status_of
 from streams.alerting.settings import PAGERDUTY
 
 _SUMMARY: Final = 1024
@@ -60,3 +60,53 @@ def event(routing_key: str, received: Received) -> dict[str, Any]:
         },
         "links": [{"href": runbook, "text": "Runbook"}] if runbook else [],
     }
+
+
+_TEXT: Final = 4000
+"""Characters of a paragraph: a whole message may have 28 KB."""
+_COLORS: Final = {"critical": "attention", "warning": "warning"}
+
+
+def teams(url: str, clock: Clock = SYSTEM) -> Pushed:
+    """A message for each change. Teams does not know a message again: after a crash one may come twice."""
+    poster = Poster("teams", url, clock)
+
+    async def send(received: Received, deadline_seconds: float) -> None:
+        body = msgspec.json.encode(message(received))
+        await poster.post("", body, lambda: {"Content-Type": "application/json"}, deadline_seconds=deadline_seconds)
+
+    return Pushed(send, poster)
+
+
+def message(received: Received) -> dict[str, Any]:
+    """Text runs, in which Teams reads no Markdown: what a cluster named is neither mention nor link."""
+    alert = received.alert
+    labels, words = alert.labels, alert.annotations
+    severity, status = labels.get("severity", ""), status_of(alert)
+    is_firing = alert.status == "firing"
+    color = _COLORS.get(severity, "accent") if is_firing else "default" if status != alert.status else "good"
+    place = [f"{name} {labels[name]}" for name in ("cluster", "node") if labels.get(name)]
+    since = time_text(alert.starts_at if is_firing or alert.ends_at is None else alert.ends_at)
+    head = f"{status.upper()} {labels.get('alertname', '')}"
+    body = [
+        _paragraph(head, weight="bolder", size="medium", color=color),
+        _paragraph(words.get("summary", "")),
+        _paragraph(words.get("description", "")),
+        _paragraph(", ".join([*([severity] if severity else []), *place, since]), isSubtle=True),
+    ]
+    runbook = words.get("runbook_url", "")
+    card: dict[str, Any] = {
+        "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+        "type": "AdaptiveCard",
+        "version": "1.4",
+        "msteams": {"width": "Full"},
+        "body": body,
+        "actions": [{"type": "Action.OpenUrl", "title": "Runbook", "url": runbook}] if runbook else [],
+    }
+    attachment = {"contentType": "application/vnd.microsoft.card.adaptive", "contentUrl": None, "content": card}
+    return {"type": "message", "attachments": [attachment]}
+
+
+def _paragraph(text: str, **style: Any) -> dict[str, Any]:
+    run = {"type": "TextRun", "text": plain(text, _TEXT), **style}
+    return {"type": "RichTextBlock", "inlines": [run]}

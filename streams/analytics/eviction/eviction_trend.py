@@ -9,7 +9,7 @@ import msgspec
 
 from common.durations import parse_duration
 from ingest.model.objects.event import event_time
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer

@@ -12,7 +12,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.objects.event import event_time
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
@@ -26,11 +26,15 @@ from streams.rules.eviction.messages import (
     parse_evicted,
 )
 from streams.rules.eviction.messages import Eviction as EvictionMessage
-from streams.rules.eviction.named import capacities_of, signal_by_node, threshold_kind
 from streams.rules.eviction.signals import observe
-from streams.rules.eviction.thresholds import effective_thresholds
+from streams.rules.eviction.thresholds import (
+    capacities_of,
+    effective_thresholds,
+    signal_by_node,
+    threshold_kind,
+)
 from streams.rules.pod_ends.when import When, ended_by_status
-from streams.rules.pods.phase import has_ended
+from streams.rules.pods.qos import has_ended
 
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""

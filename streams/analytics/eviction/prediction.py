@@ -9,17 +9,15 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.model.columns import pack_column
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.objects.pod import Pod
 from ingest.model.records import SampleRecord
-from ingest.model.samples import USAGES, NodeSample, PodUsages
+from ingest.model.samples import USAGES, NodeSample, PodUsages, pack_column
 from streams.fold.findings import Eviction
 from streams.rules.eviction.messages import PressureEviction
-from streams.rules.eviction.named import named_signal
 from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, signal_use, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
-from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds
+from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, named_signal
 from streams.rules.pods.requests import eviction_requests, is_critical
 from streams.rules.pods.volumes import local_volumes, used_by
 

@@ -12,7 +12,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.records import (
     CpuManagerRecord,
@@ -45,10 +45,9 @@ from streams.rules.numa.sources import (
     metrics_view,
 )
 from streams.rules.numa.topology import InvalidTopology, numa_topology
-from streams.rules.pods.phase import has_ended
-from streams.rules.pods.qos import GUARANTEED
+from streams.rules.pods.qos import GUARANTEED, has_ended
 from streams.rules.pods.requests import exclusive_cpus
-from streams.rules.values.pool import is_control_plane
+from streams.rules.values.labels import is_control_plane
 from streams.rules.values.quantity import millicores
 
 _NOTHING: Final = PodAnnotations()

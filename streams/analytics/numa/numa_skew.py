@@ -33,10 +33,9 @@ from ingest.model.records import (
 from streams.analytics.numa import intake as numa_intake
 from streams.analytics.numa import rows as numa_rows
 from streams.analytics.numa import state as numa_state
-from streams.analytics.numa.disagreements import due_disagreements, with_pending
 from streams.analytics.numa.refusals import refusal
+from streams.analytics.numa.rows import due_disagreements, summary_record, with_pending
 from streams.analytics.numa.state import State
-from streams.analytics.numa.summary import summary_record
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
 from streams.fold.reducer import Output, Reducer

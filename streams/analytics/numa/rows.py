@@ -1,12 +1,16 @@
-"""The rows that `numa_skew` concludes from a node's state and the account that it believes."""
+"""The rows that `numa_skew` concludes from a node's state and the account that it believes, and disagreements."""
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
+
 from ingest.model.cpuset import format_cpuset
-from ingest.model.records import Record
+from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
 from streams.analytics.numa.state import (
+    UNKNOWN_ARRIVAL,
+    Pending,
     State,
     cpu_policy,
     device_views,
@@ -20,6 +24,7 @@ from streams.fold.findings import (
     NumaResource,
     NumaSkew,
 )
+from streams.fold.reducer import Output
 from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
 from streams.rules.numa.skew import NumaNumbers, skew
@@ -187,3 +192,116 @@ def _holder_row(state: State, ts: datetime, best: Account, holder: Holder) -> Nu
 
 def _pod_key(row: NumaPod) -> tuple[str, str, str, str]:
     return (row.namespace, row.pod, row.uid, row.container)
+
+
+def summary_record(
+    state: State, ts: datetime, best: Account, of_pods: Account | None, spanning_pods: int
+) -> NodeNumaRecord | None:
+    """Build the record for the analysis across nodes; None if NUMA nodes are unknown, or the kubelet pins nothing."""
+    total = skew(best.numbers) if best.fidelity != "none" else None
+    if total is None or cpu_policy(state) == "none":
+        return None
+    machine = state.machine
+    return NodeNumaRecord(
+        ts=ts,
+        cluster=state.cluster,
+        target=state.node,
+        created_at=machine.created_at if machine else None,
+        kubelet_version=machine.kubelet_version if machine else "",
+        control_plane=machine.control_plane if machine else False,
+        single_numa=topology_policy(state) == "single-numa-node",
+        exclusive_cpus=sum(each.exclusive_cpus or 0 for each in best.numbers),
+        allocatable_cpus=sum(each.allocatable_cpus or 0 for each in best.numbers),
+        free_cpus=total.free_cpus,
+        largest_fit_cpus=total.largest_fit_cpus,
+        spanning_pods=spanning_pods,
+        fidelity=best.fidelity,
+        bins=tuple(_bin(best, each) for each in best.numbers),
+        claims=tuple(_claims(state, of_pods)),
+    )
+
+
+def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
+    numa, allocatable = numbers.numa_node, numbers.allocatable_cpus or 0
+    machine = next((n for n in best.topology.numa_nodes if n.numa_node == numa), None) if best.topology else None
+    if machine is None:
+        return NumaBin(numa, allocatable, 0, 1)
+    threads = max(len(core) for core in machine.cores)
+    whole = sum(len(core) == threads and core.isdisjoint(best.reserved) for core in machine.cores)
+    return NumaBin(numa, whole, allocatable - whole * threads, threads)
+
+
+def _claims(state: State, best: Account | None) -> list[NumaClaim]:
+    """Return the CPUs of each pod: of each container, the CPUs that no larger one before it holds (rules:
+    cpu-checkpoint).
+    """
+    if best is None:
+        return []
+    if best.view.fidelity != "exact":
+        counts = {uid: pod.cpus_by(best.view.source) for uid, pod in state.pods.items() if pod.is_active}
+        return sorted((_claim(state, uid, (cpus,)) for uid, cpus in counts.items() if cpus), key=_arrival)
+    held: dict[str, list[frozenset[int]]] = {}
+    for holder in best.view.holders:
+        held.setdefault(holder.uid or f"{holder.namespace}/{holder.pod}", []).append(holder.cpus)
+    return sorted((_claim(state, uid, _distinct(sets)) for uid, sets in held.items()), key=_arrival)
+
+
+def _claim(state: State, uid: str, cpus: tuple[int, ...]) -> NumaClaim:
+    pod = state.pods.get(uid)
+    return NumaClaim(pod.arrived_at if pod else UNKNOWN_ARRIVAL, uid, cpus, pod.group if pod else "")
+
+
+def _arrival(claim: NumaClaim) -> tuple[datetime, str]:
+    return (claim.arrived_at, claim.uid)
+
+
+def _distinct(sets: Iterable[frozenset[int]]) -> tuple[int, ...]:
+    seen: frozenset[int] = frozenset()
+    counts = []
+    for cpus in sorted(sets, key=lambda cpus: (-len(cpus), sorted(cpus))):
+        if cpus - seen:
+            counts.append(len(cpus - seen))
+        seen |= cpus
+    return tuple(counts)
+
+
+DISAGREES_AFTER: Final = timedelta(minutes=2)
+"""Exporters follow the kubelet by up to a minute; a shorter difference is a delay, not a disagreement."""
+
+
+def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:
+    """With the differences that stand now, by NUMA node and source, each since it began."""
+    pending = {}
+    for (numa, source), (mine, its) in found.items():
+        key = f"{source}/{numa}"
+        known = state.pending.get(key)
+        same = known is not None and (known.mine, known.its) == (mine, its)
+        pending[key] = (
+            known if known is not None and same else Pending(numa, source, mine, its, ts, is_reported=False)
+        )
+    return state if pending == state.pending else msgspec.structs.replace(state, pending=pending)
+
+
+def due_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
+    """The rows of those that have stood for long enough, each once."""
+    due = [key for key, each in state.pending.items() if not each.is_reported and ts - each.since >= DISAGREES_AFTER]
+    if not due or state.shown.skew is None:
+        return state, []
+    rows: list[Output] = [_disagreement(state, state.pending[key], state.shown.skew) for key in sorted(due)]
+    pending = {key: each._replace(is_reported=each.is_reported or key in due) for key, each in state.pending.items()}
+    return msgspec.structs.replace(state, pending=pending), rows
+
+
+def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagreement:
+    return NumaDisagreement(
+        cluster=state.cluster,
+        ts=each.since,
+        node=state.node,
+        numa_node=each.numa_node,
+        source_a=believed.source,
+        value_a=each.mine,
+        source_b=each.source,
+        value_b=each.its,
+        explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} reports another number of "
+        f"exclusive CPUs for over {DISAGREES_AFTER.seconds // 60} minutes",
+    )

@@ -10,7 +10,7 @@ from typing import Any, Final
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.objects.namespace import Namespace
+from ingest.model.objects.node import Namespace
 from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from ingest.model.objects.storage import (
     CSIDriver,
@@ -25,11 +25,11 @@ from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
 from streams.fold.findings import ScheduledList, ScheduledObject
 from streams.fold.reducer import Output, Reducer
-from streams.rules.scheduling import devices, namespaces, storage
+from streams.rules.scheduling import constraints, devices, storage
 from streams.rules.values.quantity import InvalidQuantity
 
 _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
-    "namespaces": (Namespace, namespaces.namespace_facts),
+    "namespaces": (Namespace, constraints.namespace_facts),
     "persistentvolumeclaims": (PersistentVolumeClaim, storage.claim_facts),
     "persistentvolumes": (PersistentVolume, storage.volume_facts),
     "storageclasses": (StorageClass, storage.class_facts),

@@ -6,8 +6,8 @@ order within a minute. A failure is judged when its minute is over, by everythin
 earlier rows are then replaced.
 """
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final
 
@@ -23,24 +23,76 @@ from ingest.model.records import (
     Record,
     SchedulerCacheRecord,
 )
-from streams.analytics.scheduling.cache import judged_cache
-from streams.analytics.scheduling.cluster_nodes import existing_for, observe, passed_on
-from streams.analytics.scheduling.state import OPEN_LIMIT, OpenFailure, State, Waiting, forget_pod, remember
-from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
+from streams.analytics.scheduling.cluster_nodes import (
+    OPEN_LIMIT,
+    OpenFailure,
+    State,
+    Waiting,
+    existing_for,
+    existing_within,
+    forget_pod,
+    observe,
+    passed_on,
+    remember,
+)
+from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import count_on, on_shelf, put
 from streams.rules.events.counting import component_of
-from streams.rules.scheduling.blind_spot import PINNED_ALONE_SINCE
-from streams.rules.scheduling.constraints import other_scheduler
-from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
-from streams.rules.scheduling.witness import (
+from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
+    PINNED_ALONE_SINCE,
+    Counted,
+    Finding,
     condition_text,
     is_of_daemon_set,
+    judge_cache,
     pinned_node,
     text_time,
 )
+from streams.rules.scheduling.constraints import other_scheduler
+from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
+
+_MOST: Final = 100
+"""Rows about nodes of one dump; the first row counts them all."""
+HELD: Final = timedelta(seconds=90)
+"""How much older than its record a number can be, at most."""
+
+
+def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> Iterator[SchedulerBlindSpot]:
+    nodes, at = state.nodes, record.ts
+    counted = _counted(state, at) if record.names is None else _named(state, at)
+    settled = frozenset(name for name, node in nodes.nodes.items() if node.since <= at - YOUNG)
+    known = frozenset(nodes.nodes) | {gone.name for gone in nodes.gone if gone.until >= at - YOUNG}
+    version = cluster_of(nodes, scheduler_version).version
+    findings = judge_cache(record.nodes, record.names, record.missed, counted, settled, known)
+    for finding in findings[:_MOST]:
+        yield _cache_row(record, finding, version)
+
+
+def _named(state: State, at: datetime) -> Counted:
+    """For a dump, which leaves out what is deleted."""
+    complete = state.began is not None and state.began <= at - YOUNG
+    return Counted(existing_for(state.nodes, at, YOUNG), existing_within(state.nodes, at, YOUNG), complete)
+
+
+def _counted(state: State, at: datetime) -> Counted:
+    """For a number, which has nodes that are deleted for as long as they have pods. A node's creation is by another
+    clock.
+    """
+    left = RETRIED + HELD
+    complete = state.began is not None and state.began <= at - left
+    highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)
+    return Counted(existing_for(state.nodes, at, YOUNG + HELD), highest, complete, "11 minutes")
+
+
+def _cache_row(record: SchedulerCacheRecord, finding: Finding, version: str) -> SchedulerBlindSpot:
+    evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
+    return SchedulerBlindSpot(
+        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", evidence, version
+    )
+
 
 _NOT_PLACED: Final = frozenset({"DaemonSet", "Node"})
 """Owners whose pods show nothing about the scheduler's choice of nodes."""

@@ -8,8 +8,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from streams.analytics.scheduling.cluster_nodes import ClusterNodes, existing_for, existing_within, forget_gone
-from streams.analytics.scheduling.state import OpenFailure, State, forget_old
+from streams.analytics.scheduling.cluster_nodes import (
+    ClusterNodes,
+    OpenFailure,
+    State,
+    existing_for,
+    existing_within,
+    forget_gone,
+    forget_old,
+)
 from streams.fold.findings import Row, SchedulerBlindSpot, SchedulingFailure
 from streams.fold.shelves import all_on, on_shelf
 from streams.rules.scheduling import blind_spot

@@ -5,10 +5,11 @@ processes, pods, and millicores for cpu. A row replaces an earlier one of the sa
 a finding grows while it is watched, `updated_at` marks its last version.
 """
 
-from streams.fold.findings.alerts import REPEAT_EVERY, Alert
-from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
-from streams.fold.findings.image_gc import BROKEN_GC, ImageGc
+from streams.fold.findings.eviction import BROKEN_GC, Eviction, EvictionSignal, ImageGc, PressureChange
 from streams.fold.findings.nodes import (
+    REPEAT_EVERY,
+    Alert,
+    DeadLetter,
     KubeletSetting,
     NodeEvent,
     NodeFit,
@@ -16,6 +17,7 @@ from streams.fold.findings.nodes import (
     NodeRow,
     NodeStall,
     SettingsWarning,
+    SourceError,
 )
 from streams.fold.findings.numa import (
     LateJoiners,
@@ -33,7 +35,6 @@ from streams.fold.findings.numa import (
 from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
 from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, SchedulerBlindSpot, SchedulingFailure
-from streams.fold.findings.sources import DeadLetter, SourceError
 
 __all__ = [
     "BROKEN_GC",

@@ -1,7 +1,7 @@
-"""Node-pressure eviction: signals, conditions, and the pods that were evicted."""
+"""Node-pressure eviction and image GC: signals, conditions, verdicts, and the pods that were evicted."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
 
@@ -93,3 +93,29 @@ class Eviction(NamedTuple):
     latest: datetime | None = None
     threshold_kind: str = ""
     """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""
+
+
+BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
+"""Verdicts about image GC that does not do its work."""
+
+
+@row(table="image_gc")
+class ImageGc(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The first occurrence of the episode."""
+    node: str
+    verdict: str
+    result: str
+    reason: str
+    usage_percent: int | None
+    high_percent: int
+    low_percent: int
+    wanted_bytes: int | None
+    freed_bytes: int | None
+    occurrences: int
+    occurrences_lower_bound: bool
+    last_at: datetime
+    explanation: str
+    settings_assumed: bool
+    updated_at: datetime

@@ -1,7 +1,7 @@
-"""Nodes, what each has left, their events and their kubelets' settings."""
+"""Nodes, what each has left, their events, their kubelets' settings; sources that failed, and alerts."""
 
-from datetime import datetime
-from typing import NamedTuple
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
 
@@ -146,3 +146,63 @@ class NodeStall(NamedTuple):
     major_faults_per_second: float | None
     """Pages that were read from disk, from swap too."""
     window_seconds: float
+
+
+@row(table="source_errors")
+class SourceError(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    """The node that was asked; empty for the API server."""
+    resource: str
+    kind: str
+    """silent, gap, behind, partial or unreadable."""
+    silent_seconds: float | None
+    error: str
+    entries: int | None = None
+    """How many entries of a state had no room, where the kind is partial."""
+
+
+@row(table="dead_letters")
+class DeadLetter(NamedTuple):
+    cluster: str
+    ts: datetime
+    """The observation's; the epoch where it could not be read."""
+    source: str
+    position: str
+    error_type: str
+    reason: str
+    payload: str
+    """The first 64 KiB of what was received, as text."""
+
+
+REPEAT_EVERY: Final = timedelta(hours=1)
+"""How often a firing alert is emitted again, so that a reader of the topic's last days knows it."""
+
+
+@row(table="alerts")
+class Alert(NamedTuple):
+    """That an alert fired, or that it was resolved: a row each."""
+
+    cluster: str
+    ts: datetime
+    """`starts_at` of a firing row, `ends_at` of a resolved one."""
+    fingerprint: str
+    alertname: str
+    severity: str
+    status: str
+    starts_at: datetime
+    """When it fired."""
+    ends_at: datetime | None
+    """When it was resolved; None while it fires."""
+    labels: dict[str, str]
+    """Its identity."""
+    annotations: dict[str, str]
+    """`summary`, `description` and `runbook_url`."""
+    node: str
+    """Empty where it is about the cluster."""
+    updated_at: datetime
+    reason: str = ""
+    """Reason of a resolved row: `unknown` if the log had no data for long, `deleted` or `cordoned` if the node was;
+    else empty.
+    """

@@ -11,7 +11,6 @@ from common.errors import BadRecord
 from ingest.model.objects.base import Quantity
 from ingest.model.objects.pod import PodAnnotations
 from ingest.model.records import Cpu
-from streams.rules.numa.reading import cpu_list, decoded, distance, distinct, managed_by, number_of_cpus
 from streams.rules.numa.sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
 from streams.rules.numa.wire import (
     Crane,
@@ -30,6 +29,12 @@ from streams.rules.numa.wire import (
     Volcano,
     VolcanoPolicies,
     Zone,
+    cpu_list,
+    decoded,
+    distance,
+    distinct,
+    managed_by,
+    number_of_cpus,
 )
 from streams.rules.values.quantity import InvalidQuantity, base_units
 

@@ -11,8 +11,38 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from streams.rules.numa.shares import on_one, split_evenly, split_widest
 from streams.rules.numa.skew import NumaNumbers, counted_numbers
+
+
+def on_one(free: list[int], cpus: int, *, fullest_first: bool) -> list[int] | None:
+    fitting = [i for i, available in enumerate(free) if available >= cpus]
+    if not fitting:
+        return None
+    chosen = min(fitting, key=lambda i: (free[i] if fullest_first else -free[i], i))
+    return [cpus if i == chosen else 0 for i in range(len(free))]
+
+
+def split_widest(free: list[int], cpus: int) -> list[int] | None:
+    shares = [0] * len(free)
+    for i in sorted(range(len(free)), key=lambda i: (-free[i], i)):
+        shares[i] = min(cpus, free[i])
+        cpus -= shares[i]
+    return None if cpus else shares
+
+
+def split_evenly(free: list[int], cpus: int) -> list[int] | None:
+    if sum(free) < cpus:
+        return None
+    shares = [0] * len(free)
+    while cpus:
+        left = sorted((i for i in range(len(free)) if free[i] > shares[i]), key=lambda i: (shares[i] - free[i], i))
+        share = max(1, cpus // len(left))
+        for i in left:
+            part = min(share, free[i] - shares[i], cpus)
+            shares[i] += part
+            cpus -= part
+    return shares
+
 
 Strategy: TypeAlias = Literal[
     "most_allocated", "least_allocated", "distribute_evenly", "spread_by_pcpus", "full_pcpus_only", "gang"

@@ -22,7 +22,7 @@ from streams.rules.eviction.messages import (
     parse_evicted,
 )
 from streams.rules.pod_ends.when import When, ended_by_status
-from streams.rules.pods.phase import FINISHED
+from streams.rules.pods.qos import FINISHED
 
 Cause: TypeAlias = Literal[
     "node_pressure",

@@ -4,9 +4,9 @@ An Event has the time; else the last container's end has it, else the condition 
 the lower bound of an end, and the time of reading is the upper one.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ingest.model.objects.pod import Pod
 
@@ -72,3 +72,16 @@ def _unready_since(pod: Pod) -> datetime | None:
     since = [c.last_transition_time for c in pod.status.conditions or () if c.type in _READY and c.status == "False"]
     known = [each for each in since if each is not None and (started is None or each > started + _STARTS)]
     return max(known, default=None)
+
+
+DRAINERS: Final = {
+    "karpenter.sh/disrupted": "karpenter",
+    "karpenter.sh/disruption": "karpenter",
+    "ToBeDeletedByClusterAutoscaler": "cluster-autoscaler",
+}
+"""Programs by the key of their taint."""
+
+
+def drainer(taints: Iterable[str]) -> str:
+    """Return the drainer by taints as `key`, or `key=value:effect`; empty if the node is not drained."""
+    return next((DRAINERS[key] for taint in taints if (key := taint.partition("=")[0]) in DRAINERS), "")

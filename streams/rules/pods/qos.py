@@ -1,4 +1,4 @@
-"""The QoS class of a pod (rules: qos-class)."""
+"""The QoS class of a pod, and whether it still counts (rules: qos-class)."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -6,8 +6,8 @@ from typing import Final
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Pod
-from streams.rules.pods.alike import alike
-from streams.rules.pods.containers import all_containers, declared_limits, declared_requests
+from ingest.model.records import PodRecord
+from streams.rules.pods.containers import alike, all_containers, declared_limits, declared_requests
 from streams.rules.values.quantity import nano_units
 
 GUARANTEED: Final = "Guaranteed"
@@ -48,3 +48,12 @@ def _class_of(resources: Iterable[Resources | None]) -> str:
 def _positive(resources: ResourceList) -> dict[str, int]:
     amounts = {name: nano_units(resources[name]) for name in _COMPARED if name in resources}
     return {name: nanos for name, nanos in amounts.items() if nanos > 0}
+
+
+FINISHED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases that a pod never leaves: its containers have ended."""
+
+
+def has_ended(record: PodRecord) -> bool:
+    """Tell whether the pod was deleted or is finished, and holds nothing."""
+    return record.change == "DELETED" or record.object.status.phase in FINISHED

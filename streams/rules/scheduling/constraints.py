@@ -3,10 +3,11 @@ scheduler-fit).
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from ingest.model.objects.node import Namespace
 from ingest.model.objects.pod import (
     Pod,
     PodAffinity,
@@ -229,3 +230,31 @@ def _devices(pod: Pod) -> Iterator[ClaimedDevices]:
         claim = each.resource_claim_name or made.get(each.name, "")
         if claim is not None:  # none is needed
             yield ClaimedDevices(each.name, claim, from_template=not each.resource_claim_name)
+
+
+Namespaces: TypeAlias = Mapping[str, Mapping[str, str]]
+"""The labels of each."""
+
+
+class NamespaceFacts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    labels: dict[str, str] = {}
+
+
+def namespace_facts(of: Namespace) -> NamespaceFacts:
+    return NamespaceFacts(of.metadata.labels or {})
+
+
+def with_names(constraints: Constraints, namespaces: Namespaces, *, complete: bool) -> Constraints:
+    """With the names of the namespaces that its terms select; `complete` where no other matters."""
+    terms = (constraints.affinity, constraints.anti_affinity)
+    if not any(term.namespace_selector for of in terms for term in of):
+        return constraints
+    affinity, anti_affinity = ([_with_names(term, namespaces, complete=complete) for term in of] for of in terms)
+    return msgspec.structs.replace(constraints, affinity=affinity, anti_affinity=anti_affinity)
+
+
+def _with_names(term: NeighbourTerm, namespaces: Namespaces, *, complete: bool) -> NeighbourTerm:
+    if not term.namespace_selector:
+        return term
+    found = [name for name, labels in namespaces.items() if matches(term.namespace_selector, labels)]
+    return msgspec.structs.replace(term, namespaces=[*term.namespaces, *found], unknown_namespaces=not complete)

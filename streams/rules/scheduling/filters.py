@@ -5,21 +5,66 @@ Gates, names, taints, the node selector and affinity, host ports, resources, vol
 has the rest.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Toleration
 from streams.rules.numa.topology_manager import Machine, Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
-from streams.rules.scheduling.constraints import unknowns
+from streams.rules.scheduling.constraints import ANY_ADDRESS, HostPort, unknowns
 from streams.rules.scheduling.device_claims import NO_DEVICES, DeviceNeed, NodeDevices, device_needs, device_reasons
-from streams.rules.scheduling.fit_reasons import fit_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
-from streams.rules.scheduling.ports import FREE_PORTS, conflict
 from streams.rules.scheduling.storage import Claim
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, needs_of
 from streams.rules.scheduling.volumes import NodeVolumes, volume_reasons
+
+FREE_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
+
+
+def conflict(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> bool:
+    """The same port of the same protocol, of one address or of all."""
+    return any(_clash(each, other) for other in used for each in wanted)
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    addresses = {one.host_ip, other.host_ip}
+    return (one.protocol, one.port) == (other.protocol, other.port) and (
+        len(addresses) == 1 or ANY_ADDRESS in addresses
+    )
+
+
+NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
+_GUARDED_SINCE_MINOR: Final = 28
+"""From Kubernetes 1.28 on, only a resource that the pod asks for can be insufficient."""
+
+
+def fit_reasons(
+    pod_requests: Mapping[str, int],
+    allocatable: Mapping[str, int],
+    requested: Mapping[str, int],
+    pods: int,
+    allocatable_pods: int,
+    minor_version: int,
+) -> list[str]:
+    """Return the reasons against one more pod on a node that has `pods` of them; the empty list where it fits.
+
+    `requested` is the sum of their effective requests (rules: pod-requests). Amounts are in base units, cpu in
+    millicores. `minor_version` is that of who judges, scheduler or kubelet: 28 for Kubernetes 1.28. Resources other
+    than cpu, memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
+    """
+    reasons = ["Too many pods"] if pods + 1 > allocatable_pods else []
+    others = sorted(name for name in pod_requests if name not in {*NATIVE, "pods"})
+    if not others and not any(pod_requests.get(name) for name in NATIVE):
+        return reasons
+    for name in (*NATIVE, *others):
+        wanted = pod_requests.get(name, 0)
+        free = allocatable.get(name, 0) - requested.get(name, 0)
+        judged = wanted > 0 or minor_version < _GUARDED_SINCE_MINOR
+        if judged and wanted > free:
+            reasons.append(f"Insufficient {name}")
+    return reasons
+
 
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"

@@ -1,7 +1,7 @@
 """Does a node take a pod now, and why not: the scheduler judges, then the kubelet (rules: exclusive-cpus,
 scheduler-fit, scheduler-messages).
 
-The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.gang`). Left out:
+The scheduler's judgement is that of `filters`; that of neighbours comes on top (`streams.questions.fit`). Left out:
 plugins that are not Kubernetes' own.
 """
 

@@ -1,10 +1,12 @@
-"""The scheduler's text when it finds no node for a pod, in the words of every version
+"""The scheduler's text when it finds no node for a pod, in the words of every version, and why the pod waits
 (rules: scheduler-messages, recorded-behaviour).
 """
 
 import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
+
+from ingest.model.objects.pod import Pod
 
 TEXT_LIMIT: Final = 256 * 1024
 """Characters that are read; what is longer counts as truncated. The text of a real failure is a few hundred."""
@@ -142,3 +144,27 @@ def _preemption(text: str, *, truncated: bool) -> Preemption:
     parts = _sentences(text[found.end() :], truncated=truncated)
     words = ". ".join(part for part in (parts.before, parts.after) if part)
     return Preemption(int(found[1]), parts.reasons, words)
+
+
+_USUAL: Final = frozenset({"", "ContainerCreating", "PodInitializing"})
+_CRASH_LOOP: Final = "CrashLoopBackOff"
+"""Its message has a time in it, new at each restart."""
+
+
+def waits_for(pod: Pod) -> str:
+    """Return why a pending pod waits: the scheduler's text, or the state of the first container that cannot start.
+
+    Empty where the status has no reason, and for a text about nodes, which `scheduling_failures` has taken apart.
+    """
+    status = pod.status
+    if status.phase != "Pending":
+        return ""
+    scheduled = next((each for each in status.conditions or () if each.type == "PodScheduled"), None)
+    if scheduled is not None and scheduled.status == "False":
+        return "" if parse(scheduled.message) else scheduled.message.strip() or scheduled.reason
+    for each in (*(status.init_container_statuses or ()), *(status.container_statuses or ())):
+        waiting = each.state and each.state.waiting
+        if waiting and waiting.reason not in _USUAL:
+            message = "" if waiting.reason == _CRASH_LOOP else waiting.message.strip()
+            return ": ".join(filter(None, (f"Container {each.name}", waiting.reason, message)))
+    return ""

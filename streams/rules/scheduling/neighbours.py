@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
-from streams.rules.scheduling.constraints import NONE, Constraints, NeighbourTerm, Spread
-from streams.rules.scheduling.namespaces import Namespaces, with_names
+from streams.rules.scheduling.constraints import NONE, Constraints, Namespaces, NeighbourTerm, Spread, with_names
 from streams.rules.scheduling.selectors import NODE_NAME, matches, meets_any
 
 LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"

@@ -19,7 +19,7 @@ from components.cluster.kubernetes import Cluster
 from components.processes import HOST, Process, free_port
 from components.programs.extras import kwok_program
 from ingest.apiserver.connect import configuration
-from ingest.apiserver.listing import pages
+from ingest.apiserver.watch_events import pages
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings

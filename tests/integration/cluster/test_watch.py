@@ -19,8 +19,8 @@ from fakes.wire import Wire
 from ingest.apiserver.changes import Seen
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.leader import LeaderElection, LeaseName
-from ingest.apiserver.listing import PAGE_OBJECTS, Page, pages
 from ingest.apiserver.watch import Watch
+from ingest.apiserver.watch_events import PAGE_OBJECTS, Page, pages
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings

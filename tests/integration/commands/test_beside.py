@@ -23,9 +23,8 @@ from components.processes import Process
 from components.rows import row, store
 from leadsman.run.beside import MOST_AT_ONCE, answering
 from leadsman.run.silences import Silences
-from sql.database.beside import SOCKET, connected, listening
 from sql.database.errors import DatabaseError, DatabaseHeld, QueryFailed
-from sql.database.held import HOST, Held, connect_to_read
+from sql.database.held import HOST, SOCKET, Held, connect_to_read, connected, listening
 from sql.database.open import connect
 from streams.fold.findings import NodeRow
 from waiting import PATIENCE_SECONDS, eventually

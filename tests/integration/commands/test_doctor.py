@@ -23,9 +23,7 @@ from components.rows import row, store, store_samples, summary
 from fakes.serving import serving
 from leadsman.cli.doctor import WIDTH, shown, status
 from leadsman.cli.exits import EXIT_NOT_SEEN
-from leadsman.run.clocks import COMMITS, kafka_clocks
-from leadsman.run.diagnosis import Diagnosis
-from leadsman.run.doctor import diagnose
+from leadsman.run.doctor import COMMITS, Diagnosis, diagnose, kafka_clocks
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
 from sql.database.open import connect

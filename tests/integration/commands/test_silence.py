@@ -16,8 +16,8 @@ from fakes.clock import hurried
 from leadsman.run.beside import answering
 from leadsman.run.in_process import Announcing
 from leadsman.run.silences import SILENCES, Silences
-from sql.database.beside import SOCKET
 from sql.database.errors import DatabaseUnreachable
+from sql.database.held import SOCKET
 from sql.database.open import Database, connect
 from sql.landing.silences import List, answer
 from streams.alerting.silences import Silence, matchers

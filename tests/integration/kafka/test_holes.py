@@ -10,8 +10,7 @@ from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics
 from ingest.model.topics import topics as topics_of
 from streams.kafka.changelog import Changelog
-from streams.kafka.gaps import Takeovers
-from streams.kafka.holes import Holes
+from streams.kafka.gaps import Holes, Takeovers
 
 pytestmark = pytest.mark.components("kafka")
 

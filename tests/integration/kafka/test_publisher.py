@@ -20,8 +20,7 @@ from fakes.clock import FakeClock
 from ingest.kafka import publish
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.aiokafka_fixes import started
-from ingest.kafka.publish import Publisher
-from ingest.kafka.sent import SENT, Sent
+from ingest.kafka.publish import SENT, Publisher, Sent
 from ingest.model.topics import Topic
 from waiting import until
 

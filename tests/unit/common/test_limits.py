@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from common.limits import MOST_FILES, raise_file_limit
+from leadsman.cli.main import MOST_FILES, raise_file_limit
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ from common import skew
 from common.telemetry import MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
 from components import telemetry
 from components.processes import HOST, free_port
-from ingest.kafka.metrics import DEAD_LETTERS
+from ingest.kafka.publish import DEAD_LETTERS
 from paths import FLOORS, ROOT
 from waiting import unhurried
 

@@ -10,7 +10,7 @@ import pytest
 
 from fakes.apiserver import FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
-from ingest.apiserver.comparing import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
+from ingest.apiserver.progress import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
 from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
 
 BASE, LOST, LATE = pod("base", "3"), pod("lost", "6"), pod("late", "7")

@@ -17,7 +17,7 @@ from ingest.model.objects.base import Condition
 from ingest.model.objects.node import Node, NodeMetadata, NodeStatus
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from waiting import until
 
 pytestmark = pytest.mark.asyncio

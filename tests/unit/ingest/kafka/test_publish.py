@@ -11,8 +11,7 @@ import uvloop
 from common.errors import FilesUnusable
 from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
-from ingest.kafka.publish import MAX_NUMBERED, Publisher, PublisherEnded, _Numbers
-from ingest.kafka.sent import SENT
+from ingest.kafka.publish import MAX_NUMBERED, SENT, Publisher, PublisherEnded, _Numbers
 from waiting import PATIENCE_SECONDS
 
 

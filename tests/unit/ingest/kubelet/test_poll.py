@@ -19,7 +19,7 @@ from ingest.kubelet.access import Address, kubelet_address
 from ingest.kubelet.poll import TOGETHER_SECONDS, Kubelets, offset_seconds
 from ingest.model.observation import Observation
 from ingest.model.reports import Tally
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.asyncio

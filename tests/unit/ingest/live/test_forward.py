@@ -19,7 +19,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from leadsman.run.watch import ElectionRefusedError, lead
 from waiting import PATIENCE_SECONDS, until
 

@@ -28,7 +28,7 @@ from ingest.live.settings import LiveSettings
 from ingest.messages.modes import Redact
 from ingest.messages.words import withheld
 from ingest.model.topics import topics
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from ingest.resources.events import EVENTS
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODES

@@ -28,7 +28,7 @@ from ingest.live.scheduler import HELD_SECONDS, CacheUnknown, Scheduler, cache_l
 from ingest.live.settings import LiveSettings, SchedulerSettings
 from ingest.model.records import SchedulerCacheRecord, SourceErrorRecord
 from ingest.model.reports import Tally
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from leadsman.run.permissions import REVIEWS, Checked, check_cluster
 from leadsman.run.validate import check_schedulers
 from unit.leadsman.run.test_permissions import kubeconfig

@@ -6,8 +6,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.model.columns import TYPE_CODES, pack, pack_column, unpack
-from ingest.model.samples import PodColumns
+from ingest.model.samples import TYPE_CODES, PodColumns, pack, pack_column, unpack
 from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from ingest.kafka.sent import Sent
+from ingest.kafka.publish import Sent
 from ingest.model.numbers import INT64_MAX, int64_of, storable
 from streams.fold.checkpoints import encoded
 from streams.kafka.codec import Emission

@@ -25,8 +25,8 @@ from ingest.model.podresources import (
 )
 from ingest.model.records import PodResourcesRecord
 from ingest.model.topics import decode_record, encode_record
-from ingest.node.host import CannotReadError
 from ingest.node.podresources_api import decode_allocatable, decode_pods, read_podresources
+from ingest.node.sysfs import CannotReadError
 from ingest.normalize.normalize import normalize
 
 GPU = fake.device("nvidia.com/gpu", ["GPU-2", "GPU-1"], [1, 0])

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from fakes.machine import Thread, write, write_sysfs
-from ingest.node.host import CannotReadError
 from ingest.node.numa_usage import NumaUsage
-from ingest.node.sysfs import read_caches, read_distances
+from ingest.node.sysfs import CannotReadError, read_caches, read_distances
 
 UID = "0a1b2c3d-0000-1111-2222-333344445555"
 THREADS = [Thread(0, 0, 0, 0), Thread(1, 1, 0, 1)]

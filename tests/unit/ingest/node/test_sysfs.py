@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from fakes.machine import Thread, write, write_sysfs
 from ingest.model.records import Cpu
-from ingest.node.host import CannotReadError
-from ingest.node.sysfs import read_cpu_topology
+from ingest.node.sysfs import CannotReadError, read_cpu_topology
 from streams.rules.numa.topology import numa_topology
 
 

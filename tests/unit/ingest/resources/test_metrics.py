@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import BadRecord
-from ingest.resources.metrics import METRICS, parse_metrics
+from ingest.resources.kubelet import METRICS, parse_metrics
 
 
 @given(st.text())

@@ -3,7 +3,7 @@
 import pytest
 
 from components.rows import T0, row, store, store_samples, summary
-from leadsman.run.culprits import first_to_go
+from leadsman.run.alert import first_to_go
 from sql.database.errors import DatabaseUnreachable
 from sql.database.open import Database, connect
 from streams.fold.findings import EvictionSignal, PodBinding

@@ -9,14 +9,14 @@ import pytest
 
 from fakes.apiserver import pod
 from fakes.clock import START
-from ingest.apiserver.replica import new_identity
+from ingest.apiserver.leader import new_identity
 from ingest.kafka.replay import Feed
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import ElectionSettings, LiveSettings
 from ingest.model.observation import Observation
 from ingest.model.topics import Headers
 from ingest.normalize.dead_letters import Buried
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from leadsman.run.watch import lease_name
 
 pytestmark = pytest.mark.asyncio

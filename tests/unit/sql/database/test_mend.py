@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from sql.database.engine import NEEDED_BYTES, mend
 from sql.database.errors import DatabaseError, DiskFull
-from sql.database.mend import mend
 from sql.database.open import connect
-from sql.database.room import NEEDED_BYTES
 from sql.schema.migrate import migrate
 
 

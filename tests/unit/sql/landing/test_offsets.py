@@ -10,7 +10,7 @@ from aiokafka import TopicPartition
 from components.command import dsn
 from components.rows import lose_newest, row, store
 from sql.database.open import Database, connect
-from sql.landing.offsets import TRUSTED_SECONDS, LandedOffsets
+from sql.landing.portions import TRUSTED_SECONDS, LandedOffsets
 from streams.fold.findings import NodeEvent, PodEnd
 from streams.kafka.landing.resume import UNKNOWN, Landed
 

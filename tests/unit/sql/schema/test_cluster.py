@@ -8,7 +8,7 @@ import pytest
 
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
-from sql.schema.cluster import check_cluster
+from sql.schema.migrate import check_cluster
 
 
 class Answering:

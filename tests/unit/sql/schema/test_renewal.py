@@ -8,8 +8,8 @@ from components.rows import T0, row, store
 from sql.database.open import Database
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import digest
-from sql.schema.renewal import CURRENT, renew
 from sql.schema.retention import KEPT, keep
+from sql.schema.upkeep import CURRENT, renew
 from streams.fold.findings import Alert, NodeRow, NumaPod, PodBinding, PressureChange
 
 LATER = T0 + timedelta(hours=1)

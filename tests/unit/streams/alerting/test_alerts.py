@@ -14,8 +14,7 @@ from generate.alert_coverage import VIEW
 from paths import ROOT, TESTS
 from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert, Input, Now
-from streams.alerting.registry import ALERTS, DEFAULTS, PACKAGED, discover, module_name
-from streams.alerting.rules import ALERT_NAMES
+from streams.alerting.rules import ALERT_NAMES, ALERTS, DEFAULTS, PACKAGED, discover, module_name
 from streams.alerting.rules_file import default_rules
 from streams.alerting.runbook import runbooks
 

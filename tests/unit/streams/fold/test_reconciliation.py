@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.clock import FakeClock
-from ingest.apiserver.changes import Changes, Seen
-from ingest.apiserver.inventory import KEYS_OF_A_PART, parts
+from ingest.apiserver.changes import KEYS_OF_A_PART, Changes, Seen, parts
 from ingest.apiserver.watch_events import WatchEvent
 from ingest.model.records import InventoryRecord, LogBeganRecord, Record
-from ingest.normalize.received import Received
+from ingest.normalize.redact import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource

@@ -9,7 +9,7 @@ from aiokafka import ConsumerRecord
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.sent import SENT, Sent
+from ingest.kafka.publish import SENT, Sent
 from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import NOT_A_RECORD

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.sent import Sent
+from ingest.kafka.publish import Sent
 from streams.analytics.registry import REDUCERS
 from streams.fold.checkpoints import StateCodec
 from streams.fold.fold import LogState

@@ -19,7 +19,7 @@ from streams.analytics.source_errors import CLUSTER_REDUCER
 from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogState
 from streams.fold.reducer import AnyReducer, Reducer
-from streams.kafka import buckets, parts
+from streams.kafka import parts
 from streams.kafka.changelog import Changelog
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored, Written
@@ -56,7 +56,7 @@ REDUCERS: Final = [reducer("a"), reducer("b")]
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "PIECE_BYTES", PIECE)
     monkeypatch.setattr(parts, "SPLIT_FROM", 16)
-    monkeypatch.setattr(buckets, "BUCKET_ENTRIES", 4)
+    monkeypatch.setattr(parts, "BUCKET_ENTRIES", 4)
 
 
 def folded(offset: int = 0, **of_reducers: State) -> Folded:

@@ -15,7 +15,7 @@ from ingest.kafka.publish import Publisher
 from ingest.model.records import NodeRecord
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Reducer
-from streams.kafka import buckets, parts
+from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
@@ -148,7 +148,7 @@ def _layout(request: pytest.FixtureRequest) -> Any:
             patch.setattr(parts, "PIECE_BYTES", 16)
         if request.param == "in buckets":
             patch.setattr(parts, "SPLIT_FROM", 2)
-            patch.setattr(buckets, "BUCKET_ENTRIES", 2)
+            patch.setattr(parts, "BUCKET_ENTRIES", 2)
         yield
 
 

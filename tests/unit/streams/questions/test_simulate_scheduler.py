@@ -19,7 +19,7 @@ from streams.questions.simulate_scheduler import (
     simulate,
 )
 from streams.rules.scheduling.node_tree import UnknownVersion
-from streams.rules.values.zone import REGION, ZONE
+from streams.rules.values.labels import REGION, ZONE
 
 START = datetime(2020, 6, 1, tzinfo=UTC)
 MASTERS = ["ss-stg-ma-01", "ss-stg-ma-02", "ss-stg-ma-03"]

@@ -15,10 +15,9 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
-from streams.alerting.receivers.pagerduty import event, pagerduty
+from streams.alerting.receivers.pagerduty import event, message, pagerduty, teams
 from streams.alerting.receivers.posting import REFUSALS
 from streams.alerting.receivers.pushing import Pushed
-from streams.alerting.receivers.teams import message, teams
 from streams.kafka.messages.alerts import AlertMessage
 
 KEY = "0123456789abcdef0123456789abcdef"

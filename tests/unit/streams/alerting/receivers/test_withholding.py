@@ -8,8 +8,8 @@ import pytest
 from fakes.clock import START, FakeClock
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
+from streams.alerting.receivers.consume import LOOK_SECONDS, Withholding
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.withholding import LOOK_SECONDS, Withholding
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
 

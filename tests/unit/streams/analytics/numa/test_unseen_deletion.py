@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.apiserver.inventory import parts
+from ingest.apiserver.changes import parts
 from ingest.files.sources import read_sources
 from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.observation import Observation, Observed

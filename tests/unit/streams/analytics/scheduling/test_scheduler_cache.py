@@ -12,8 +12,8 @@ from common.errors import BadRecord
 from ingest.model.observation import Observation
 from ingest.model.records import InventoryRecord, NodeRecord, Record, SchedulerCacheRecord
 from ingest.normalize.normalize import normalize
+from streams.analytics.scheduling.cluster_nodes import State
 from streams.analytics.scheduling.scheduling import REDUCER
-from streams.analytics.scheduling.state import State
 from streams.fold.findings import SchedulerBlindSpot
 from unit.streams.analytics.scheduling.test_scheduling import at, node, pod, tick
 

@@ -28,11 +28,11 @@ from ingest.model.objects.pod import (
 )
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
 from streams.analytics.scheduling import scheduling
-from streams.analytics.scheduling.state import State
+from streams.analytics.scheduling.cluster_nodes import State
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.fold import Fold, LogState
 from streams.rules.scheduling.blind_spot import tolerates
-from streams.rules.values.zone import REGION, ZONE
+from streams.rules.values.labels import REGION, ZONE
 
 T0 = datetime(2020, 6, 1, 10, tzinfo=UTC)
 CLUSTER = "stage"

@@ -9,6 +9,7 @@ from numpy.random import default_rng
 from streams.rules.eviction.forecast import (
     AHEAD,
     HORIZON_SPANS,
+    MAX_LOWS,
     MET,
     NO_COURSE,
     RATE_CHANGES,
@@ -20,7 +21,6 @@ from streams.rules.eviction.forecast import (
     forecast,
     since,
 )
-from streams.rules.eviction.swings import MAX_LOWS
 from streams.rules.eviction.trend import MAX_POINTS, Line
 
 CAPACITY = 1_000_000

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from streams.rules.eviction.signals import SIGNALS, Layout
 from streams.rules.eviction.thresholds import (
     BadThreshold,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from streams.rules.kubelet.settings import Kubelet, concerns
 
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)

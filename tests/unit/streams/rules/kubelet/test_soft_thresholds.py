@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.model.objects.kubelet import KubeletConfiguration
+from ingest.model.objects.node import KubeletConfiguration
 from streams.rules.kubelet.settings import Kubelet, concerns
 
 

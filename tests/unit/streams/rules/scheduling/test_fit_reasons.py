@@ -1,6 +1,6 @@
 """The scheduler's reasons (rules: scheduler-fit)."""
 
-from streams.rules.scheduling.fit_reasons import fit_reasons
+from streams.rules.scheduling.filters import fit_reasons
 
 ROOM = {"cpu": 2000, "memory": 4096, "ephemeral-storage": 8192, "pods": 110}
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ingest.model.objects.pod import Pod
-from streams.rules.scheduling.waiting import waits_for
+from streams.rules.scheduling.message import waits_for
 
 
 def pod(**status: Any) -> Pod:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.rules.values.pool import pool
+from streams.rules.values.labels import pool
 
 CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from streams.rules.values.zone import zone_key, zone_of
+from streams.rules.values.labels import zone_key, zone_of
 
 ZONE = "topology.kubernetes.io/zone"
 REGION = "topology.kubernetes.io/region"

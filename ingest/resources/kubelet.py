@@ -1,6 +1,4 @@
-"""The kubelet's metrics about NUMA, eviction and image GC (rules: kubelet-metrics), out of its Prometheus
-exposition.
-"""
+"""A kubelet's settings, as `/configz` answers them, and the metrics of it that are kept (rules: kubelet-metrics)."""
 
 import math
 import re
@@ -10,10 +8,35 @@ import msgspec
 from prometheus_client.parser import text_string_to_metric_families
 
 from common.errors import BadRecord
+from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.observation import Observation
-from ingest.model.records import Metric, MetricsRecord, Record
+from ingest.model.records import Metric, MetricsRecord, Record, SettingsRecord
+from ingest.resources.decoding import kept
 from ingest.resources.resource import KubeletResource, node_of
 from ingest.resources.scheduler_cache import is_about_a_cache
+
+
+class _Configz(msgspec.Struct, frozen=True):
+    kubeletconfig: KubeletConfiguration
+
+
+def _records(observation: Observation, configz: _Configz) -> list[Record]:
+    node = node_of(observation)
+    return [SettingsRecord(ts=observation.ts, cluster=observation.cluster, node=node, config=configz.kubeletconfig)]
+
+
+CONFIGZ: Final = KubeletResource(
+    name="configz",
+    decode=kept(_Configz),
+    records=_records,
+    fields=lambda fields: "kubeletconfig" in fields,
+    timeless=True,
+    seconds=600.0,
+    permission="nodes/configz",
+    without="eviction thresholds are assumed",
+    after_restart=True,
+)
+
 
 KEPT: Final = re.compile(
     r"kubelet_(?:cpu_manager|memory_manager|topology_manager|container_aligned|resource_manager|evictions|eviction_stats"
@@ -58,7 +81,7 @@ def _text(data: bytes | msgspec.Raw) -> str:
     return _decode(data).text
 
 
-def _records(observation: Observation, text: str) -> list[Record]:
+def _measured(observation: Observation, text: str) -> list[Record]:
     node = node_of(observation)
     return [MetricsRecord(ts=observation.ts, cluster=observation.cluster, node=node, metrics=parse_metrics(text))]
 
@@ -76,7 +99,7 @@ def _started_at(body: bytes) -> bytes:
 METRICS: Final = KubeletResource(
     name="metrics",
     decode=_text,
-    records=_records,
+    records=_measured,
     secrets=False,
     fields=lambda fields: fields.keys() == {"text"} and not is_about_a_cache(bytes(fields["text"])),
     seconds=60.0,  # an answer has 160 KB, takes as long to read as the statistics, and changes with the pods

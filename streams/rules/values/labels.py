@@ -1,4 +1,4 @@
-"""The zone that the scheduler's node tree files a node under (rules: zone-key)."""
+"""A node's zone and pool, by its labels (rules: zone-key, node-pool)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -25,3 +25,25 @@ def zone_of(key: str) -> str:
     """Return the zone of a zone key, or its region where it has no zone."""
     region, _, zone = key.partition(_BETWEEN)
     return zone or region
+
+
+_NAMES: Final = (
+    "karpenter.sh/nodepool",
+    "eks.amazonaws.com/nodegroup",
+    "alpha.eksctl.io/nodegroup-name",
+    "cloud.google.com/gke-nodepool",
+    "kubernetes.azure.com/agentpool",
+    "kops.k8s.io/instancegroup",
+)
+_CONTROL_PLANE: Final = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
+
+
+def pool(labels: Mapping[str, str] | None) -> str:
+    """Its name; `control-plane` of such a node without one, else the empty text."""
+    named = next((name for label in _NAMES if (name := (labels or {}).get(label))), "")
+    return named or ("control-plane" if is_control_plane(labels) else "")
+
+
+def is_control_plane(labels: Mapping[str, str] | None) -> bool:
+    """Decide by its role, independent of the label's value."""
+    return labels is not None and not _CONTROL_PLANE.isdisjoint(labels)

@@ -4,9 +4,8 @@ from typing import Final
 
 import pytest
 
-from ingest.model.objects.kubelet import KubeletConfiguration
-from streams.rules.eviction.named import threshold_kind
-from streams.rules.eviction.thresholds import effective_thresholds
+from ingest.model.objects.node import KubeletConfiguration
+from streams.rules.eviction.thresholds import effective_thresholds, threshold_kind
 
 MIB: Final = 1024**2
 CAPACITY: Final = 100_000_000_000

@@ -1,0 +1,114 @@
+"""What the agent reads on a node: CPUs, checkpoints, the podresources service, NUMA nodes and CPU quotas."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from ingest.model.observation import Observation
+from ingest.model.podresources import NodeResources
+from ingest.model.records import (
+    Cpu,
+    CpuManagerRecord,
+    CpuThrottlingRecord,
+    CpuTopologyRecord,
+    MemoryManagerRecord,
+    NumaNodeUsage,
+    NumaPodMemory,
+    NumaUsageRecord,
+    PodResourcesRecord,
+    PodThrottling,
+    Record,
+)
+from ingest.resources.decoding import text
+from ingest.resources.resource import NodeResource, node_of
+
+
+class _Checkpoint(msgspec.Struct, frozen=True):
+    checkpoint: str
+
+
+class _Topology(msgspec.Struct, frozen=True):
+    cpus: list[Cpu]
+    distances: dict[int, dict[int, int]] = {}
+    caches: list[str] = []
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    nodes: list[NumaNodeUsage] = msgspec.field(name="numa_usage")
+    pods: list[NumaPodMemory] = []
+
+
+class _Throttling(msgspec.Struct, frozen=True):
+    pods: list[PodThrottling] = msgspec.field(name="cpu_throttling")
+
+
+def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
+    """The very text: a checksum is over it (rules: cpu-checkpoint)."""
+    return _Checkpoint(text(data))
+
+
+def _as(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
+    """One record, with the fields of the answer."""
+    return lambda observation, answer: [
+        record(
+            ts=observation.ts,
+            cluster=observation.cluster,
+            node=node_of(observation),
+            **msgspec.structs.asdict(answer),
+        )
+    ]
+
+
+CPU_MANAGER_STATE: Final = NodeResource(
+    name="cpu_manager_state",
+    decode=_checkpoint,
+    records=_as(CpuManagerRecord),
+    secrets=False,
+    fields=lambda fields: "policyName" in fields and "machineState" not in fields,
+    file="var/lib/kubelet/cpu_manager_state",
+)
+MEMORY_MANAGER_STATE: Final = NodeResource(
+    name="memory_manager_state",
+    decode=_checkpoint,
+    records=_as(MemoryManagerRecord),
+    secrets=False,
+    fields=lambda fields: "policyName" in fields and "machineState" in fields,
+    file="var/lib/kubelet/memory_manager_state",
+)
+CPU_TOPOLOGY: Final = NodeResource(
+    name="cpu_topology",
+    decode=msgspec.json.Decoder(_Topology).decode,
+    records=_as(CpuTopologyRecord),
+    secrets=False,
+    fields=lambda fields: "cpus" in fields,
+    timeless=True,
+    origin="agent",
+)
+PODRESOURCES: Final = NodeResource(
+    name="podresources",
+    decode=msgspec.json.Decoder(NodeResources).decode,
+    records=_as(PodResourcesRecord),
+    secrets=False,
+    fields=lambda fields: "pods" in fields and fields.keys() <= {"pods", "allocatable"},
+    origin="agent",
+)
+"""The answer of the kubelet's podresources service (rules: podresources)."""
+NUMA_USAGE: Final = NodeResource(
+    name="numa_usage",
+    decode=msgspec.json.Decoder(_Usage).decode,
+    records=_as(NumaUsageRecord),
+    secrets=False,
+    fields=lambda fields: "numa_usage" in fields,
+    origin="agent",
+)
+"""Use of each NUMA node (rules: numa-usage)."""
+CPU_THROTTLING: Final = NodeResource(
+    name="cpu_throttling",
+    decode=msgspec.json.Decoder(_Throttling).decode,
+    records=_as(CpuThrottlingRecord),
+    secrets=False,
+    fields=lambda fields: "cpu_throttling" in fields,
+    origin="agent",
+)
+"""How often CPU quotas held pods back (rules: cpu-contention)."""
