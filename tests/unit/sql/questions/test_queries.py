@@ -359,6 +359,31 @@ def test_pressure_history_has_a_row_an_episode_with_its_own_length(database: Dat
     assert column(database, "pressure_history", "lasted_seconds", until="2026-07-01T12:00:10Z") == [3]
 
 
+def test_an_episode_of_pressure_shows_whether_images_were_enough_or_pods_were_evicted(database: Database) -> None:
+    """Images of 60 bytes are deleted on `spared`, where 5 were left. `hit` loses pods for two resources."""
+    for node, condition in (("spared", "DiskPressure"), ("hit", "MemoryPressure")):
+        changed = {"node": node, "condition": condition}
+        store(
+            database,
+            row(PressureChange, ts=T0 + timedelta(seconds=60), status=True, **changed),
+            row(PressureChange, ts=T0 + timedelta(seconds=400), status=False, lasted_seconds=340.0, **changed),
+        )
+    evicted = {"node": "hit", "cause": "pressure"}
+    store(
+        database,
+        row(Eviction, ts=T0 + timedelta(seconds=59), resource="memory", uid="1", **evicted),
+        row(Eviction, ts=T0 + timedelta(seconds=70), resource="ephemeral-storage", uid="2", **evicted),
+        row(Eviction, ts=T0 + timedelta(seconds=500), resource="memory", uid="3", **evicted),
+    )
+    for second, left, images in ((0, 10, 80), (30, 5, 90), (80, 65, 30), (500, 1, 99)):
+        at = T0 + timedelta(seconds=second)
+        store_samples(database, summary(at, "spared", nodefs_available_bytes=left, imagefs_used_bytes=images))
+        store_samples(database, summary(at, "hit", memory_available_bytes=100 + left))
+    columns = ("evicted_pods", "lowest_available_bytes", "last_available_bytes", "images_freed_bytes")
+    assert [column(database, "pressure_history", name, node="spared") for name in columns] == [[0], [5], [65], [60]]
+    assert [column(database, "pressure_history", name, node="hit") for name in columns] == [[1], [105], [165], [None]]
+
+
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
 def test_what_is_in_the_order_of_time_is_asked_of_a_range(
     query: SavedQuery, on_nothing: dict[str, OnNothing]
