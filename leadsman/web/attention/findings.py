@@ -14,7 +14,8 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, amount, duration, plainly, sentence, unit
+from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
+from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
 
 
@@ -142,12 +143,7 @@ _IMAGE_GC_ALERTS: Final = {
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    titles = {
-        "persistent": "Image GC does not run",
-        "restart_loop": "Image GC fails at every start of the kubelet",
-        "insufficient_freed": "Image GC frees too little",
-    }
-    for verdict, title in titles.items():
+    for verdict in BROKEN_GC:
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
             latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
@@ -155,7 +151,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
             text = rows[0]["explanation"]
             yield Item(
                 Severity.CRITICAL,
-                title,
+                f"Image GC {GC_VERDICTS[verdict]}",
                 text if len(nodes) == 1 else f"Of {nodes[0]}: {text}",
                 tuple(nodes),
                 "image-gc",
@@ -169,7 +165,7 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
     for verdict in dict.fromkeys(row["verdict"] for row in view.blind_spots):
         same = [row for row in view.blind_spots if row["verdict"] == verdict]
         if verdict != "inconclusive":
-            title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
+            title = f"The scheduler {BLIND_VERDICTS.get(verdict, verdict)}"
             nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
             text = same[0]["evidence"]
             yield Item(

@@ -7,7 +7,7 @@ a finding grows while it is watched, `updated_at` marks its last version.
 
 from streams.fold.findings.alerts import REPEAT_EVERY, Alert
 from streams.fold.findings.eviction import Eviction, EvictionSignal, PressureChange
-from streams.fold.findings.image_gc import BROKEN_GC, ImageGc
+from streams.fold.findings.image_gc import BROKEN_GC, GC_VERDICTS, ImageGc
 from streams.fold.findings.nodes import (
     KubeletSetting,
     NodeEvent,
@@ -31,12 +31,20 @@ from streams.fold.findings.numa import (
     NumaWhatif,
 )
 from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
-from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
-from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
+from streams.fold.findings.scheduling import (
+    BLIND_VERDICTS,
+    ScheduledList,
+    ScheduledObject,
+    SchedulerBlindSpot,
+    SchedulingFailure,
+)
 from streams.fold.findings.sources import DeadLetter, SourceError
 
 __all__ = [
+    "BLIND_VERDICTS",
     "BROKEN_GC",
+    "GC_VERDICTS",
     "HIGH_RATE",
     "NEVER_REPLACED",
     "REPEAT_EVERY",
@@ -76,4 +84,6 @@ __all__ = [
     "SettingsWarning",
     "SourceError",
     "StorageLimit",
+    "stored_types",
+    "stored_values",
 ]

@@ -148,7 +148,7 @@ def test_an_inconclusive_verdict_about_the_scheduler_is_no_finding() -> None:
     row = {"verdict": "inconclusive", "evidence": "?", "node": "", "ts": T0}
     assert attention(view(blind_spots=(row,))) == []
     (item,) = attention(view(blind_spots=({**row, "verdict": "lost_node", "node": "n"},)))
-    assert (item.title, item.nodes) == ("The scheduler: lost node", ("n",))
+    assert (item.title, item.nodes) == ("The scheduler does not see a node", ("n",))
 
 
 def test_alerts_of_one_name_are_one_item_with_the_worst_severity() -> None:
