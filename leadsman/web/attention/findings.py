@@ -16,7 +16,8 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
-from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
+from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 
 
 def findings(view: Overview) -> Iterator[Item]:
@@ -65,13 +66,16 @@ def _unguarded(view: Overview) -> Iterator[Item]:
     """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
     found: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
+        bare = unguarded_of(
+            Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in node.margins
+        )
         for margin in node.margins if not node.stale else ():
-            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and _is_unguarded(margin, node.margins):
+            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and margin.signal in bare:
                 found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
     for resource, nodes in found.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
         left = f"{measured(margin.signal)}: {margin.words} of {amount(margin.capacity, margin.signal)}"
-        text = f"{_of(view, name, left)}. No eviction threshold guards it, so nothing is evicted for it."
+        text = f"{_of(view, name, left)}. {CONSEQUENCES[resource]}"
         yield Item(
             Severity.CRITICAL,
             f"{_BELOW[resource]} nearly used up, without a threshold",
@@ -82,14 +86,6 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
-
-
-def _is_unguarded(margin: Margin, margins: Sequence[Margin]) -> bool:
-    return margin.signal in SETTABLE and all(
-        each.threshold is None
-        for each in margins
-        if RESOURCES[each.signal] == RESOURCES[margin.signal] and (each is margin or each.capacity == margin.capacity)
-    )
 
 
 def _met(
