@@ -163,11 +163,10 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
         if verdict != "inconclusive":
             title = f"The scheduler {BLIND_VERDICTS.get(verdict, verdict)}"
             nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
-            text = same[0]["evidence"]
             yield Item(
                 Severity.CRITICAL,
                 title,
-                text,
+                sentence(same[0]["evidence"]),
                 nodes,
                 "scheduler",
                 False,

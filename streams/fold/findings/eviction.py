@@ -106,7 +106,9 @@ class Eviction(NamedTuple):
         if self.available is None or self.threshold is None:
             return low
         if self.resource in {"memory", "ephemeral-storage"}:
-            return f"{low}, {size(self.available)} available, below the {size(self.threshold)} threshold"
+            left, threshold = size(self.available), size(self.threshold)
+            by = f"{size(self.threshold - self.available)} " if left == threshold else ""
+            return f"{low}, {left} available, {by}below the {threshold} threshold"
         return f"{low}, {self.available} available, below the threshold of {self.threshold}"
 
     @property

@@ -9,6 +9,7 @@ from components.rows import T0, row
 from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot
 
 GIB = 1 << 30
+LOW = "The node was low on resource: memory. "
 
 
 def evicted(**values: Any) -> str:
@@ -22,6 +23,11 @@ def test_an_eviction_tells_what_was_low_and_which_rank_was_predicted() -> None:
     )
     low = "Pod shop/web was evicted: low on ephemeral-storage, 1.00 GiB available, below the 2.00 GiB threshold."
     assert found == f"{low} Predicted rank 1 of 4, tied with 2 other pods."
+
+
+def test_amounts_that_read_the_same_have_their_difference() -> None:
+    found = evicted(resource="memory", available=66 * GIB, threshold=66 * GIB + (10 << 20))
+    assert "low on memory, 66.0 GiB available, 10.0 MiB below the 66.0 GiB threshold. " in found
 
 
 def test_inodes_are_counted() -> None:
@@ -38,14 +44,13 @@ def test_kubelets_before_1_5_name_no_resource() -> None:
 @pytest.mark.parametrize(
     ("message", "is_bystander"),
     [
-        ("The node was low on resource: memory. ", True),
+        (LOW, True),
         (
-            "The node was low on resource: memory. "
-            "Container c was using 2Gi, request is 1Gi, has larger consumption of memory. ",
+            f"{LOW}Container c was using 2Gi, request is 1Gi, has larger consumption of memory. ",
             False,
         ),
         # cut off before the containers, perhaps
-        ("The node was low on resource: memory. Contai", False),
+        (f"{LOW}Contai", False),
     ],
 )
 def test_a_bystander_is_one_of_which_the_whole_message_names_no_container(message: str, is_bystander: bool) -> None:
