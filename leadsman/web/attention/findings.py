@@ -15,7 +15,7 @@ from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
-from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 
@@ -172,7 +172,7 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
                 False,
                 min(seen),
                 max(seen),
-                step=Step("Restart kube-scheduler, or add or delete any node: both rebuild its list"),
+                step=Step(BLIND_ADVICE),
                 about=(("SchedulerBlindSpot", ""),),
             )
 

@@ -6,7 +6,7 @@ from typing import Final
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence
-from streams.fold.findings import BLIND_VERDICTS, SchedulerBlindSpot
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, SchedulerBlindSpot
 
 
 def step(
@@ -24,7 +24,7 @@ def step(
             Happened(
                 {"verdict": row.verdict} | ({"node": row.node} if row.node else {}),
                 f"Cluster {name(row.cluster)}: the scheduler {BLIND_VERDICTS[row.verdict]}{node}{pod}",
-                f"{sentence(row.evidence)}Restart kube-scheduler, or add or delete any node: both rebuild its list. "
+                f"{sentence(row.evidence)}{BLIND_ADVICE}. "
                 "To fix it permanently, upgrade to 1.19, or 1.18.8. See leadsman query blind_spots.",
                 until=seen_at,
             )

@@ -33,6 +33,7 @@ from streams.fold.findings.numa import (
 from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
 from streams.fold.findings.scheduling import (
+    BLIND_ADVICE,
     BLIND_VERDICTS,
     ScheduledList,
     ScheduledObject,
@@ -42,6 +43,7 @@ from streams.fold.findings.scheduling import (
 from streams.fold.findings.sources import DeadLetter, SourceError
 
 __all__ = [
+    "BLIND_ADVICE",
     "BLIND_VERDICTS",
     "BROKEN_GC",
     "GC_VERDICTS",
