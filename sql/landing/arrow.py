@@ -14,7 +14,7 @@ from ingest.model.numbers import storable
 from ingest.model.samples import BYTES, TYPE_CODES, NodeSample, Packed, PodColumns
 from sql.database.without import make_arrow_lean
 from streams.fold.batch import SampleKey
-from streams.fold.findings import TABLES, Row
+from streams.fold.findings import TABLES, Row, stored_types, stored_values
 
 make_arrow_lean()
 
@@ -53,7 +53,7 @@ def _sample_schema(fields: Mapping[str, Any]) -> pa.Schema:
 
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     **{
-        table: pa.schema([_field(name, hint) for name, hint in get_type_hints(row_type).items()])
+        table: pa.schema([_field(name, hint) for name, hint in stored_types(row_type).items()])
         for row_type, table in TABLES.items()
     },
     NODE_SAMPLES: _sample_schema(get_type_hints(NodeSample)),
@@ -69,7 +69,7 @@ def to_arrow(row_type: type[Row], rows: Sequence[Row]) -> pa.Table:
     may send both, and no row may stop the others.
     """
     schema = SCHEMAS[TABLES[row_type]]
-    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    columns = zip(*stored_values(row_type, rows), strict=True) if rows else [()] * len(schema)
     return _table(schema, columns)
 
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import MigrationMissing
 from sql.database.open import Database
+from streams.rules.eviction.unguarded import CONSEQUENCES
 
 MEETS: Final = """\
 (labels, wanted) -> arrayAll(
@@ -86,7 +87,7 @@ def replace_views(db: Database, leadsman: str) -> None:
 
 def load_views() -> list[View]:
     """Every view, each after those it reads. Raises MigrationMissing if they read each other in a circle."""
-    texts = {file.stem: file.read_text("utf-8").replace("{meets}", MEETS) for file in sorted(VIEWS.glob("*.sql"))}
+    texts = {file.stem: _completed(file.read_text("utf-8")) for file in sorted(VIEWS.glob("*.sql"))}
     columns = json.loads(COLUMNS.read_text("utf-8"))
     ordered: dict[str, View] = {}
     while texts:
@@ -95,6 +96,12 @@ def load_views() -> list[View]:
             raise MigrationMissing(f"views read each other in a circle: {', '.join(texts)}. Reinstall Leadsman")
         ordered |= {name: View(name, texts.pop(name), columns.get(name, ())) for name in ready}
     return list(ordered.values())
+
+
+def _completed(text: str) -> str:
+    """A view's text with what it shares with others, and with Python."""
+    consequences = ", ".join(f"'{each}'" for pair in CONSEQUENCES.items() for each in pair)
+    return text.replace("{meets}", MEETS).replace("{unguarded}", f"map({consequences})")
 
 
 def _reads(statement: str) -> set[str]:

@@ -9,7 +9,6 @@ from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
 from streams.alerting.words import name, shortened
 from streams.fold.findings import PodEnd
-from streams.rules.eviction.messages import AdmissionRejection, parse_evicted
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of more, the rest are counted by row."""
@@ -55,8 +54,7 @@ _OUT_OF: Final = "OutOf"
 
 def reason_of(row: PodEnd) -> str:
     """The kubelet's reason, or the node's conditions that a pod was rejected for."""
-    parsed = parse_evicted(row.message) if row.reason == "Evicted" else None
-    return ",".join(parsed.conditions) if isinstance(parsed, AdmissionRejection) else row.reason
+    return row.resource if row.refused_by == "node_pressure" else row.reason
 
 
 def because(reason: str) -> str:

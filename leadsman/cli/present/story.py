@@ -1,6 +1,6 @@
 """Prints a readable account of what a replay or a look found."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from common.text import plain
 from leadsman.cli.present.findings import Findings, read_findings
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
-from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
+from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.evidence import nothing_found
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import clock, timestamp
@@ -61,43 +61,6 @@ _TIMELINE: Final = (
     f" {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
 )
 """Without what a card has already; each row has how many there are in all, and how many are something wrong."""
-_UNKNOWN: Final = (
-    (lower_bounds, "SELECT countIf(occurrences_lower_bound) FROM node_events WHERE cluster = {cluster:String}"),
-    (
-        assumed_thresholds,
-        """
-        SELECT uniqExact(node)
-        FROM (
-            SELECT node, argMax(thresholds_assumed, ts) AS assumed
-            FROM eviction_signals WHERE cluster = {cluster:String} GROUP BY node
-        )
-        WHERE assumed
-        """,
-    ),
-    (
-        without_rank,
-        """
-        SELECT countIf(cause = 'pressure' AND predicted_rank IS NULL)
-        FROM pod_evictions
-        WHERE cluster = {cluster:String} AND ({namespace:String} = '' OR namespace = {namespace:String})
-        """,
-    ),
-    (
-        withheld,
-        """
-        SELECT countIf(position(message, '[withheld: ') > 0)
-        FROM node_events
-        WHERE cluster = {cluster:String} AND ({namespace:String} = '' OR namespace = {namespace:String})
-        """,
-    ),
-    (
-        partial,
-        """
-        SELECT sum(ifNull(entries, 0)) FROM source_errors FINAL WHERE cluster = {cluster:String} AND kind = 'partial'
-        """,
-    ),
-)
-"""How many each is about, and the sentence."""
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
@@ -160,7 +123,7 @@ def _print_cluster(
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
-    _unknown(database, parameters, console)
+    _uncertain(found.view, console)
     return found
 
 
@@ -242,13 +205,12 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     console.print(Text(where + ".", style="bold"))
 
 
-def _unknown(database: Database, parameters: Mapping[str, str], console: Console) -> None:
-    counts = [(sentence, database.query(sql, parameters).rows[0][0]) for sentence, sql in _UNKNOWN]
-    found = [sentence(count) for sentence, count in counts if count]
+def _uncertain(view: Overview, console: Console) -> None:
+    found = [f"{words} {shortened(nodes)}." if nodes else words for words, nodes in uncertain(view)]
     if found:
         console.print(Text("Uncertain", style="bold"))
     for each in found:
-        console.print(f"  {each}.")
+        console.print(f"  {plain(each, MOST)}", markup=False)
 
 
 def _next(console: Console, command: str) -> None:

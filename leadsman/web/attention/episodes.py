@@ -1,6 +1,5 @@
 """The timeline: what happened, folded into episodes, each with one severity: pure."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -8,7 +7,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, ticks
+from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, headed, ticks
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
 
@@ -26,8 +25,6 @@ _SEVERITIES: Final = {
     "kubelet": Severity.NOTE,
 }
 """Severity of the kinds that always have the same one; all others are warnings."""
-_HEAD: Final = re.compile(r"[:,.(] |\.?$")
-_LONGEST_HEAD: Final = 90
 _OF_ALERTS: Final = {
     "critical": Severity.CRITICAL,
     "warning": Severity.WARNING,
@@ -56,7 +53,10 @@ class Episode(NamedTuple):
     nodes: tuple[str, ...]
     kind: str
     severity: Severity
-    what: str
+    head: str
+    """What stands out: an alert's name, or how often it happened."""
+    text: str
+    """The rest of its words."""
     pieces: tuple[Happening, ...]
 
     @property
@@ -64,10 +64,8 @@ class Episode(NamedTuple):
         return self.since == self.until
 
     @property
-    def head(self) -> str:
-        """Its first words, to be seen from afar; the whole of what is short."""
-        end = _HEAD.search(self.what)
-        return self.what[: end.start()] if end and end.start() <= _LONGEST_HEAD else ""
+    def what(self) -> str:
+        return headed(self.head, self.text)
 
     @property
     def state(self) -> str:
@@ -198,7 +196,7 @@ def _episode(key: str, group: Sequence[Happening]) -> Episode:
         nodes,
         group[0].kind,
         min(map(severity_of, group)),
-        _words(group),
+        *_words(group),
         tuple(group),
     )
 
@@ -216,18 +214,17 @@ def severity_of(each: Happening) -> Severity:
     return _SEVERITIES.get(each.kind, Severity.WARNING)
 
 
-def _words(group: Sequence[Happening]) -> str:
+def _words(group: Sequence[Happening]) -> tuple[str, str]:
+    """The head, and the rest."""
     first, last = group[0], group[-1]
     if len(group) == 1:
-        return first.what
+        return first.head, first.what
     if first.pod:
-        return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}"
+        return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}", ""
     times = counted(len(group), "time")
     if first.kind in {"kubelet", "pressure", "node"}:
-        return f"{first.about}: {times}"
-    if first.kind == "alert":
-        return f"{last.about} ({times}){last.what.removeprefix(last.about)}"
-    return f"{last.what.removesuffix('.')} ({times}){'.' if last.what.endswith('.') else ''}"
+        return f"{first.about}: {times}", ""
+    return (f"{last.head} ({times})" if last.head else times), last.what
 
 
 def place(scope: Scope, at: datetime) -> float:

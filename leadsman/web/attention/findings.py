@@ -14,8 +14,10 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import BLIND_VERDICTS, amount, duration, plainly, sentence, unit
-from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
+from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
+from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 
 
 def findings(view: Overview) -> Iterator[Item]:
@@ -64,13 +66,16 @@ def _unguarded(view: Overview) -> Iterator[Item]:
     """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
     found: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
+        bare = unguarded_of(
+            Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in node.margins
+        )
         for margin in node.margins if not node.stale else ():
-            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and _is_unguarded(margin, node.margins):
+            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and margin.signal in bare:
                 found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
     for resource, nodes in found.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
         left = f"{measured(margin.signal)}: {margin.words} of {amount(margin.capacity, margin.signal)}"
-        text = f"{_of(view, name, left)}. No eviction threshold guards it, so nothing is evicted for it."
+        text = f"{_of(view, name, left)}. {CONSEQUENCES[resource]}"
         yield Item(
             Severity.CRITICAL,
             f"{_BELOW[resource]} nearly used up, without a threshold",
@@ -81,14 +86,6 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
-
-
-def _is_unguarded(margin: Margin, margins: Sequence[Margin]) -> bool:
-    return margin.signal in SETTABLE and all(
-        each.threshold is None
-        for each in margins
-        if RESOURCES[each.signal] == RESOURCES[margin.signal] and (each is margin or each.capacity == margin.capacity)
-    )
 
 
 def _met(
@@ -142,12 +139,7 @@ _IMAGE_GC_ALERTS: Final = {
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    titles = {
-        "persistent": "Image GC does not run",
-        "restart_loop": "Image GC fails at every start of the kubelet",
-        "insufficient_freed": "Image GC frees too little",
-    }
-    for verdict, title in titles.items():
+    for verdict in BROKEN_GC:
         nodes = [node.name for node in view.nodes if node.image_gc == verdict]
         if nodes:
             latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
@@ -155,7 +147,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
             text = rows[0]["explanation"]
             yield Item(
                 Severity.CRITICAL,
-                title,
+                f"Image GC {GC_VERDICTS[verdict]}",
                 text if len(nodes) == 1 else f"Of {nodes[0]}: {text}",
                 tuple(nodes),
                 "image-gc",
@@ -169,19 +161,18 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
     for verdict in dict.fromkeys(row["verdict"] for row in view.blind_spots):
         same = [row for row in view.blind_spots if row["verdict"] == verdict]
         if verdict != "inconclusive":
-            title = f"The scheduler: {BLIND_VERDICTS.get(verdict, verdict)}"
+            title = f"The scheduler {BLIND_VERDICTS.get(verdict, verdict)}"
             nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
-            text = same[0]["evidence"]
             yield Item(
                 Severity.CRITICAL,
                 title,
-                text,
+                sentence(same[0]["evidence"]),
                 nodes,
                 "scheduler",
                 False,
                 min(seen),
                 max(seen),
-                step=Step("Restart kube-scheduler, or add or delete any node: both rebuild its list"),
+                step=Step(BLIND_ADVICE),
                 about=(("SchedulerBlindSpot", ""),),
             )
 

@@ -71,8 +71,8 @@ _EVICTION_STEPS: Final = {
 def rejected(view: Overview) -> Iterator[Item]:
     """A card for each reason, with what the kubelet wrote last."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
-    for reason in dict.fromkeys(row["conditions"] or row["reason"] for row in rows):
-        same = [row for row in rows if (row["conditions"] or row["reason"]) == reason]
+    for reason in dict.fromkeys(row["reason"] for row in rows):
+        same = [row for row in rows if row["reason"] == reason]
         pods = sum(row["pods"] for row in same)
         said = [row for row in view.refused if row["reason"] == reason]
         denied = next((row for row in said if row["is_contradicted"]), None)

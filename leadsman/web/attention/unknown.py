@@ -10,30 +10,32 @@ from leadsman.web.reading.words import duration, plainly, timestamp
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
     """A sentence and its nodes for everything that is assumed, a lower bound, missing or unreadable."""
-    return [*_unseen(view), *_assumed(view), *_missing(view), *_sources(view)]
+    return [*_unseen(view), *uncertain(view), *_missing(view), *_sources(view)]
 
 
-def assumed_thresholds(nodes: int) -> str:
-    return f"The thresholds of {counted(nodes, 'node')} are assumed to be the defaults: no /configz was seen"
-
-
-def lower_bounds(counts: int) -> str:
-    bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
-    return f"{bounds}: the kubelet drops repeats"
-
-
-def without_rank(evictions: int) -> str:
-    have = counted(evictions, "eviction has", "evictions have")
-    return f"{have} no predicted rank: there was no sample, or not every pod was known"
-
-
-def partial(left_out: int) -> str:
-    return f"Verdicts are partial: {counted(left_out, 'entry', 'entries')} had no room in a log's state"
-
-
-def withheld(texts: int) -> str:
-    of = counted(texts, "text is", "texts are")
-    return f"{of} withheld in whole or part (redact: strict): causes that only they name are not known"
+def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The same for what is known, but not for sure."""
+    unknown = view.unknown
+    if nodes := unknown.assumed_thresholds:
+        thresholds = f"The thresholds of {counted(len(nodes), 'node')} are assumed to be the defaults"
+        yield f"{thresholds}: no /configz was seen:", nodes
+    if counts := unknown.lower_bounds:
+        bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
+        yield f"{bounds}: the kubelet drops repeats.", ()
+    if texts := unknown.withheld:
+        of = counted(texts, "text is", "texts are")
+        yield f"{of} withheld in whole or part (redact: strict): causes that only they name are not known.", ()
+    if evictions := unknown.without_rank:
+        have = counted(evictions, "eviction has", "evictions have")
+        yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()
+    if guessed := tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact"):
+        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", guessed
+    for row in unknown.source_errors:
+        if row["kind"] == "partial":
+            left_out = counted(row["left_out"], "entry", "entries")
+            since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
+            last = f"The last: {plainly(row['last_error'])}"
+            yield f"Verdicts are partial: {left_out} had no room in a log's state ({since}). {last}", ()
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -43,21 +45,6 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
         yield "No pod was seen: evictions, OOM kills, rejections and pending pods are not known.", ()
-
-
-def _assumed(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
-    unknown = view.unknown
-    if unknown.assumed_thresholds:
-        yield f"{assumed_thresholds(len(unknown.assumed_thresholds))}:", unknown.assumed_thresholds
-    if unknown.lower_bounds:
-        yield f"{lower_bounds(unknown.lower_bounds)}.", ()
-    if unknown.withheld:
-        yield f"{withheld(unknown.withheld)}.", ()
-    if unknown.without_rank:
-        yield f"{without_rank(unknown.without_rank)}.", ()
-    guessed = tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact")
-    if guessed:
-        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", guessed
 
 
 def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -82,8 +69,6 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     for row in view.unknown.source_errors:
         if row["kind"] == "partial":
-            since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
-            yield f"{partial(row['left_out'])} ({since}). The last: {plainly(row['last_error'])}", ()
             continue
         silence = row["longest_silence_seconds"]
         what = {

@@ -12,6 +12,7 @@ from leadsman.web.reading.nodes import NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from leadsman.web.reading.seen import read_seen
 from sql.database.open import Database
+from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.pod_ends.when import DRAINERS
 
 LEAST_GROWTH: Final = 64 << 20
@@ -122,7 +123,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "waiting", scope, node=node)),
         tuple(read_warnings(db, scope, [node] if node else []).get(node, ())),
         not_ready,
-        tuple(ask(db, "evicted_by_owner", scope, node=node)),
+        tuple(ask(db, "evicted_by_owner", scope, node=node, unexplained=UNEXPLAINED)),
         tuple(ask(db, "killed_by_owner", scope, node=node)),
         tuple(ask(db, "refused", scope, node=node)),
         tuple(ask(db, "resizes", scope, node=node)),

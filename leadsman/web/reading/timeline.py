@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.scope import BadScope, Scope
-from leadsman.web.reading.words import GC_VERDICTS, KINDS
+from leadsman.web.reading.words import KINDS
 from sql.database.open import Database
 from streams.fold.findings import BROKEN_GC
 
@@ -35,6 +35,7 @@ class Happening(NamedTuple):
     node: str
     kind: str
     what: str
+    """Its words; an alert's are its summary."""
     about: str = ""
     """A condition, resource, reason, verdict or an alert's name, by kind: `about` of the view `story`."""
     resource: str = ""
@@ -44,6 +45,20 @@ class Happening(NamedTuple):
     """The one pod that it is about, as namespace/name."""
     severity: str = ""
     """An alert's."""
+
+    @property
+    def head(self) -> str:
+        """The name of an alert, which stands before its words."""
+        return self.about if self.kind == "alert" else ""
+
+    @property
+    def words(self) -> str:
+        return headed(self.head, self.what)
+
+
+def headed(head: str, text: str) -> str:
+    """A text behind its name; one of both may be empty."""
+    return ": ".join(filter(None, (head, text)))
 
 
 SEVERITIES: Final = ("critical", "warning", "unknown", "note")
@@ -140,7 +155,7 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
             alert.ends_at,
             alert.node,
             "alert",
-            f"{alert.name}: {alert.summary}" if alert.summary else alert.name,
+            alert.summary,
             alert.name,
             alert.resource,
             (alert.namespace,) if alert.namespace else (),
@@ -161,7 +176,7 @@ def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
             None if _goes_on(row, scope, recovered.get(row["node"])) else max(row["ts"], row["last_at"]),
             row["node"],
             "image_gc",
-            f"Image GC {GC_VERDICTS.get(row['verdict'], row['verdict'])}: {row['explanation']}",
+            row["what"],
             row["verdict"],
         )
         for row in rows

@@ -28,19 +28,6 @@ KINDS: Final = {
     "unknown": "Not known",
 }
 """The kinds of a story's lines, in the order of the lanes."""
-GC_VERDICTS: Final = {
-    "benign_startup": "harmless at start-up",
-    "restart_loop": "restart loop",
-    "persistent": "does not run",
-    "insufficient_freed": "frees too little",
-    "recovered": "recovered",
-}
-BLIND_VERDICTS: Final = {
-    "lost_node": "lost node",
-    "stale_view": "sees too few nodes",
-    "ghost_nodes": "sees too many nodes",
-    "inconclusive": "inconclusive",
-}
 STRATEGIES: Final = {
     "most_allocated": "Most allocated",
     "least_allocated": "Least allocated",

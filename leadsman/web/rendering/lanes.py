@@ -94,7 +94,7 @@ def _each(pieces: _Pieces, shape: str, scope: Scope) -> Iterator[PlotMark]:
         for piece in found:
             since, until = max(piece.since, scope.since), piece.until or scope.until
             if since <= until and since < scope.until:
-                yield PlotMark(since, until, shape, episode.state_of(piece), episode.key, piece.what)
+                yield PlotMark(since, until, shape, episode.state_of(piece), episode.key, piece.words)
 
 
 def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:

@@ -41,7 +41,7 @@ from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
 from leadsman.web.rendering.strip_plot import strip_of
 from streams.alerting.runbook import runbooks
-from streams.fold.findings import BROKEN_GC
+from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.signals import measured
 
 FOLDER: Final = Path(__file__).parent
@@ -233,8 +233,8 @@ def environment() -> Environment:
         "rooms": ROOMS,
         "groups": GROUPS,
         "orders": ORDERS,
-        "gc_verdicts": words.GC_VERDICTS,
-        "blind_verdicts": words.BLIND_VERDICTS,
+        "gc_verdicts": GC_VERDICTS,
+        "blind_verdicts": BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
         "BROKEN_GC": BROKEN_GC,
         "styles": STYLES,

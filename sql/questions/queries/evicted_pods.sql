@@ -27,11 +27,7 @@ SELECT
     ranked_pods,
     pod_usage,
     round(pods_usage_ratio, 3) AS pods_usage_ratio,
-    multiIf(
-        pods_usage_ratio < 0.1, 'pods use almost none of it: check what lies or runs outside of pods',
-        cause = 'pressure' AND resource = 'memory' AND position(message, ' was using ') = 0,
-        'a bystander: within its request, or not measured yet',
-        '') AS remark,
+    remark,
     evidence,
     a.rank_when_evicted AS rank_when_evicted,
     a.tied_pods AS tied_pods,

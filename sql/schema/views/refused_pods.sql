@@ -12,10 +12,10 @@ CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS
 (
     SELECT
-        cluster, ts, node, namespace, pod, uid, reason, refused_by, resource, requested, available, explanation,
-        replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS message,
+        cluster, ts, node, namespace, pod, uid, reason, refused_by, requested, available, explanation, trimBoth(message) AS message,
         if(owner_name = '', '', concat(owner_kind, '/', owner_name)) AS owner,
-        if(refused_by = 'node_pressure', replaceAll(extract(pod_ends.message, '\\[([A-Za-z ]+)\\]'), ' ', ','), '') AS conditions
+        if(refused_by = 'node_pressure', '', toString(pod_ends.resource)) AS resource,
+        if(refused_by = 'node_pressure', toString(pod_ends.resource), '') AS conditions
     FROM pod_ends FINAL
     WHERE cause = 'admission'
 )

@@ -37,34 +37,14 @@ FROM
     PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
     UNION ALL
     SELECT
-        cluster, ts, node, 'pressure' AS kind,
-        if(status, concat(condition, ' began.'),
-            concat(condition, ' ended', if(lasted_seconds IS NULL, '', concat(' after ', toString(round(lasted_seconds)), ' s')),
-                if(kubelet_restart, ' because the kubelet restarted.', '.'))) AS what,
+        cluster, ts, node, 'pressure' AS kind, what,
         toString(condition) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
     SELECT
-        cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind,
-        if(cause = 'limit', concat('Pod ', pod, ' was evicted for its own limit. ', replaceRegexpOne(trimBoth(message), '\\.?$', '.')), concat(
-            'Pod ', pod, ' was evicted: low on ', if(resource = '', 'a resource that its kubelet did not name', resource),
-            if(available IS NULL OR threshold IS NULL, '',
-                if(resource IN ('memory', 'ephemeral-storage'),
-                    concat(', ', formatReadableSize(available), ' available, below the ', formatReadableSize(threshold), ' threshold'),
-                    concat(', ', toString(available), ' available, below the threshold of ', toString(threshold)))),
-            '.',
-            if(predicted_rank IS NULL, ' No rank could be predicted.',
-                concat(' Predicted rank ', toString(predicted_rank), ' of ', toString(ranked_pods),
-                    if(tied_pods > 1, concat(', tied with ', toString(tied_pods - 1), if(tied_pods = 2, ' other pod', ' other pods')), ''), '.')),
-            if(resource = 'memory' AND position(message, ' was using ') = 0,
-                ' It was within its request, or not measured yet: others used the memory.', ''),
-            if(pods_usage_ratio < 0.1, ' Pods use almost none of it: check what lies or runs outside of pods.', '')))
-            || multiIf(time_known, '',
-                earliest IS NULL OR latest IS NULL, ' The time of the eviction is not known: this is when the pod was seen.',
-                concat(' It was evicted between ', formatDateTime(assumeNotNull(earliest), '%F %T'),
-                    ' and ', formatDateTime(assumeNotNull(latest), '%F %T'), ' UTC.')) AS what,
+        cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind, what,
         if(cause = 'limit', '', toString(resource)) AS about, concat(namespace, '/', e.pod) AS pod,
         [toString(namespace)] AS namespaces
     FROM pod_evictions AS e
@@ -87,7 +67,7 @@ FROM
         cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
         concat(
             if(pod = '', concat(toString(uniqExact(uid)), ' pods '), concat('Pod ', pod, ' ')),
-            if(startsWith(about, 'ended with'), '', if(pod = '', 'were ', 'was ')), about,
+            if(pod = '', 'were ', 'was '), about,
             if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
             '.',
             multiIf(countIf(NOT time_known) = 0, '',
@@ -97,34 +77,14 @@ FROM
                     ' and ', formatDateTime(assumeNotNull(max(latest)), '%F %T'), ' UTC.')),
             if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
             if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
-        multiIf(
-            cause = 'api_eviction', if(actor = 'eviction API', 'evicted by the eviction API', concat('evicted by ', actor, ', which drains the node')),
-            cause = 'scheduler_preemption', concat('preempted by ', actor, ' for a pod of higher priority'),
-            cause = 'kubelet_preemption', 'preempted by the kubelet for a critical pod',
-            cause = 'taint_manager', 'evicted for a NoExecute taint of the node',
-            cause = 'node_shutdown', 'ended by the shutdown of the node',
-            cause = 'pod_gc', 'garbage-collected: the node is gone',
-            cause = 'node_lost', 'lost: the node no longer reports',
-            cause = 'deadline', 'ended at the active deadline',
-            cause = 'admission', concat('rejected at admission: ', rejection),
-            cause = 'exited', concat(
-                if(container = '', if(code IN (137, 143), 'ended', 'over by itself'), concat('restarted in container ', container)),
-                ' with exit code ', toString(code), multiIf(code = 137, ' (SIGKILL)', code = 143, ' (SIGTERM)', code < -65536, concat(' (0x', hex(toInt32(code)), ')'), ''),
-                if(code IN (137, 143), ': nothing that was seen shows who did it', '')),
-            concat(
-                if(cause = 'oom_kill', 'OOM killed', if(container = '', 'ended', 'restarted')),
-                if(container = '', '', concat(' in container ', container)),
-                if(cause = 'liveness', ' after a failed liveness or startup probe', ''))) AS about,
+        ending AS about,
         if(uniqExact(uid) = 1, concat(any(namespace), '/', any(name)), '') AS pod,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, container, cause, actor, if(cause = 'admission', reason, '') AS rejection,
-            if(cause = 'exited', ifNull(exit_code, 0), 0) AS code,
-            explanation, replaceRegexpOne(trimBoth(message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said
+        SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, cause, ending, explanation, trimBoth(message) AS said
         FROM pod_ends FINAL
-        WHERE cause NOT IN ('node_pressure', 'own_limit', 'deleted')
-            AND (cause != 'exited' OR code != 0)
+        WHERE ending != '' AND (cause != 'exited' OR exit_code != 0)
             AND (cause != 'admission' OR (cluster, uid) NOT IN
             (
                 SELECT cluster, uid FROM pod_evictions
@@ -132,20 +92,20 @@ FROM
                 SELECT cluster, uid FROM numa_admission_failures FINAL
             ))
     )
-    GROUP BY cluster, node, cause, actor, rejection, code, container, toStartOfMinute(ended_at)
+    GROUP BY cluster, node, cause, ending, toStartOfMinute(ended_at)
     UNION ALL
     -- Of Events alone, where no Pod shows its end
     SELECT
         cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
         concat(
             if(uniqExact(named) = 1, concat('Pod ', any(named), ' was '), concat(toString(uniqExact(named)), ' pods were ')), about,
-            if(startsWith(about, 'evicted'), concat(': "', argMax(said, (ended_at, named)), '"'), concat(' of ', if(uniqExact(named) = 1, 'its node.', 'their nodes.')))) AS what,
-        if(component IN ('taint-controller', 'taint-eviction-controller', ''), 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS about,
+            if(by_taint, concat(' of ', if(uniqExact(named) = 1, 'its node.', 'their nodes.')), concat(': "', argMax(said, (ended_at, named)), '"'))) AS what,
+        if(by_taint, 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS about,
         if(uniqExact(named) = 1, any(named), '') AS pod,
         groupUniqArray(toString(namespace)) AS namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, if(reason = 'TaintManagerEviction', '', component) AS component, message AS said
+        SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, reason = 'TaintManagerEviction' AS by_taint, if(by_taint, '', toString(component)) AS component, message AS said
         FROM node_events FINAL
         WHERE object_kind = 'Pod' AND multiIf(
             reason = 'TaintManagerEviction', startsWith(message, 'Marking for deletion'),
@@ -155,23 +115,15 @@ FROM
             0)
             AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause IN ('api_eviction', 'taint_manager'))
     )
-    GROUP BY cluster, node, component, toStartOfMinute(ended_at)
+    GROUP BY cluster, node, by_taint, component, toStartOfMinute(ended_at)
     UNION ALL
-    SELECT cluster, ts, node, 'image_gc' AS kind,
-        concat('Image GC ', transform(verdict,
-            ['benign_startup', 'restart_loop', 'persistent', 'insufficient_freed', 'recovered'],
-            ['failed once at the start', 'fails at every start of the kubelet', 'does not run', 'frees too little', 'works again'],
-            verdict), ': ', explanation) AS what,
+    SELECT cluster, ts, node, 'image_gc' AS kind, what,
         toString(verdict) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM image_gc FINAL
     UNION ALL
     SELECT
-        cluster, ts, node, 'scheduler' AS kind,
-        concat('The scheduler ', transform(verdict,
-            ['lost_node', 'stale_view', 'ghost_nodes'],
-            ['does not see a node', 'counts too few nodes', 'counts nodes that do not exist'],
-            verdict), if(b.pod = '', '', concat(', by pod ', namespace, '/', b.pod)), ': ', evidence) AS what,
+        cluster, ts, node, 'scheduler' AS kind, what,
         toString(verdict) AS about, '' AS pod,
         if(namespace = '', [], [toString(namespace)]) AS namespaces
     FROM scheduler_blind_spots AS b FINAL
@@ -200,7 +152,7 @@ FROM
         (
             SELECT
                 f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS name, f.uid AS uid,
-                f.reason AS reason, f.explanation AS explanation, replaceRegexpOne(trimBoth(f.message), '^Pod (?:was rejected: )?([A-Z])', '\\1') AS said, o.owner AS owner,
+                f.reason AS reason, f.explanation AS explanation, trimBoth(f.message) AS said, o.owner AS owner,
                 if(o.owner = '', f.uid, '') AS maker,
                 lagInFrame(toNullable(f.ts)) OVER (
                     PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid

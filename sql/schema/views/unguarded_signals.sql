@@ -30,11 +30,7 @@ SELECT
         s.thresholds_assumed, 'No /configz was seen; this kubelet has no default for it.',
         s.signal = 'pid.available', 'It has no default, and evictionHard does not set it.',
         'The evictionHard in force lacks or disables it; a key that is set drops the defaults of all others.') AS reason,
-    multiIf(
-        s.resource = 'memory', 'Nothing is evicted; once memory is used up, the kernel kills processes.',
-        s.resource = 'ephemeral-storage', 'Nothing is evicted; image GC still runs, and once the disk is full, every write fails.',
-        s.resource = 'inodes', 'Nothing is evicted; once no inode is free, no file can be created.',
-        'Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet.') AS consequence
+    {unguarded}[s.resource] AS consequence
 FROM latest AS s
 LEFT JOIN
 (

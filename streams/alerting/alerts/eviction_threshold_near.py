@@ -10,16 +10,10 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
-from streams.rules.eviction.signals import RESOURCES, SETTABLE, measured
+from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
-_UNGUARDED: Final = {
-    "memory": "once memory is used up, the kernel kills processes.",
-    "ephemeral-storage": "once the disk is full, every write on the node fails.",
-    "inodes": "once no inode is free, no file can be created on the node.",
-    "pids": "once no process id is free, nothing can be started on the node, its kubelet included.",
-}
-"""Consequence of each resource that runs out without a threshold."""
 
 
 class Settings(RuleSettings):
@@ -39,7 +33,8 @@ def step(
         if any(seconds is not None and seconds <= settings.within_seconds for seconds in _seconds(row, settings))
     ]
     low = [row for row in rows if row.available * 100 < settings.unguarded_percent * row.capacity]
-    bare = {row.signal: row for row in low if _is_bare(row, rows)}
+    unguarded = _unguarded(rows) if low else frozenset()
+    bare = [row for row in low if row.signal in unguarded]
     if not near and not bare and not now.active:
         return state, ()
     if settings.wait_for_image_gc and not now.depended_on:
@@ -47,7 +42,7 @@ def step(
     nearest: dict[str, EvictionSignal] = {}
     for row in sorted(near, key=lambda row: _seconds_left(row, settings)):
         nearest.setdefault(RESOURCES[row.signal], row)
-    for row in sorted(bare.values(), key=lambda row: row.available / row.capacity):
+    for row in sorted(bare, key=lambda row: row.available / row.capacity):
         nearest.setdefault(RESOURCES[row.signal], row)
     return state, [
         _holds(nearest[resource], resource, settings) if resource in nearest else Ends({"resource": resource})
@@ -60,20 +55,11 @@ def _holds(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     return _near(row, resource, settings) if has_threshold else _bare(row, resource)
 
 
-def _is_bare(row: EvictionSignal, rows: Sequence[EvictionSignal]) -> bool:
-    """Tell whether neither the signal nor another signal of its file system has a threshold (rules:
-    unguarded-signals).
-    """
-    return row.signal in SETTABLE and not any(
-        other.hard_threshold is not None or other.soft_threshold is not None
-        for other in rows
-        if other is row or (RESOURCES[other.signal] == RESOURCES[row.signal] and _is_alike(other, row))
+def _unguarded(rows: Sequence[EvictionSignal]) -> frozenset[str]:
+    return unguarded_of(
+        Reading(row.signal, row.available, row.capacity, (row.hard_threshold, row.soft_threshold) != (None, None))
+        for row in rows
     )
-
-
-def _is_alike(one: EvictionSignal, other: EvictionSignal) -> bool:
-    """Two readings of one file system can be some seconds apart."""
-    return one.capacity == other.capacity and abs(one.available - other.available) * 100 <= one.capacity
 
 
 def _seconds(row: EvictionSignal, settings: Settings) -> tuple[float | None, float | None]:
@@ -122,8 +108,8 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
     return Holds(
         {"resource": resource},
         f"{_available(row, resource)}, {percent:.1f} %, and no eviction threshold",
-        f"The kubelet evicts nothing: {_UNGUARDED[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in "
-        f"evictionHard; a key that is set drops the defaults of all others.{assumed}",
+        f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in evictionHard; a key that is set "
+        f"drops the defaults of all others.{assumed}",
         at_once=row.available * 100 < row.capacity,
     )
 

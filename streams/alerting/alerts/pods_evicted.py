@@ -8,9 +8,8 @@ from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import EVICTION_ADVICE, SHOWN, amount, name, pods, shortened
+from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, pods, shortened
 from streams.fold.findings import Eviction
-from streams.rules.eviction.order import UNEXPLAINED
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
@@ -42,24 +41,15 @@ def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now)
 def _words(row: Eviction, group: Group) -> tuple[str, str]:
     within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
     which = shortened((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
-    node, resource = name(row.node), name(row.resource) or "an unknown resource"
+    node = name(row.node)
     if row.cause == "limit":
         summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"
         return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
-    outside = ""
-    if row.pods_usage_ratio is not None and row.pods_usage_ratio < UNEXPLAINED:
-        outside = " Pods use almost none of it: check what lies or runs outside of pods."
-    summary = f"Node {node}: {pods(group.count)} evicted{within}, low on {resource}{_left(row)}"
-    return summary, (
+    outside = f" {row.outside}" if row.outside else ""
+    return f"Node {node}: {pods(group.count)} evicted{within}, {row.low_on}", (
         f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. List the evictions with "
         "their predicted ranks: leadsman query evicted_pods."
     )
-
-
-def _left(row: Eviction) -> str:
-    if row.available is None or row.threshold is None:
-        return ""
-    return f" ({amount(row.available, row.resource)} left, threshold {amount(row.threshold, row.resource)})"
 
 
 ALERT: Final = AlertDefinition(

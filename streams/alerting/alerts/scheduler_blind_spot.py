@@ -6,13 +6,7 @@ from typing import Final
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence
-from streams.fold.findings import SchedulerBlindSpot
-
-_VERDICTS: Final = {
-    "lost_node": "does not see a node",
-    "stale_view": "counts fewer nodes than exist",
-    "ghost_nodes": "counts nodes that do not exist",
-}
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, SchedulerBlindSpot
 
 
 def step(
@@ -22,15 +16,15 @@ def step(
     changes: list[Change] = []
     for row in rows:
         seen_at = now.at if row.test == "placement" else row.ts
-        if row.verdict not in _VERDICTS or now.is_old(seen_at, settings):
+        if row.verdict not in BLIND_VERDICTS or now.is_old(seen_at, settings):
             continue
         node = f": {name(row.node)}" if row.node else ""
         pod = f"; pod {name(row.namespace)}/{name(row.pod)}" if row.pod else ""
         changes.append(
             Happened(
                 {"verdict": row.verdict} | ({"node": row.node} if row.node else {}),
-                f"Cluster {name(row.cluster)}: the scheduler {_VERDICTS[row.verdict]}{node}{pod}",
-                f"{sentence(row.evidence)}Restart kube-scheduler, or add or delete any node: both rebuild its list. "
+                f"Cluster {name(row.cluster)}: the scheduler {BLIND_VERDICTS[row.verdict]}{node}{pod}",
+                f"{sentence(row.evidence)}{BLIND_ADVICE}. "
                 "To fix it permanently, upgrade to 1.19, or 1.18.8. See leadsman query blind_spots.",
                 until=seen_at,
             )

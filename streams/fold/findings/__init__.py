@@ -5,7 +5,7 @@ processes, pods, and millicores for cpu. A row replaces an earlier one of the sa
 a finding grows while it is watched, `updated_at` marks its last version.
 """
 
-from streams.fold.findings.eviction import BROKEN_GC, Eviction, EvictionSignal, ImageGc, PressureChange
+from streams.fold.findings.eviction import BROKEN_GC, GC_VERDICTS, Eviction, EvictionSignal, ImageGc, PressureChange
 from streams.fold.findings.nodes import (
     REPEAT_EVERY,
     Alert,
@@ -33,11 +33,21 @@ from streams.fold.findings.numa import (
     NumaWhatif,
 )
 from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
-from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
-from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
+from streams.fold.findings.scheduling import (
+    BLIND_ADVICE,
+    BLIND_VERDICTS,
+    ScheduledList,
+    ScheduledObject,
+    SchedulerBlindSpot,
+    SchedulingFailure,
+)
 
 __all__ = [
+    "BLIND_ADVICE",
+    "BLIND_VERDICTS",
     "BROKEN_GC",
+    "GC_VERDICTS",
     "HIGH_RATE",
     "NEVER_REPLACED",
     "REPEAT_EVERY",
@@ -77,4 +87,6 @@ __all__ = [
     "SettingsWarning",
     "SourceError",
     "StorageLimit",
+    "stored_types",
+    "stored_values",
 ]

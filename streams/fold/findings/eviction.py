@@ -3,7 +3,11 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from common.amounts import counted, size
+from common.durations import in_words
 from streams.fold.findings.row import row
+from streams.rules.eviction.messages import PressureEviction, parse_evicted
+from streams.rules.eviction.order import UNEXPLAINED
 
 
 @row(table="eviction_signals", high_rate=True, replaced=False)
@@ -43,7 +47,7 @@ class EvictionSignal(NamedTuple):
     """The first of the samples in a row that are below the soft threshold; an eviction is due after its grace."""
 
 
-@row(table="pressure_changes")
+@row(table="pressure_changes", composed=("what",))
 class PressureChange(NamedTuple):
     cluster: str
     ts: datetime
@@ -56,8 +60,15 @@ class PressureChange(NamedTuple):
     evidence: str
     updated_at: datetime
 
+    @property
+    def what(self) -> str:
+        if self.status:
+            return f"{self.condition} began."
+        after = "" if self.lasted_seconds is None else f" after {in_words(self.lasted_seconds)}"
+        return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
-@row(table="evictions")
+
+@row(table="evictions", composed=("remark", "what"))
 class Eviction(NamedTuple):
     cluster: str
     ts: datetime
@@ -94,12 +105,77 @@ class Eviction(NamedTuple):
     threshold_kind: str = ""
     """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""
 
+    @property
+    def low_on(self) -> str:
+        """The shortage that the kubelet's message tells."""
+        low = f"low on {self.resource or 'a resource that its kubelet did not name'}"
+        if self.available is None or self.threshold is None:
+            return low
+        if self.resource in {"memory", "ephemeral-storage"}:
+            left, threshold = size(self.available), size(self.threshold)
+            by = f"{size(self.threshold - self.available)} " if left == threshold else ""
+            return f"{low}, {left} available, {by}below the {threshold} threshold"
+        return f"{low}, {self.available} available, below the threshold of {self.threshold}"
+
+    @property
+    def outside(self) -> str:
+        """A sentence for a shortage that no pod explains."""
+        explained = self.pods_usage_ratio is None or self.pods_usage_ratio >= UNEXPLAINED
+        return "" if explained else "Pods use almost none of it: check what lies or runs outside of pods."
+
+    @property
+    def remark(self) -> str:
+        """What follows for whoever looks for the culprit; empty if nothing does."""
+        parsed = parse_evicted(self.message) if self.cause == "pressure" and self.resource == "memory" else None
+        if isinstance(parsed, PressureEviction) and parsed.complete and not parsed.offenders:
+            bystander = "It was within its request, or not measured yet: others used the memory."
+            return f"{bystander} {self.outside}".rstrip()
+        return self.outside
+
+    @property
+    def what(self) -> str:
+        """The eviction in the words of the story; empty for a rejection, which is told with others."""
+        pod = f"Pod {self.namespace}/{self.pod} was evicted"
+        if self.cause == "limit":
+            return " ".join(filter(None, (f"{pod} for its own limit.", _stopped(self.message), self._when)))
+        if self.cause != "pressure":
+            return ""
+        return " ".join(filter(None, (f"{pod}: {self.low_on}.", self._rank, self.remark, self._when)))
+
+    @property
+    def _rank(self) -> str:
+        if self.predicted_rank is None:
+            return "No rank could be predicted."
+        others = (self.tied_pods or 1) - 1
+        tied = f", tied with {counted(others, 'other pod')}" if others > 0 else ""
+        return f"Predicted rank {self.predicted_rank} of {self.ranked_pods}{tied}."
+
+    @property
+    def _when(self) -> str:
+        if self.time_known:
+            return ""
+        if self.earliest is None or self.latest is None:
+            return "The time of the eviction is not known: this is when the pod was seen."
+        return f"It was evicted between {self.earliest:%F %T} and {self.latest:%F %T} UTC."
+
+
+def _stopped(text: str) -> str:
+    return f"{text.strip().removesuffix('.')}."
+
 
 BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
 """Verdicts about image GC that does not do its work."""
+GC_VERDICTS: Final = {
+    "benign_startup": "failed once at the start",
+    "restart_loop": "fails at every start of the kubelet",
+    "persistent": "does not run",
+    "insufficient_freed": "frees too little",
+    "recovered": "works again",
+}
+"""The verdicts in words, as they follow "Image GC"."""
 
 
-@row(table="image_gc")
+@row(table="image_gc", composed=("what",))
 class ImageGc(NamedTuple):
     cluster: str
     ts: datetime
@@ -119,3 +195,7 @@ class ImageGc(NamedTuple):
     explanation: str
     settings_assumed: bool
     updated_at: datetime
+
+    @property
+    def what(self) -> str:
+        return f"Image GC {GC_VERDICTS.get(self.verdict, self.verdict)}: {self.explanation}"

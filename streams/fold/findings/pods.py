@@ -1,7 +1,7 @@
 """Pods on their nodes."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
 
@@ -49,7 +49,7 @@ class PodBinding(NamedTuple):
     """Why it is Pending, by its own status."""
 
 
-@row(table="pod_ends")
+@row(table="pod_ends", composed=("ending",))
 class PodEnd(NamedTuple):
     cluster: str
     ts: datetime
@@ -95,6 +95,44 @@ class PodEnd(NamedTuple):
     available: int | None = None
     explanation: str = ""
     """The text in words; empty where nothing is known beyond it."""
+
+    @property
+    def ending(self) -> str:
+        """How it ended, as it follows "was"; empty for what is told otherwise or not at all."""
+        by_api = self.actor == "eviction API"
+        begun = "restarted" if self.container else "ended"
+        return {
+            "admission": f"rejected at admission: {self.reason}",
+            "api_eviction": f"evicted by {'the eviction API' if by_api else f'{self.actor}, which drains the node'}",
+            "deadline": "ended at the active deadline",
+            "exited": self._exit,
+            "kubelet_preemption": "preempted by the kubelet for a critical pod",
+            "liveness": f"{begun}{self._in_container} after a failed liveness or startup probe",
+            "node_lost": "lost: the node no longer reports",
+            "node_shutdown": "ended by the shutdown of the node",
+            "oom_kill": f"OOM killed{self._in_container}",
+            "pod_gc": "garbage-collected: the node is gone",
+            "scheduler_preemption": f"preempted by {self.actor} for a pod of higher priority",
+            "taint_manager": "evicted for a NoExecute taint of the node",
+        }.get(self.cause, "")
+
+    @property
+    def _in_container(self) -> str:
+        return f" in container {self.container}" if self.container else ""
+
+    @property
+    def _exit(self) -> str:
+        code = self.exit_code or 0
+        killed = code in _SIGNALS
+        begun = f"restarted{self._in_container}" if self.container else "ended" if killed else "over by itself"
+        name = _SIGNALS.get(code, f" (0x{code & 0xFFFFFFFF:X})" if code < _WINDOWS else "")
+        by = ": nothing that was seen shows who did it" if killed else ""
+        return f"{begun} with exit code {code}{name}{by}"
+
+
+_SIGNALS: Final = {137: " (SIGKILL)", 143: " (SIGTERM)"}
+_WINDOWS: Final = -65_536
+"""Below it, a code is a status of Windows."""
 
 
 @row(table="storage_limits")

@@ -1,8 +1,8 @@
 """Rows and the tables of their types. Everything else about a table is derived from here."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar, get_type_hints
 
 
 class Row(Protocol):
@@ -28,11 +28,15 @@ HIGH_RATE: Final[set[str]] = set()
 """Tables that grow with every sample of every node."""
 NEVER_REPLACED: Final[set[str]] = set()
 """Tables in which rows of one natural key are equal."""
+_COMPOSED: Final[dict[type[Row], tuple[str, ...]]] = {}
 
 
-def row(*, table: str, high_rate: bool = False, replaced: bool = True) -> Callable[[type[RowType]], type[RowType]]:
+def row(
+    *, table: str, high_rate: bool = False, replaced: bool = True, composed: tuple[str, ...] = ()
+) -> Callable[[type[RowType]], type[RowType]]:
     """Declares a type of rows: its columns are those of `table`.
 
+    `composed`: properties with the words about a row, which its table stores behind the fields.
     `high_rate`: rows come with every sample of every node, and are kept as long as samples are.
     `replaced`: a later row may have the natural key of an earlier one, and differ.
     """
@@ -43,6 +47,21 @@ def row(*, table: str, high_rate: bool = False, replaced: bool = True) -> Callab
             HIGH_RATE.add(table)
         if not replaced:
             NEVER_REPLACED.add(table)
+        if composed:
+            _COMPOSED[row_type] = composed
         return row_type
 
     return declare
+
+
+def stored_types(row_type: type[Row]) -> dict[str, Any]:
+    """The types of the columns of its table."""
+    return get_type_hints(row_type) | dict.fromkeys(_COMPOSED.get(row_type, ()), str)
+
+
+def stored_values(row_type: type[Row], rows: Sequence[Row]) -> Sequence[Iterable[Any]]:
+    """The values of these columns, row by row."""
+    if row_type not in _COMPOSED:
+        return rows
+    composed = _COMPOSED[row_type]
+    return [(*row, *(getattr(row, name) for name in composed)) for row in rows]

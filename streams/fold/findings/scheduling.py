@@ -1,7 +1,7 @@
 """Why pods were not scheduled."""
 
 from datetime import datetime
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
 
@@ -29,7 +29,16 @@ class SchedulingFailure(NamedTuple):
     text_source: str
 
 
-@row(table="scheduler_blind_spots")
+BLIND_VERDICTS: Final = {
+    "lost_node": "does not see a node",
+    "stale_view": "counts fewer nodes than exist",
+    "ghost_nodes": "counts nodes that do not exist",
+}
+"""The verdicts in words, as they follow "The scheduler"."""
+BLIND_ADVICE: Final = "Restart kube-scheduler, or add or delete any node: both rebuild its list"
+
+
+@row(table="scheduler_blind_spots", composed=("what",))
 class SchedulerBlindSpot(NamedTuple):
     cluster: str
     ts: datetime
@@ -42,6 +51,11 @@ class SchedulerBlindSpot(NamedTuple):
     pod: str
     evidence: str
     scheduler_version: str
+
+    @property
+    def what(self) -> str:
+        pod = f", by pod {self.namespace}/{self.pod}" if self.pod else ""
+        return f"The scheduler {BLIND_VERDICTS.get(self.verdict, self.verdict)}{pod}: {self.evidence}"
 
 
 @row(table="scheduled_objects")

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from datetime import datetime
 from types import NoneType
-from typing import Final, get_args, get_origin, get_type_hints
+from typing import Final, get_args, get_origin
 
 import msgspec
 
 from ingest.model.topics import Headers, event_headers
 from ingest.normalize.dead_letters import EPOCH
-from streams.fold.findings import TABLES, DeadLetter, Row
+from streams.fold.findings import TABLES, DeadLetter, Row, stored_types, stored_values
 
 KIND: Final = "findings"
 ROW_TYPES: Final[dict[str, type[Row]]] = {
@@ -22,7 +22,7 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
     """A list for each column; a message of an older version lacks the columns that are new."""
     fields = [
         (name, list[hint] | None, None)  # type: ignore[valid-type]
-        for name, hint in get_type_hints(row_type).items()
+        for name, hint in stored_types(row_type).items()
     ]
     return msgspec.defstruct(row_type.__name__ + "Columns", fields, frozen=True, kw_only=True, omit_defaults=True)
 
@@ -34,7 +34,7 @@ def _unknown(hint: object) -> object:
 
 _EMPTY: Final[dict[object, object]] = {str: "", int: 0, float: 0.0, bool: False, datetime: EPOCH, list: [], dict: {}}
 _UNKNOWN: Final = {
-    table: {name: _unknown(hint) for name, hint in get_type_hints(row_type).items()}
+    table: {name: _unknown(hint) for name, hint in stored_types(row_type).items()}
     for table, row_type in ROW_TYPES.items()
 }
 COLUMNS: Final = {table: _columns(row_type) for table, row_type in ROW_TYPES.items()}
@@ -66,12 +66,12 @@ def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) 
     by_table: dict[str, list[Row]] = {}
     for row in rows:
         by_table.setdefault(TABLES[type(row)], []).append(row)
-    tables = {table: _by_column(of_table) for table, of_table in by_table.items()}
+    tables = {table: _by_column(table, of_table) for table, of_table in by_table.items()}
     return _encode({"kind": KIND, "cluster": cluster, "node": node, "ts": ts, "tables": tables})
 
 
-def _by_column(rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
-    return dict(zip(rows[0]._fields, zip(*rows, strict=True), strict=True))
+def _by_column(table: str, rows: Sequence[Row]) -> dict[str, tuple[object, ...]]:
+    return dict(zip(_UNKNOWN[table], zip(*stored_values(ROW_TYPES[table], rows), strict=True), strict=True))
 
 
 def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Headers:

@@ -44,6 +44,7 @@ class Refusal(NamedTuple):
     refused_by: RefusedBy = ""
     """Empty where the text does not name it."""
     resource: str = ""
+    """Of `node_pressure`, the conditions of the node, joined by commas."""
     requested: int | None = None
     available: int | None = None
     capacity: int | None = None
@@ -286,7 +287,9 @@ def _pressure(text: str) -> Refusal | None:
         return None
     several = " " in found[1]
     named = found[1].replace(" ", " and ")
-    return Refusal("node_pressure", words=f"The node had the condition{'s' * several} {named}.")
+    return Refusal(
+        "node_pressure", found[1].replace(" ", ","), words=f"The node had the condition{'s' * several} {named}."
+    )
 
 
 def _number(digits: str | None) -> int | None:

@@ -202,7 +202,8 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     """Return the end that a reason and text of the kubelet show, in a pod's status or an Event about it."""
     if reason == "Evicted":
         cause = _of_text(message)
-        return cause and End(cause, KUBELET, reason, message, when)
+        text = without_rejection(message) if cause == "admission" else message
+        return cause and End(cause, KUBELET, reason, text, when)
     if reason == "Preempting":
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _STATUSES and not is_refused_at_shutdown(message):

@@ -37,7 +37,7 @@ WALKS: Final = {
         NODE_PRESSURE,
         "PodsEvicted",
         "real-node-1",
-        "1 pod evicted, low on memory (14.4 GiB left, threshold 15.0 GiB)",
+        "1 pod evicted, low on memory, 14.4 GiB available, below the 15.0 GiB threshold",
         ("free the resource, or raise requests",),
         (
             ("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),

@@ -9,7 +9,7 @@ SELECT
     min(e.ts) AS first_at,
     max(e.ts) AS last_at,
     countIf(NOT e.time_known) AS without_time,
-    countIf(e.pods_usage_ratio < 0.1) AS unexplained
+    countIf(e.pods_usage_ratio < {unexplained:Float64}) AS unexplained
 FROM pod_evictions AS e
 LEFT JOIN
 (

@@ -10,6 +10,7 @@ SELECT
     maxIf(ts, cause != 'admission') AS last_at
 FROM pod_evictions
 WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({node:String} = '' OR node = {node:String})
 GROUP BY node
 ORDER BY node

@@ -14,6 +14,7 @@ SELECT
     occurrences,
     occurrences_lower_bound,
     explanation,
+    what,
     settings_assumed,
     updated_at
 FROM image_gc

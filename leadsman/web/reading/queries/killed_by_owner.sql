@@ -1,8 +1,7 @@
 -- Whose containers were OOM killed, and whose pods were rejected at admission for what, the most often first
 SELECT
     cause,
-    if(cause = 'oom_kill', '', reason) AS reason,
-    if(reason = 'Evicted', replaceAll(extract(message, '\\[([A-Za-z ]+)\\]'), ' ', ','), '') AS conditions,
+    multiIf(cause = 'oom_kill', '', refused_by = 'node_pressure', pod_ends.resource, pod_ends.reason) AS reason,
     node,
     namespace,
     if(owner_name = '', concat('Pod ', pod), concat(owner_kind, ' ', owner_name)) AS owner,
@@ -16,6 +15,6 @@ WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({node:String} = '' OR node = {node:String})
-GROUP BY cause, reason, conditions, node, namespace, owner, container
+GROUP BY cause, reason, node, namespace, owner, container
 ORDER BY times DESC, first_at, node, namespace, owner, container
 LIMIT 1000

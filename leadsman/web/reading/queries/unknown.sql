@@ -11,9 +11,11 @@ SELECT
         (
             SELECT namespace, name AS thing FROM node_events
             WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
+                AND ({namespace:String} = '' OR namespace = {namespace:String})
             UNION DISTINCT
             SELECT namespace, uid AS thing FROM pod_ends
             WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
+                AND ({namespace:String} = '' OR namespace = {namespace:String})
         )
     ) AS withheld,
     (

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, deadline, oom_kill, liveness, exited by itself, or deleted if no witness shows why',
     actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty if no witness shows it',
     reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
-    message String COMMENT 'Message of the first witness',
+    message String COMMENT 'Message of the first witness, without what the kubelet puts before it in the status of a pod that it rejected',
     witness LowCardinality(String) COMMENT 'event, status or both',
     exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null if none is known',
     restarted UInt8 COMMENT '1 if the container was, or is being, started again',
@@ -24,10 +24,11 @@ CREATE TABLE IF NOT EXISTS pod_ends
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
     restart_policy LowCardinality(String) COMMENT 'Restart policy of the pod; empty if only an Event was seen',
     refused_by LowCardinality(String) COMMENT 'What in the kubelet refused the pod at admission, by its text: resources, device_manager, cpu_manager, memory_manager, topology_manager, node_labels, node_name, taint, host_port, node_pressure, node_shutdown, system, security, feature, node_info; empty if the text does not say, and for other causes',
-    resource LowCardinality(String) COMMENT 'Resource that it was refused over; empty if the text names none',
+    resource LowCardinality(String) COMMENT 'Resource that it was refused over, or for node_pressure the conditions of the node, joined by commas; empty if the text names none',
     requested Nullable(Int64) COMMENT 'How much of it was requested, by the text of the kubelet, in base units, cpu in millicores; null if it has no number',
     available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null if its text has no number',
     explanation String COMMENT 'The text in words; empty if nothing is known beyond it',
+    ending String COMMENT 'How it ended in words, as the story has it; empty for what was evicted under pressure or for its own limit, and for what was deleted',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)

@@ -23,7 +23,15 @@ from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnr
 from sql.database.open import Database, bound, connect
 from sql.database.quoting import quoted
 from sql.landing.arrow import SCHEMAS, to_arrow
-from streams.fold.findings import TABLES, DeadLetter, EvictionSignal, KubeletSetting, NodeRow, PodBinding
+from streams.fold.findings import (
+    TABLES,
+    DeadLetter,
+    EvictionSignal,
+    KubeletSetting,
+    NodeRow,
+    PodBinding,
+    stored_values,
+)
 
 HOSTILE = [
     "'; DROP TABLE nodes; --",
@@ -305,7 +313,8 @@ def test_every_row_type_is_stored_and_read_back(database: Database) -> None:
             database.command(f"TRUNCATE TABLE {table}")
             store(database, one)
             columns = ", ".join(SCHEMAS[table].names)
-            assert database.query(f"SELECT {columns} FROM {table}").rows == [tuple(one)]
+            (stored,) = stored_values(row_type, [one])
+            assert database.query(f"SELECT {columns} FROM {table}").rows == [tuple(stored)]
 
 
 def test_no_rows_are_an_empty_table() -> None:

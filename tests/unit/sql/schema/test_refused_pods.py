@@ -55,9 +55,3 @@ def test_a_dump_without_the_living_pods_of_the_node_contradicts_nothing(database
     store(database, refused(), fit(0, pods=0))
     (found,) = dicts(database, "SELECT * FROM refused_pods")
     assert (found["api_free"], found["is_contradicted"]) == (8, 0)
-
-
-def test_the_kubelets_words_are_without_what_it_puts_before_them(database: Database) -> None:
-    texts = ("Pod was rejected: Predicate X failed", "Pod Predicate X failed", "Predicate X failed")
-    store(database, *(refused(uid=text, message=text) for text in texts))
-    assert {each["message"] for each in dicts(database, "SELECT * FROM refused_pods")} == {"Predicate X failed"}

@@ -148,7 +148,7 @@ def test_an_inconclusive_verdict_about_the_scheduler_is_no_finding() -> None:
     row = {"verdict": "inconclusive", "evidence": "?", "node": "", "ts": T0}
     assert attention(view(blind_spots=(row,))) == []
     (item,) = attention(view(blind_spots=({**row, "verdict": "lost_node", "node": "n"},)))
-    assert (item.title, item.nodes) == ("The scheduler: lost node", ("n",))
+    assert (item.title, item.nodes) == ("The scheduler does not see a node", ("n",))
 
 
 def test_alerts_of_one_name_are_one_item_with_the_worst_severity() -> None:
@@ -433,7 +433,7 @@ def test_of_many_owners_the_first_are_named() -> None:
 
 
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
-    given = {"cause": "admission", "reason": reason, "conditions": "", "node": "n", "namespace": "shop"}
+    given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
     owner = {"owner": "ReplicaSet web-98cbc7457", "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
@@ -451,7 +451,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
 
 
 def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
-    rows = rejection("Evicted", 69, conditions="DiskPressure"), rejection("OutOfcpu", 2)
+    rows = rejection("DiskPressure", 69), rejection("OutOfcpu", 2)
     alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
     assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}

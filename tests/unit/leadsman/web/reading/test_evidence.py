@@ -365,12 +365,13 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
         at = T0 - timedelta(hours=20, minutes=-minute)
         store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
-    assert line.strip() == "Verdicts are partial: 70 entries had no room in a log's state."
+    since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
+    told = f"Verdicts are partial: 70 entries had no room in a log's state {since}"
+    assert line.strip() == f"{told}. The last: some are left out"
     found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows
     assert [(ts, "70 entries" in what) for ts, what in found] == [(T0 - timedelta(hours=20), True)]
     seen = page(database, T0 + timedelta(hours=1), last="1h").text
-    since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
-    assert f"Verdicts are partial: 70 entries had no room in a log's state {since}" in seen
+    assert told in seen
     sampled(database, "n", minutes=600)
     assert "Verdicts are partial" not in page(database, T0 + timedelta(hours=11), last="1h").text
 

@@ -75,7 +75,7 @@ def test_a_recovery_is_a_moment_after_the_last_failure(database: Database) -> No
 def test_an_alert_lasts_from_when_it_fired_until_it_was_resolved() -> None:
     alert = Alert("PodsEvicted", "warning", "n", False, T0, at(9), "6 pods", "", "", resource="memory")
     (found,) = of_alerts([alert], SCOPE)
-    assert (found.since, found.until, found.what) == (T0, at(9), "PodsEvicted: 6 pods")
+    assert (found.since, found.until, found.words) == (T0, at(9), "PodsEvicted: 6 pods")
     assert (found.about, found.severity, found.resource) == ("PodsEvicted", "warning", "memory")
     assert of_alerts([alert._replace(starts_at=at(-9), ends_at=at(-1))], SCOPE) == []
     (unknown,) = of_alerts([alert._replace(unknown=True)], SCOPE)

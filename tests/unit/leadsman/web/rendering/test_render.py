@@ -246,7 +246,7 @@ def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
         "1 of 1 node not Ready",
         "1 pod evicted, near a threshold on 1 node",
         "Image GC does not run",
-        "The scheduler: lost node",
+        "The scheduler does not see a node",
         "Nodes that joined later stay emptier",
         "hard threshold in 1 min",
         "requests none",

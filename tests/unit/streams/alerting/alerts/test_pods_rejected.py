@@ -8,7 +8,7 @@ from components.alert_log import AlertLog, at, changed
 from components.rows import row
 from streams.fold.findings import PodEnd
 
-UNDER_PRESSURE = "Pod was rejected: The node had condition: [DiskPressure]. "
+UNDER_PRESSURE = {"refused_by": "node_pressure", "resource": "DiskPressure"}
 
 
 def rejection(seconds: float, pod: str, reason: str = "OutOfcpu", **values: Any) -> PodEnd:
@@ -19,9 +19,9 @@ def rejection(seconds: float, pod: str, reason: str = "OutOfcpu", **values: Any)
 def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> None:
     log = AlertLog()
     for number in range(69):
-        ended = rejection(number / 10, f"p{number}", "Evicted", message=UNDER_PRESSURE)
+        ended = rejection(number / 10, f"p{number}", "Evicted", **UNDER_PRESSURE)
         assert log(number / 10, ended) == []
-    log(8, rejection(8, "db-0", "Evicted", message=UNDER_PRESSURE, owner_kind="StatefulSet", owner_name="db"))
+    log(8, rejection(8, "db-0", "Evicted", owner_kind="StatefulSet", owner_name="db", **UNDER_PRESSURE))
     assert log(12) == ["firing PodsRejected"]
     assert log.summaries == [
         "Node n: 70 pods rejected at admission within 8 s because the node is under disk pressure"

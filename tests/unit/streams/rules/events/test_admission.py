@@ -132,7 +132,7 @@ def allocate(cause: str) -> str:
         ("TaintToleration", "Predicate TaintToleration failed", ("taint", "", None, None)),
         ("NodePorts", "Predicate NodePorts failed", ("host_port", "", None, None)),
         ("NodeName", "Predicate NodeName failed", ("node_name", "", None, None)),
-        ("Evicted", "The node had condition: [DiskPressure]. ", ("node_pressure", "", None, None)),
+        ("Evicted", "The node had condition: [DiskPressure]. ", ("node_pressure", "DiskPressure", None, None)),
         ("NodeShutdown", "Pod was rejected as the node is shutting down.", ("node_shutdown", "", None, None)),
         (
             "Shutdown",

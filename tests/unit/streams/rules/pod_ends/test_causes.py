@@ -113,6 +113,15 @@ def test_a_rejection_has_the_message_of_its_event_whichever_came_first(status: s
     assert [end and end.message for end in ends] == [event, event]
 
 
+@pytest.mark.parametrize("before", ["Pod was rejected: ", "Pod ", ""])
+def test_a_rejection_for_pressure_has_the_message_of_its_event_too(before: str) -> None:
+    """It has the reason Evicted, as the eviction of a running pod has."""
+    event = "The node had condition: [DiskPressure]."
+    end = kubelet_end("Evicted", before + event, When(AT))
+    assert end is not None
+    assert (end.cause, end.message) == ("admission", event)
+
+
 def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
     assert cause_of({"phase": "Running", "reason": "NodeLost"}) == "node_lost"
 

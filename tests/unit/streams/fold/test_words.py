@@ -1,0 +1,124 @@
+"""A finding has its words, which the story, the page and alerts share, and which its table stores."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from components.rows import T0, row
+from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot
+
+GIB = 1 << 30
+LOW = "The node was low on resource: memory. "
+
+
+def evicted(**values: Any) -> str:
+    given = {"namespace": "shop", "pod": "web", "cause": "pressure", "resource": "inodes", "time_known": True}
+    return row(Eviction, **(given | values)).what
+
+
+def test_an_eviction_tells_what_was_low_and_which_rank_was_predicted() -> None:
+    found = evicted(
+        resource="ephemeral-storage", available=GIB, threshold=2 * GIB, predicted_rank=1, ranked_pods=4, tied_pods=3
+    )
+    low = "Pod shop/web was evicted: low on ephemeral-storage, 1.00 GiB available, below the 2.00 GiB threshold."
+    assert found == f"{low} Predicted rank 1 of 4, tied with 2 other pods."
+
+
+def test_amounts_that_read_the_same_have_their_difference() -> None:
+    found = evicted(resource="memory", available=66 * GIB, threshold=66 * GIB + (10 << 20))
+    assert "low on memory, 66.0 GiB available, 10.0 MiB below the 66.0 GiB threshold. " in found
+
+
+def test_inodes_are_counted() -> None:
+    low = "Pod shop/web was evicted: low on inodes, 9 available, below the threshold of 10."
+    assert evicted(available=9, threshold=10) == f"{low} No rank could be predicted."
+
+
+def test_kubelets_before_1_5_name_no_resource() -> None:
+    assert evicted(resource="").startswith(
+        "Pod shop/web was evicted: low on a resource that its kubelet did not name."
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "is_bystander"),
+    [
+        (LOW, True),
+        (
+            f"{LOW}Container c was using 2Gi, request is 1Gi, has larger consumption of memory. ",
+            False,
+        ),
+        # cut off before the containers, perhaps
+        (f"{LOW}Contai", False),
+    ],
+)
+def test_a_bystander_is_one_of_which_the_whole_message_names_no_container(message: str, is_bystander: bool) -> None:
+    assert ("others used the memory" in evicted(resource="memory", message=message)) is is_bystander
+
+
+def test_a_shortage_that_no_pod_explains_points_outside_of_pods() -> None:
+    outside = "Pods use almost none of it: check what lies or runs outside of pods."
+    assert [evicted(pods_usage_ratio=share).endswith(outside) for share in (0.09, 0.1, None)] == [True, False, False]
+
+
+@pytest.mark.parametrize("message", ["It exceeds its limit", "It exceeds its limit. "])
+def test_an_own_limit_is_told_in_the_kubelets_words(message: str) -> None:
+    found = evicted(cause="limit", message=message)
+    assert found == "Pod shop/web was evicted for its own limit. It exceeds its limit."
+
+
+def test_a_time_that_is_not_known_is_told() -> None:
+    between = {"time_known": False, "earliest": T0, "latest": T0 + timedelta(minutes=1)}
+    assert evicted(**between).endswith("It was evicted between 2026-07-01 12:00:00 and 2026-07-01 12:01:00 UTC.")
+    assert evicted(time_known=False).endswith("is not known: this is when the pod was seen.")
+
+
+def test_a_rejection_is_told_with_the_others_of_its_storm() -> None:
+    assert evicted(cause="admission") == ""
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        ({"cause": "api_eviction", "actor": "eviction API"}, "evicted by the eviction API"),
+        ({"cause": "api_eviction", "actor": "karpenter"}, "evicted by karpenter, which drains the node"),
+        ({"cause": "oom_kill", "container": "app"}, "OOM killed in container app"),
+        ({"cause": "exited", "exit_code": 1}, "over by itself with exit code 1"),
+        (
+            {"cause": "exited", "exit_code": 137, "container": "app"},
+            "restarted in container app with exit code 137 (SIGKILL): nothing that was seen shows who did it",
+        ),
+        # an access violation, which Windows counts without a sign
+        (
+            {"cause": "exited", "exit_code": 0xC0000005 - (1 << 32)},
+            "over by itself with exit code -1073741819 (0xC0000005)",
+        ),
+        ({"cause": "deleted"}, ""),
+        ({"cause": "node_pressure"}, ""),
+    ],
+)
+def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
+    assert row(PodEnd, **end).ending == words
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"status": True}, "DiskPressure began."),
+        ({"status": False}, "DiskPressure ended."),
+        ({"status": False, "lasted_seconds": 300.0}, "DiskPressure ended after 5 min."),
+        (
+            {"status": False, "lasted_seconds": 90.0, "kubelet_restart": True},
+            "DiskPressure ended after 1 min 30 s because the kubelet restarted.",
+        ),
+    ],
+)
+def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None:
+    assert row(PressureChange, condition="DiskPressure", **change).what == words
+
+
+def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
+    assert row(ImageGc, verdict="persistent", explanation="It fails.").what == "Image GC does not run: It fails."
+    found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
+    assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
