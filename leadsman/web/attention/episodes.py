@@ -54,7 +54,7 @@ class Episode(NamedTuple):
     kind: str
     severity: Severity
     head: str
-    """What stands out: an alert's name, or how often it happened."""
+    """The words in bold: an alert's name, or how often it happened."""
     text: str
     """The rest of its words."""
     pieces: tuple[Happening, ...]

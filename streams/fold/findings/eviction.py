@@ -107,7 +107,7 @@ class Eviction(NamedTuple):
 
     @property
     def low_on(self) -> str:
-        """The shortage that the kubelet's message tells."""
+        """The shortage that the kubelet's message names."""
         low = f"low on {self.resource or 'a resource that its kubelet did not name'}"
         if self.available is None or self.threshold is None:
             return low
@@ -125,7 +125,7 @@ class Eviction(NamedTuple):
 
     @property
     def remark(self) -> str:
-        """What follows for whoever looks for the culprit; empty if nothing does."""
+        """Advice for the search for the culprit; empty if there is none."""
         parsed = parse_evicted(self.message) if self.cause == "pressure" and self.resource == "memory" else None
         if isinstance(parsed, PressureEviction) and parsed.complete and not parsed.offenders:
             bystander = "It was within its request, or not measured yet: others used the memory."
@@ -134,7 +134,7 @@ class Eviction(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The eviction in the words of the story; empty for a rejection, which is told with others."""
+        """The eviction in the words of the story; empty for a rejection, which the story counts with others."""
         pod = f"Pod {self.namespace}/{self.pod} was evicted"
         if self.cause == "limit":
             return " ".join(filter(None, (f"{pod} for its own limit.", _stopped(self.message), self._when)))

@@ -98,7 +98,7 @@ class PodEnd(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """How it ended, as it follows "was"; empty for what is told otherwise or not at all."""
+        """How it ended, as it follows "was"; empty if another sentence says it, or none."""
         by_api = self.actor == "eviction API"
         begun = "restarted" if self.container else "ended"
         return {

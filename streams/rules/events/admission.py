@@ -44,7 +44,7 @@ class Refusal(NamedTuple):
     refused_by: RefusedBy = ""
     """Empty where the text does not name it."""
     resource: str = ""
-    """Of `node_pressure`, the conditions of the node, joined by commas."""
+    """The resource; for `node_pressure` the conditions of the node, joined by commas."""
     requested: int | None = None
     available: int | None = None
     capacity: int | None = None

@@ -11,7 +11,7 @@ CONSEQUENCES: Final = {
     "inodes": "Nothing is evicted; once no inode is free, no file can be created.",
     "pids": "Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet.",
 }
-"""What happens where a resource runs out without a threshold."""
+"""The consequence if a resource runs out without a threshold."""
 
 
 class Reading(NamedTuple):

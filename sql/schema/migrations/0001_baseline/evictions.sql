@@ -25,8 +25,8 @@ CREATE TABLE IF NOT EXISTS evictions
     earliest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not before then, where no witness has the time',
     latest Nullable(DateTime64(6, 'UTC')) COMMENT 'Not after then, where no witness has the time',
     threshold_kind LowCardinality(String) COMMENT 'hard (no grace for the pod) or soft (up to evictionMaxPodGracePeriod), of the threshold in the message; empty if that is not known',
-    remark String COMMENT 'What follows for who looks for the culprit, in words; empty if nothing does',
-    what String COMMENT 'It in words, as the story has it; empty for a rejection at admission',
+    remark String COMMENT 'Advice for the search for the culprit, in words; empty if there is none',
+    what String COMMENT 'The sentence of the story; empty for a rejection at admission',
     version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + time_known * 4611686018427387904 COMMENT 'Priority among rows of one eviction: the row with a known time counts, then the last',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS image_gc
     explanation String COMMENT 'What it means, for a person',
     settings_assumed UInt8 COMMENT '1 if no /configz was seen and the defaults 85 and 80 are used',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the episode last changed; the version of this row' CODEC(Delta, ZSTD(1)),
-    what String COMMENT 'It in words, as the story has it',
+    what String COMMENT 'The sentence of the story',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)

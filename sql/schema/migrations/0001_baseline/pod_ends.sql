@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     requested Nullable(Int64) COMMENT 'How much of it was requested, by the text of the kubelet, in base units, cpu in millicores; null if it has no number',
     available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null if its text has no number',
     explanation String COMMENT 'The text in words; empty if nothing is known beyond it',
-    ending String COMMENT 'How it ended in words, as the story has it; empty for what was evicted under pressure or for its own limit, and for what was deleted',
+    ending String COMMENT 'How it ended, in the words of the story; empty for what was evicted under pressure or for its own limit, and for what was deleted',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)

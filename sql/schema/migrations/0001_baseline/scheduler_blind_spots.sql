@@ -9,7 +9,7 @@ CREATE TABLE IF NOT EXISTS scheduler_blind_spots
     pod String COMMENT 'Name of the pod whose text shows it, or empty',
     evidence String COMMENT 'Why, in words and numbers',
     scheduler_version LowCardinality(String) COMMENT 'Version of the scheduler; where it is not set, that of the newest kubelet',
-    what String COMMENT 'It in words, as the story has it',
+    what String COMMENT 'The sentence of the story',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree
