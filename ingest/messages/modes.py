@@ -35,11 +35,19 @@ class Mode(NamedTuple):
         return replace(condition, reason=reason, message=message)
 
 
+_BEFORE_1_18: Final = {"Topology Affinity Error": "TopologyAffinityError"}
+"""Reasons as they are written now, by those that kubelets wrote before."""
+
+
+def _reason(text: str) -> str:
+    return _clean(_BEFORE_1_18.get(text, text))
+
+
 def _clean(text: str) -> str:
     return _remembered(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
 
 
 _remembered: Final = lru_cache(4096)(scrub)
-CREDENTIALS: Final = Mode(_clean, lambda _, message: _clean(message))
-STRICT: Final = Mode(allowed_reason, allowed)
+CREDENTIALS: Final = Mode(_reason, lambda _, message: _clean(message))
+STRICT: Final = Mode(lambda reason: allowed_reason(_BEFORE_1_18.get(reason, reason)), allowed)
 MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}

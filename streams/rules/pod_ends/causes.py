@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from ingest.messages.prefixes import REJECTED, without_rejection
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
-from streams.rules.events.admission import is_refused_at_shutdown
+from streams.rules.events.admission import REASONS, is_refused_at_shutdown
 from streams.rules.events.messages import plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -63,37 +63,6 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
-_ADMISSION: Final = frozenset(
-    {
-        "AppArmor",
-        "EmptyPodSharedPoolError",
-        "HostName",
-        "HostPortConflict",
-        "InitContainerRestartPolicyForbidden",
-        "InvalidNodeInfo",
-        "MatchNodeSelector",
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "NodeSelectorMismatching",
-        "NodeShutdown",
-        "PodFeatureUnsupported",
-        "PodFitsHostPorts",
-        "PodLevelResourcesNotSupported",
-        "PodOSNotSupported",
-        "PodOSSelectorNodeLabelDoesNotMatch",
-        "SMTAlignmentError",
-        "SupplementalGroupsPolicyNotSupported",
-        "SysctlForbidden",
-        "TaintToleration",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
-        "UnexpectedPredicateFailureType",
-        "UnknownReason",
-        "VolumeAttachmentLimitExceeded",
-    }
-)
-"""Reasons of a rejection beside `OutOf` a resource."""
 _OUT_OF: Final = re.compile(r"OutOf[a-z0-9][-a-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",
@@ -105,6 +74,8 @@ _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
 )
 """How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+_PREEMPTED: Final = ("Preempted by ", "by ")
+"""How a scheduler's text begins, since 1.14 and before."""
 _SHUTDOWN: Final = frozenset({"NodeShutdown", "Shutdown"})
 _PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
 _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
@@ -207,14 +178,14 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _STATUSES and not is_refused_at_shutdown(message):
         return None
-    if reason in {*_ADMISSION, *_STATUSES} or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
+    if reason in REASONS or reason in _STATUSES or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
         return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
 
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
     """Return the end that a scheduler's Event about a pod shows."""
-    if reason != "Preempted" or not plain(message).startswith("Preempted by "):
+    if reason != "Preempted" or not plain(message).startswith(_PREEMPTED):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)
 

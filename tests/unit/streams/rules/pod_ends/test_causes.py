@@ -20,6 +20,7 @@ from streams.rules.pod_ends.causes import (
     kubelet_end,
     own_end,
     pod_end,
+    preempted_end,
     restarted_by_probe,
 )
 from streams.rules.pod_ends.when import When
@@ -93,6 +94,16 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
 def test_reason_and_message_of_a_failed_pod(reason: str, message: str, cause: str) -> None:
     assert cause_of({"phase": "Failed", "reason": reason, "message": message}) == cause
     assert cause_of({"phase": "Running", "reason": reason, "message": message}) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["Preempted by default/hi on node n1", "by default/hi on node n1", "Preempted by a pod on node n1"]
+)
+def test_the_scheduler_says_of_a_victim_in_every_version_that_it_was_preempted(text: str) -> None:
+    """Up to 1.13 the text begins with "by"."""
+    end = preempted_end("Preempted", text, "default-scheduler", When(AT))
+    assert end is not None
+    assert end.cause == "scheduler_preemption"
 
 
 @pytest.mark.parametrize(
