@@ -101,8 +101,10 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
             "A container requests another number of {0} than it was given.",
         ),
         (
-            r"(?:device plugin .* rpc failed|rpc error: |no containers return|unexpectedly allocated less"
-            r"|no devices found).*",
+            (
+                r"(?:device plugin .* rpc failed|rpc error: |no containers return|unexpectedly allocated less"
+                r"|no devices found).*"
+            ),
             "A device plugin failed.",
         ),
         (r"endpoint .{1,400} has been stopped.*", "The device plugin has stopped."),

@@ -55,6 +55,7 @@ _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "PreemptionByKubeScheduler": ("scheduler_preemption", "default-scheduler"),  # 1.25
     "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
     "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
+    "DeletionByGCPControllerManager": ("pod_gc", "gcp-controller-manager"),  # GKE, where the node is gone too
 }
 _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "Preempting": ("kubelet_preemption", KUBELET),
@@ -63,7 +64,7 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
-_OUT_OF: Final = re.compile(r"OutOf[a-z0-9][-a-z0-9./]{0,252}")
+_OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",
     LimitEviction: "own_limit",
@@ -128,10 +129,24 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     cause = None if is_refused_at_shutdown(status.message) else _STATUSES.get(status.reason)
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
-    end = kubelet_end(status.reason, status.message, None)
+    end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
     return end and end._replace(
         when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
     )
+
+
+def _rejected(pod: Pod) -> End | None:
+    """Return the end of a pod that its kubelet rejected for another reason, by how the message begins.
+
+    The older beginning is a word that others use too, so it counts only if no container of the pod has ended.
+    """
+    status, (newer, older) = pod.status, REJECTED
+    is_rejected = status.message.startswith(newer) or (
+        status.message.startswith(older) and exited_container(pod) is None
+    )
+    if not is_rejected:
+        return None
+    return End("admission", KUBELET, status.reason, without_rejection(status.message), None)
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
@@ -178,7 +193,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _STATUSES and not is_refused_at_shutdown(message):
         return None
-    if reason in REASONS or reason in _STATUSES or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
+    if reason in REASONS or reason in _STATUSES or _OUT_OF.fullmatch(reason):
         return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
 

@@ -81,6 +81,9 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
         ("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed", "admission"),
         ("NodeShutdown", "Pod was rejected as the node is shutting down.", "admission"),
         ("OfALaterVersion", "Pod was rejected: for a reason that is new", "admission"),
+        ("OfAnEarlierVersion", "Pod Cannot be admitted for a reason that is old", "admission"),
+        ("OutOfMemory", "Pod Node didn't have enough resource: memory", "admission"),
+        ("OutOfDisk", "cannot be started due to lack of disk space.", "admission"),
         ("Preempting", "Preempted in order to admit critical pod", "kubelet_preemption"),
         ("Terminated", "Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
         ("Shutdown", "Node is shutting, evicting pods", "node_shutdown"),
@@ -135,6 +138,7 @@ def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
         ("PreemptionByScheduler", "scheduler_preemption", "default-scheduler"),
         ("DeletionByTaintManager", "taint_manager", "taint-eviction-controller"),
         ("DeletionByPodGC", "pod_gc", "pod-garbage-collector"),
+        ("DeletionByGCPControllerManager", "pod_gc", "gcp-controller-manager"),
     ],
 )
 def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: str, cause: str, actor: str) -> None:
