@@ -28,6 +28,8 @@ _LEFT_OUT: Final = object()
 _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
 _NO_FILESYSTEM: Final = Filesystem()
+_COMMITTED: Final = "windows-global-commit-memory"
+"""What a kubelet on Windows takes for the memory of its node (rules: eviction-signals)."""
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
@@ -42,13 +44,14 @@ def node_sample(node: NodeStats) -> NodeSample:
     runtime = node.runtime or Runtime()
     rlimit = node.rlimit or Rlimit()
     swap = node.swap or Swap()
-    pods_memory = next((c.memory for c in node.system_containers if c.name == "pods"), MemoryStats())
+    of_system = {each.name: each.memory for each in node.system_containers}
+    pods_memory, committed = of_system.get("pods", MemoryStats()), of_system.get(_COMMITTED)
     return NodeSample(
         cpu_usage_nanocores=cpu.usage_nano_cores,
         cpu_usage_core_nanoseconds=cpu.usage_core_nano_seconds,
-        memory_available_bytes=memory.available_bytes,
+        memory_available_bytes=memory.available_bytes if committed is None else committed.available_bytes,
         memory_usage_bytes=memory.usage_bytes,
-        memory_working_set_bytes=memory.working_set_bytes,
+        memory_working_set_bytes=memory.working_set_bytes if committed is None else committed.usage_bytes,
         memory_rss_bytes=memory.rss_bytes,
         memory_page_faults=memory.page_faults,
         memory_major_page_faults=memory.major_page_faults,
