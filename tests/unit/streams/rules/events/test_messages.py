@@ -147,7 +147,9 @@ def test_errors_of_deletion_by_age_have_no_numbers() -> None:
 )
 def test_what_image_gc_needs_of_the_runtime_fails_in_a_way_of_its_own(message: str, reason: str) -> None:
     """Errors of listing come as the runtime wrote them; those of statistics and deletions have words before."""
-    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", reason)
+    failure = parse_image_gc("ImageGCFailed", message)
+    assert failure is not None
+    assert (failure.result, failure.reason) == ("error", reason)
 
 
 def test_a_list_of_deletion_errors_may_be_longer_than_the_limit() -> None:
