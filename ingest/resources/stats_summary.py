@@ -29,7 +29,7 @@ _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
 _NO_FILESYSTEM: Final = Filesystem()
 _COMMITTED: Final = "windows-global-commit-memory"
-"""What a kubelet on Windows takes for the memory of its node (rules: eviction-signals)."""
+"""The system container that a kubelet on Windows takes for the memory of its node (rules: eviction-signals)."""
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
 """How the API server names the projected volume of a service account's token."""
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
