@@ -66,6 +66,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "a table with commas, whose cells are JSON; export the log as JSON",
     ),
     (
+        r"(?:status|conditions|containerStatuses):\s*\n[ -]",
+        f"a part of an object, without its kind and name; {SAVE}",
+    ),
+    (
         r"(?:[^\n]*\n){0,400}?```\w*\s*\n\s*(?:apiVersion: v1|\{\s*\"(?:apiVersion|kind|items)\")",
         "text around objects, such as a ticket; save what is between its fences as files",
     ),

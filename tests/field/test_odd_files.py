@@ -233,6 +233,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         "a log, of which only",
     ),
     "ticket.md": ("It is down.\n\n```yaml\napiVersion: v1\nkind: Node\n```\n", "text around objects"),
+    "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
     "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
     "python.json": (
