@@ -35,12 +35,18 @@ class Mode(NamedTuple):
         return replace(condition, reason=reason, message=message)
 
 
-_BEFORE_1_18: Final = {"Topology Affinity Error": "TopologyAffinityError"}
-"""Reasons as they are written now, by those that kubelets wrote before."""
+_SPELLED: Final = {
+    "Topology Affinity Error": "TopologyAffinityError",
+    "OutOfCPU": "OutOfcpu",
+    "OutOfCpu": "OutOfcpu",
+    "OutOfMemory": "OutOfmemory",
+    "OutOfPods": "OutOfpods",
+}
+"""Reasons as kubelets spell them now, by other spellings: of kubelets before 1.18, and of those that retell them."""
 
 
 def _reason(text: str) -> str:
-    return _clean(_BEFORE_1_18.get(text, text))
+    return _clean(_SPELLED.get(text, text))
 
 
 def _clean(text: str) -> str:
@@ -49,5 +55,5 @@ def _clean(text: str) -> str:
 
 _remembered: Final = lru_cache(4096)(scrub)
 CREDENTIALS: Final = Mode(_reason, lambda _, message: _clean(message))
-STRICT: Final = Mode(lambda reason: allowed_reason(_BEFORE_1_18.get(reason, reason)), allowed)
+STRICT: Final = Mode(lambda reason: allowed_reason(_SPELLED.get(reason, reason)), allowed)
 MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}
