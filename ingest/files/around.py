@@ -11,7 +11,9 @@ _LOGS: Final = re.compile(
 """The log of a container, which `kubectl cluster-info dump` prints between its lists."""
 TYPED: Final = rb"```|[^\n{}\"]{0,80}[$#>] +\w"
 """How a line begins that a ticket or a terminal has around objects: a fence, or a prompt and a command."""
-_WARNINGS: Final = re.compile(rb"^(?:Warning: |[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE)
+_WARNINGS: Final = re.compile(
+    rb"^(?:Warning: |---\s*$|[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE
+)
 """Lines that kubectl, client-go or a terminal prints beside objects; they are left out."""
 _ERRORS: Final = re.compile(
     rb"^(?:Error from server|error: |The connection to the server|Unable to connect to the server)[^\n]*$",
@@ -50,24 +52,50 @@ _PREFIXED: Final = re.compile(
 _PREFIX: Final = re.compile(rb'^[^\n{"]{1,200}(?=\{"[^\n]*\}[ \t]*\r?$)', re.MULTILINE)
 
 
+_EVENT_LINE: Final = re.compile(rb'^\{"[^\n]{0,4000}"(?:involvedObject|regarding)":[^\n]*\}[ \t]*\r?$', re.MULTILINE)
+"""An Event that an exporter printed between the lines of its own log."""
+
+
+_FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def without_fences(data: bytes) -> bytes:
+    """The YAML between the fences of a ticket; text without fences as it is."""
+    found = _FENCED.findall(data)
+    return b"---\n".join(found) if found else data
+
+
 def is_prefixed(head: bytes) -> bool:
-    """Tell whether the first line has an object behind a log's prefix: the time, the stream or who printed it."""
-    return _PREFIXED.match(head) is not None
+    """Tell whether the first line has an object behind a log's prefix: the time, the stream or who printed it.
+
+    A log of text with Events in it counts too.
+    """
+    return _PREFIXED.match(head) is not None or _EVENT_LINE.search(head) is not None
 
 
 def without_prefixes(data: bytes) -> bytes:
-    """The lines without what a log puts before an object."""
-    return _PREFIX.sub(b"", data) if is_prefixed(data) else data
+    """The lines without what a log puts before an object; of a log of text, the objects alone."""
+    if _PREFIXED.match(data):
+        return _PREFIX.sub(b"", data)
+    if data.lstrip().startswith((b"{", b"[")):
+        return data
+    found = _EVENT_LINE.findall(data)
+    return NEWLINE.join(found) if found else data
 
 
+_COLOURS: Final = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
 _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\x7e\r\n\t]){4}")
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole."""
+    """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
+
+    Colours of a terminal go: JSON has no such characters in its strings.
+    """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
     elif wide := _WIDE.match(data):
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
-    return data.removeprefix(b"\xef\xbb\xbf")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    return _COLOURS.sub(b"", data) if b"\x1b[" in data else data

@@ -119,6 +119,8 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
         return SourceError(f"{plain(named(path))}: this is a tar archive that holds nothing known")
     if first.raw.startswith(b"PK\x03\x04"):
         return SourceError(f"{plain(named(path))}: this is a zip archive that holds nothing known")
+    if first.error_type in {"damaged", "bomb"}:
+        return SourceError(f"{plain(named(path))}: {first.reason}")
     known = unread(path, head_of(path) if path.is_file() else first.raw)
     if known.is_evidence:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")

@@ -19,7 +19,7 @@ from ingest.files.names import named
 from ingest.files.nested import within
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
-from ingest.files.unread import of_kind, unread
+from ingest.files.unread import of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.resources.nodes import NODES
@@ -128,16 +128,17 @@ class _Dump:
         return found
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
-        thing = recognize(found)
+        instead = of_kind(found.kind, found.api_version, found.fields)
+        thing = None if instead else recognize(found)
         if thing is None:
-            if instead := of_kind(found.kind, found.api_version):
+            if instead:
                 said = found.fields.get("message", b"") if found.kind == "Status" else b""
                 text = f"{instead}: {bytes(said).decode(errors='replace')}" if said else instead
                 error = SourceError(f"{plain(named(path))}: {plain(text)}")
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
-                skipped[found.kind or "JSON without a kind"] += 1
+                skipped[found.kind or without_kind(found.fields)] += 1
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:

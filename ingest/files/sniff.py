@@ -46,12 +46,15 @@ _NOTED: Final = re.compile(
     rb"|[^\n{}]{0,200}\n(?=```)|[ \t\r\f\v]*\n)+"
 )
 _YAML: Final = re.compile(
-    rb"(?:(?:---|%YAML|#|Warning:)[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
+    rb"(?:(?:---|%YAML|#|Warning:|"
+    + TYPED
+    + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
 )
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
-    rb"|(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?\n"
+    rb"|(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?"
+    rb"(?:\n|\Z)"
 )
 """A name without labels needs an underscore: `sos 4.7` is not a sample."""
 _OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)

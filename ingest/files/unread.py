@@ -1,11 +1,16 @@
 """Names what a file is that Leadsman does not read, in words, and what to save instead."""
 
 import re
+from collections.abc import Container
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
 SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
-_ERRORS: Final = "Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
+_STATISTICS: Final = "save the statistics: kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary"
+_ERRORS: Final = (
+    r"Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
+    r"|E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ memcache\.go"
+)
 _OF_MUST_GATHER: Final = "event-filter.html"
 """A page that shows the Events beside it."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
@@ -13,17 +18,23 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         rf"(?P<line>(?:{_ERRORS})[^\n]{{0,200}})",
         "kubectl's error instead of objects ({line})",
     ),
-    (r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", f"text of kubectl describe, which holds no objects; {SAVE}"),
+    (
+        r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:|Events:\s*\n +Type +Reason +Age ",
+        f"text of kubectl describe, which holds no objects; {SAVE}",
+    ),
     (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
         f"a table of kubectl, which holds no objects; {SAVE}",
     ),
     (
         r"NAME +CPU\(cores\) |(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) ",
-        "a table of kubectl top; save the statistics: kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary",
+        f"a table of kubectl top; {_STATISTICS}",
     ),
     (r"(?i:<!doctype html|<html)", f"a web page, perhaps a proxy's error; {SAVE}"),
-    (r"\[ *\d+\.\d+\] ", f"the kernel's log, which is not read; {SAVE}"),
+    (
+        r"\[(?: *\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4})\] ",
+        f"the kernel's log, which is not read; {SAVE}",
+    ),
     (r'time="[^"\n]{0,40}" level=\w+ ', f"a container runtime's log, which is not read; {SAVE}"),
     (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal, which is not read; {SAVE}"),
     (
@@ -31,8 +42,36 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"a log, of which only a scheduler's dump of its cache is read; {SAVE}",
     ),
     (
-        r'(?:\w+=(?:"[^"\n]*"|\S*) ){1,8}objectAPIversion=',
+        r"[^\n]{0,2000} objectAPIversion=",
         f"Events as logfmt, which are not read; have them written as JSON, or {SAVE}",
+    ),
+    (
+        r"(?:# (?:HELP|TYPE) )?(?:container|machine|cadvisor)_\w+[ {]",
+        f"a kubelet's /metrics/cadvisor, which is not read; {_STATISTICS}",
+    ),
+    (
+        r"(?:# (?:HELP|TYPE) )?(?:node|pod)_(?:cpu_usage_seconds_total|memory_working_set_bytes)[ {]",
+        f"a kubelet's /metrics/resource, which is not read; {_STATISTICS}",
+    ),
+    (
+        r"(?:# (?:HELP|TYPE) )?kube_\w+[ {]",
+        f"metrics of kube-state-metrics, which have no times of what happened; {SAVE}",
+    ),
+    (
+        r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}",
+        "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
+    ),
+    (
+        r"(?:@?timestamp|@message|\"?[\w.@ ]{1,40}\"?),[^\n]*\n[^\n]*\"\{\"\"",
+        "a table with commas, whose cells are JSON; export the log as JSON",
+    ),
+    (
+        r"(?:status|conditions|containerStatuses):\s*\n[ -]",
+        f"a part of an object, without its kind and name; {SAVE}",
+    ),
+    (
+        r"(?:[^\n]*\n){0,400}?```\w*\s*\n\s*(?:apiVersion: v1|\{\s*\"(?:apiVersion|kind|items)\")",
+        "text around objects, such as a ticket; save what is between its fences as files",
     ),
     (
         r"# (?:HELP|TYPE) |(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) [-+]?(?:\d|Inf|NaN)",
@@ -45,6 +84,17 @@ _OF_KINDS: Final = {
     "PartialObjectMetadata": f"only the metadata of objects; {SAVE}",
     "Status": "the API server's error instead of objects",
 }
+_OF_FIELDS: Final = {
+    "terraform_version": "Terraform's state",
+    "resourceLogs": "OpenTelemetry logs",
+    "resourceMetrics": "OpenTelemetry metrics",
+    "__REALTIME_TIMESTAMP": "systemd's journal as JSON",
+    "caller": "a component's log as JSON",
+    "imageFilesystems": "a container runtime's answer",
+}
+_OF_PYTHON: Final = f"objects as Kubernetes' Python client names their fields; {SAVE}"
+_MEDIA: Final = (b"\x89PNG", b"%PDF-", b"\xff\xd8\xff", b"GIF8", b"SQLite format 3")
+_COMPRESSED: Final = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18")
 _ARCHIVES: Final = (b"PK\x03\x04", b"BZh", b"\xfd7zXZ", b"7z\xbc\xaf", b"Rar!")
 _OF_OFFICE: Final = frozenset({".docx", ".xlsx", ".pptx", ".odt", ".jar", ".ods"})
 _OF_CONTAINERS: Final = frozenset({"logs", "podlogs", "pod-logs"})
@@ -69,14 +119,24 @@ def unread(path: PurePath, head: bytes) -> Unread:
             return Unread(what.format(line=line.decode(errors="replace").strip()), is_evidence=True)
     if head[257:262] == b"ustar" or (head.startswith(_ARCHIVES) and path.suffix not in _OF_OFFICE):
         return Unread("an archive inside a folder; unpack it first", is_evidence=True)
-    return Unread("binary" if b"\0" in head[:1024] else "other text", is_evidence=False)
+    if head.startswith(_COMPRESSED):
+        return Unread("compressed data that are compressed again, or damaged; unpack them first", is_evidence=True)
+    is_text = b"\0" not in head[:1024] and not head.startswith(_MEDIA)
+    return Unread("other text" if is_text else "binary", is_evidence=False)
 
 
-def of_kind(kind: str, api_version: str) -> str:
+def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
     """Name an object that was saved in place of another; empty where it is merely of another kind."""
+    if "api_version" in fields and "apiVersion" not in fields:
+        return _OF_PYTHON
     if kind in {"Event", "EventList"} and api_version.startswith("audit.k8s.io/"):
         return "the API server's audit log, whose Events are requests"
     return _OF_KINDS.get(kind, "")
+
+
+def without_kind(fields: Container[str]) -> str:
+    """Name JSON that has no kind, by its fields."""
+    return next((what for name, what in _OF_FIELDS.items() if name in fields), "JSON without a kind")
 
 
 def is_log_of_container(path: PurePath) -> bool:

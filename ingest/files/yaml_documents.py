@@ -8,6 +8,7 @@ import msgspec
 import yaml
 
 from common.text import plain
+from ingest.files.around import TYPED, without_fences
 from ingest.files.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
 from ingest.files.newest import newest_time
 
@@ -15,7 +16,8 @@ _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MU
 _DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
 _TEXTS: Final = (":timestamp", ":merge")
-_WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$", re.MULTILINE)
+_WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$|\A(?:" + TYPED + rb")[^\n]*$", re.MULTILINE)
+"""Lines of kubectl anywhere, and of a terminal before the first: within YAML they look like text."""
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
@@ -47,7 +49,7 @@ class _Loader(yaml.CSafeLoader):
 
 def yaml_parts(data: bytes) -> Iterator[Part]:
     """Yield the objects in YAML text, those of a List one by one, and the parts that are not objects."""
-    data = _WARNINGS.sub(b"", data.replace(b"\r\n", b"\n"))
+    data = _WARNINGS.sub(b"", without_fences(data.replace(b"\r\n", b"\n")))
     documents = re.split(rb"^---(?=\s)", data, flags=re.MULTILINE)
     line = 1
     for document in documents:

@@ -35,11 +35,25 @@ class Mode(NamedTuple):
         return replace(condition, reason=reason, message=message)
 
 
+_SPELLED: Final = {
+    "Topology Affinity Error": "TopologyAffinityError",
+    "OutOfCPU": "OutOfcpu",
+    "OutOfCpu": "OutOfcpu",
+    "OutOfMemory": "OutOfmemory",
+    "OutOfPods": "OutOfpods",
+}
+"""Reasons as kubelets spell them now, by other spellings: of kubelets before 1.18, and of those that retell them."""
+
+
+def _reason(text: str) -> str:
+    return _clean(_SPELLED.get(text, text))
+
+
 def _clean(text: str) -> str:
     return _remembered(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
 
 
 _remembered: Final = lru_cache(4096)(scrub)
-CREDENTIALS: Final = Mode(_clean, lambda _, message: _clean(message))
-STRICT: Final = Mode(allowed_reason, allowed)
+CREDENTIALS: Final = Mode(_reason, lambda _, message: _clean(message))
+STRICT: Final = Mode(lambda reason: allowed_reason(_SPELLED.get(reason, reason)), allowed)
 MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}

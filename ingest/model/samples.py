@@ -31,9 +31,9 @@ class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
     cpu_usage_nanocores: Annotated[Count | None, From("cpu.usage_nano_cores")] = None
     cpu_usage_core_nanoseconds: Annotated[Count | None, From("cpu.usage_core_nano_seconds")] = None
-    memory_available_bytes: Annotated[Count | None, From("memory.available_bytes")] = None
+    memory_available_bytes: Annotated[Count | None, From("signal_memory.available_bytes")] = None
     memory_usage_bytes: Annotated[Count | None, From("memory.usage_bytes")] = None
-    memory_working_set_bytes: Annotated[Count | None, From("memory.working_set_bytes")] = None
+    memory_working_set_bytes: Annotated[Count | None, From("signal_memory.working_set_bytes")] = None
     memory_rss_bytes: Annotated[Count | None, From("memory.rss_bytes")] = None
     memory_page_faults: Annotated[Count | None, From("memory.page_faults")] = None
     memory_major_page_faults: Annotated[Count | None, From("memory.major_page_faults")] = None

@@ -140,9 +140,20 @@ class NodeStats(_Part, frozen=True):
     swap: Swap | None = None
 
     @property
+    def signal_memory(self) -> MemoryStats:
+        """The memory that `memory.available` counts: on Windows the commit charge (rules: eviction-signals)."""
+        committed = self._memory_of("windows-global-commit-memory")
+        if committed is None:
+            return self.memory
+        return MemoryStats(available_bytes=committed.available_bytes, working_set_bytes=committed.usage_bytes)
+
+    @property
     def pods_memory(self) -> MemoryStats:
         """The allocatable view (rules: eviction-signals)."""
-        return next((each.memory for each in self.system_containers if each.name == "pods"), _NO_MEMORY)
+        return self._memory_of("pods") or _NO_MEMORY
+
+    def _memory_of(self, container: str) -> MemoryStats | None:
+        return next((each.memory for each in self.system_containers if each.name == container), None)
 
     @property
     def nodefs(self) -> Filesystem:

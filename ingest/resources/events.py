@@ -14,7 +14,7 @@ from ingest.resources.decoding import kept, names_of, only_read
 from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import ApiResource, change_of
 
-_PREEMPTED: Final = re.compile(r"Preempted by [^\n]{1,600} on node ([a-z0-9][-a-z0-9.]{0,252})")
+_PREEMPTED: Final = re.compile(r"(?:Preempted )?by [^\n]{1,600} on node ([a-z0-9][-a-z0-9.]{0,252})")
 """A scheduler's text, which names the pod that needs the room, only its UID, or neither, by its version."""
 
 

@@ -86,6 +86,10 @@ FORMS: dict[str, bytes] = {
     "noted.json": b'E0126 10:00:00.000001  123 memcache.go:265] "Unhandled Error" err="no metrics"\n' + TEXT.encode(),
     "terminal.txt": f"me@host:~$ kubectl get nodes,pods,events -A -o json\n{TEXT}me@host:~$ exit\n".encode(),
     "ticket.md": f"```json\n{TEXT}```\n".encode(),
+    "ticket-of-yaml.md": b"".join(b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS),
+    "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
+    "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
+    "separated.json": "\n---\n".join(map(json.dumps, ITEMS)).encode(),
     "one-line.json": "".join(map(json.dumps, ITEMS)).encode(),
     "lists.json": f"[{listed('Node')},{listed('Pod')},{listed('Event')}]".encode(),
     "list-of-lists.json": json.dumps(
@@ -144,6 +148,7 @@ STORES: dict[str, str] = {
     "google": json.dumps([{"insertId": "a", "jsonPayload": json.loads(LINE), "logName": "projects/p/logs/events"}]),
     "splunk": json.dumps({"preview": False, "result": {"_raw": LINE}}),
     "runtime": f"2026-07-31T14:40:00.1Z stdout F {LINE}\n2026-07-31T14:40:00.2Z stderr F ready\n",
+    "text": f"starting the exporter\n{LINE}\n",
     "prefix": f"[pod/monitoring/event-exporter-1/exporter] {LINE}\n",
     "timestamps": f"2026-07-31T14:40:00.123456789Z {LINE}\n",
 }
@@ -206,6 +211,36 @@ UNREAD: dict[str, tuple[str, str]] = {
         "NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\nn1   100m   5%   9Mi   4%\n",
         "a table of kubectl top",
     ),
+    "events-of-pod.txt": (
+        "Events:\n  Type     Reason   Age   From     Message\n  ----     ------   ---   ----     -------\n",
+        "text of kubectl describe",
+    ),
+    "cadvisor.txt": (
+        "# HELP cadvisor_version_info A metric\n# TYPE cadvisor_version_info gauge\ncadvisor_version_info 1\n",
+        "a kubelet's /metrics/cadvisor",
+    ),
+    "resource.txt": (
+        "# HELP node_cpu_usage_seconds_total [STABLE] x\nnode_cpu_usage_seconds_total 1 1\n",
+        "a kubelet's /metrics/resource",
+    ),
+    "ksm.txt": ('kube_pod_status_reason{pod="a"} 1\n', "metrics of kube-state-metrics"),
+    "unreachable.txt": (
+        'E0501 10:00:00.000000   12345 memcache.go:265] couldn\'t get current server API group list: Get "x"\n',
+        "kubectl's error instead of objects",
+    ),
+    "red.log": (
+        '\x1b[31mI0106 12:43:37.138045   26615 util.go:30] "No sandbox"\x1b[0m\n',
+        "a log, of which only",
+    ),
+    "ticket.md": ("It is down.\n\n```yaml\napiVersion: v1\nkind: Node\n```\n", "text around objects"),
+    "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
+    "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
+    "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
+    "python.json": (
+        '{"api_version": "v1", "kind": "Pod", "metadata": {"name": "a"}}',
+        "objects as Kubernetes' Python",
+    ),
+    "dmesg-with-dates.txt": ("[Mon May  6 10:00:00 2024] Out of memory: Killed process 42\n", "the kernel's log"),
     "dmesg.txt": ("[12345.678901] Out of memory: Killed process 42 (java)\n", "the kernel's log"),
     "containerd.log": (
         'time="2026-07-31T14:40:00Z" level=info msg="ImageDelete event"\n',
@@ -277,6 +312,20 @@ def test_a_setting_that_a_file_leaves_out_has_its_default(tmp_path: Path) -> Non
         if isinstance(each, Observed) and each.observation.resource == "configz"
     )
     assert json.loads(bytes(observed.object))["kubeletconfig"]["enforceNodeAllocatable"] == ["pods"]
+
+
+@pytest.mark.parametrize("field", ["terraform_version", "__REALTIME_TIMESTAMP", "resourceLogs"])
+def test_json_of_other_programs_is_named_by_its_fields(tmp_path: Path, field: str) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({field: "1"}))
+    found, _, refused, _ = read(tmp_path / "x.json")
+    assert not found
+    assert "holds nothing that Leadsman reads" in refused
+    assert "JSON without a kind" not in refused
+
+
+def test_data_that_are_compressed_twice_are_named(tmp_path: Path) -> None:
+    (tmp_path / "dump.json.gz").write_bytes(gzip.compress(gzip.compress(TEXT.encode())))
+    assert "compressed again" in read(tmp_path / "dump.json.gz")[2]
 
 
 def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
             "The kubelet's device manager has no healthy {0}.",
         ),
         (
-            rf"cannot allocate unregistered device {_NAME}",
+            rf"(?:cannot|[Cc]an't) allocate unregistered device {_NAME}",
             "No device plugin has registered {0} with the kubelet yet.",
         ),
         (
@@ -102,9 +102,14 @@ _DEVICES: Final[tuple[tuple[re.Pattern[str], str], ...]] = tuple(
             "A container requests another number of {0} than it was given.",
         ),
         (
-            r"(?:device plugin .* rpc failed|no containers return|unexpectedly allocated less|no devices found).*",
+            (
+                r"(?:device plugin .* rpc failed|rpc error: |no containers return|unexpectedly allocated less"
+                r"|no devices found).*"
+            ),
             "A device plugin failed.",
         ),
+        (r"endpoint .{1,400} has been stopped.*", "The device plugin has stopped."),
+        (r"failed to write checkpoint file .*", "The kubelet could not write the device manager's checkpoint."),
     )
 )
 _NO_ROOM_TO_PREEMPT: Final = re.compile(
@@ -157,6 +162,17 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
         ("feature", "The node lacks a feature that the pod uses."),
     ),
 }
+REASONS: Final = frozenset(
+    {
+        *_BY_REASON,
+        "EmptyPodSharedPoolError",
+        "SMTAlignmentError",
+        "UnexpectedAdmissionError",
+        "UnexpectedPredicateFailureType",
+        "UnknownReason",
+    }
+)
+"""All reasons of a refusal beside `OutOf` a resource."""
 
 
 @lru_cache(maxsize=1024)
@@ -206,7 +222,7 @@ def _out_of(reason: str, text: str) -> Refusal | None:
 def _of_managers(text: str) -> Refusal:
     found = _CAUSE.fullmatch(text)
     cause = found[1] if found else text
-    return _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause) or _others(text) or Refusal()
+    return _others(text) or _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause) or Refusal()
 
 
 def _others(text: str) -> Refusal | None:

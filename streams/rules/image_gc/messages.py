@@ -56,8 +56,8 @@ class ImageGcFailure(NamedTuple):
 
 _MOST_TEXT: Final = 300
 _NO_ANSWER: Final = re.compile(
-    r"rpc error: code = (?:Unavailable|DeadlineExceeded|Canceled|Unknown) desc = [^\n]{0,400}?"
-    r"(?:connection error|context deadline exceeded|context canceled|transport is closing|dial unix"
+    r"(?:rpc error: code = (?:Unavailable|DeadlineExceeded|Canceled|Unknown) desc = |operation timeout: |Cannot )"
+    r"[^\n]{0,400}?(?:connection error|context deadline exceeded|context canceled|transport is closing|dial unix"
     r"|connection refused|connect to the Docker daemon|error while dialing|operation timeout)",
     re.IGNORECASE,
 )
@@ -85,8 +85,12 @@ _INVALID_CAPACITY: Final = re.compile(
     r"invalid capacity 0 on (?:image filesystem|device \"[^\"]{0,4096}\" at mount point \"[^\"]{0,4096}\")"
 )
 _DELETE_ERRORS: Final = re.compile(
-    f"wanted to free {_NUMBER} bytes, but freed {_NUMBER} bytes space with errors in image deletion: "
+    rf"wanted to free (?:{_NUMBER} bytes, but freed {_NUMBER} bytes space with"
+    r"|images older than [0-9.hmsµn]{1,30}, encountered) errors in image deletion: "
 )
+"""For space, and for age (1.29 and later), which has no numbers."""
+_DETECT_ERRORS: Final = re.compile(r"(?:get container status: )?rpc error: code = \w{1,40} desc = ")
+"""Not of statistics or of a deletion, whose errors have words before them."""
 _STATS_ERRORS: Final = (
     "get filesystem info: ",
     "imageFs information is unavailable",
@@ -96,6 +100,10 @@ _STATS_ERRORS: Final = (
     "no imagefs label for configured runtime",
     "unable to find data in memory cache",
     "unable to find data for container ",
+    "failed to get device for dir ",
+    "failed to find information for the filesystem labeled ",
+    "non-existent label ",
+    "cannot find filesystem info for device ",
 )
 
 
@@ -116,14 +124,15 @@ def parse_error(message: str) -> ImageGcFailure | None:
     if _INVALID_CAPACITY.fullmatch(text):
         return ImageGcFailure("error", "invalid_capacity")
     if match := _DELETE_ERRORS.match(text):
-        return ImageGcFailure(
-            "error", "delete_error", wanted_bytes=whole_number(match[1]), freed_bytes=whole_number(match[2])
-        )
+        wanted, freed = (None if each is None else whole_number(each) for each in match.groups())
+        return ImageGcFailure("error", "delete_error", wanted_bytes=wanted, freed_bytes=freed)
     before = next((each for each in _STATS_ERRORS if text.startswith(each)), "")
     if _NO_ANSWER.match(text.removeprefix(before)):
         return ImageGcFailure("error", "runtime_error")
     if text.startswith(_STATS_ERRORS):
         return ImageGcFailure("error", "stats_error")
+    if _DETECT_ERRORS.match(text):
+        return ImageGcFailure("error", "detect_error")
     return _freed_less(text) or _insufficient(text)
 
 

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from ingest.messages.prefixes import REJECTED, without_rejection
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
-from streams.rules.events.admission import is_refused_at_shutdown
+from streams.rules.events.admission import REASONS, is_refused_at_shutdown
 from streams.rules.events.messages import plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -55,6 +55,7 @@ _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "PreemptionByKubeScheduler": ("scheduler_preemption", "default-scheduler"),  # 1.25
     "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
     "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
+    "DeletionByGCPControllerManager": ("pod_gc", "gcp-controller-manager"),  # GKE, where the node is gone too
 }
 _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "Preempting": ("kubelet_preemption", KUBELET),
@@ -63,38 +64,7 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
-_ADMISSION: Final = frozenset(
-    {
-        "AppArmor",
-        "EmptyPodSharedPoolError",
-        "HostName",
-        "HostPortConflict",
-        "InitContainerRestartPolicyForbidden",
-        "InvalidNodeInfo",
-        "MatchNodeSelector",
-        "NodeAffinity",
-        "NodeName",
-        "NodePorts",
-        "NodeSelectorMismatching",
-        "NodeShutdown",
-        "PodFeatureUnsupported",
-        "PodFitsHostPorts",
-        "PodLevelResourcesNotSupported",
-        "PodOSNotSupported",
-        "PodOSSelectorNodeLabelDoesNotMatch",
-        "SMTAlignmentError",
-        "SupplementalGroupsPolicyNotSupported",
-        "SysctlForbidden",
-        "TaintToleration",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
-        "UnexpectedPredicateFailureType",
-        "UnknownReason",
-        "VolumeAttachmentLimitExceeded",
-    }
-)
-"""Reasons of a rejection beside `OutOf` a resource."""
-_OUT_OF: Final = re.compile(r"OutOf[a-z0-9][-a-z0-9./]{0,252}")
+_OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",
     LimitEviction: "own_limit",
@@ -105,6 +75,8 @@ _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
 )
 """How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+_PREEMPTED: Final = ("Preempted by ", "by ")
+"""How a scheduler's text begins, since 1.14 and before."""
 _SHUTDOWN: Final = frozenset({"NodeShutdown", "Shutdown"})
 _PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
 _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
@@ -157,10 +129,24 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     cause = None if is_refused_at_shutdown(status.message) else _STATUSES.get(status.reason)
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
-    end = kubelet_end(status.reason, status.message, None)
+    end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
     return end and end._replace(
         when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
     )
+
+
+def _rejected(pod: Pod) -> End | None:
+    """Return the end of a pod that its kubelet rejected for another reason, by how the message begins.
+
+    The older beginning is a word that others use too, so it counts only if no container of the pod has ended.
+    """
+    status, (newer, older) = pod.status, REJECTED
+    is_rejected = status.message.startswith(newer) or (
+        status.message.startswith(older) and exited_container(pod) is None
+    )
+    if not is_rejected:
+        return None
+    return End("admission", KUBELET, status.reason, without_rejection(status.message), None)
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
@@ -208,14 +194,14 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _STATUSES and not is_refused_at_shutdown(message):
         return None
-    if reason in {*_ADMISSION, *_STATUSES} or _OUT_OF.fullmatch(reason) or message.startswith(REJECTED[0]):
+    if reason in REASONS or reason in _STATUSES or _OUT_OF.fullmatch(reason):
         return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
 
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
     """Return the end that a scheduler's Event about a pod shows."""
-    if reason != "Preempted" or not plain(message).startswith("Preempted by "):
+    if reason != "Preempted" or not plain(message).startswith(_PREEMPTED):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)
 

@@ -26,6 +26,8 @@ REASONS: Final = sorted(
 POD: Final = "web-0_default(5a5b9e26-d084-4aab-b2ac-927fb0bea911)"
 
 PASSES: Final = [
+    ("Preempted", "by kube-system/dns on node n1"),
+    ("TopologyAffinityError", "Pod Resources cannot be allocated with Topology Locality"),
     ("FailedScheduling", "0/1 nodes are unavailable: 1 Insufficient cpu."),
     ("Schedulable", "Pod default/vjtest-test-0 can possibly be assigned to node1"),
     ("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached"),

@@ -68,6 +68,14 @@ def test_only_the_system_container_pods_is_the_allocatable_view() -> None:
     assert decoded({"systemContainers": containers})[0].pods_memory_available_bytes == 1
 
 
+def test_memory_of_a_windows_node_is_what_may_still_be_committed() -> None:
+    """`makeMemoryAvailableSignalObservation` for Windows reads that system container, not the node's memory."""
+    committed = {"name": "windows-global-commit-memory", "memory": {"availableBytes": 3, "usageBytes": 7}}
+    node = {"memory": {"availableBytes": 50, "workingSetBytes": 60}, "systemContainers": [committed]}
+    sample = decoded(node)[0]
+    assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (3, 7)
+
+
 def test_filesystems_are_kept_apart() -> None:
     sample, _ = decoded(
         {

@@ -156,6 +156,17 @@ def allocate(cause: str) -> str:
             ("device_manager", "", None, None),
         ),
         (
+            UNEXPECTED,
+            allocate("rpc error: code = Unknown desc = device number not matched"),
+            ("device_manager", "", None, None),
+        ),
+        (
+            UNEXPECTED,
+            allocate("can't allocate unregistered device amd.com/gpu"),
+            ("device_manager", "amd.com/gpu", None, None),
+        ),
+        (UNEXPECTED, allocate("endpoint &{0xc0 0} has been stopped"), ("device_manager", "", None, None)),
+        (
             "PodOSNotSupported",
             "Failed to admit pod as the OS field doesn't match node OS",
             ("system", "", None, None),

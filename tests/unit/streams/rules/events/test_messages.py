@@ -131,6 +131,27 @@ def test_errors_of_deletion_tell_what_was_wanted_and_freed() -> None:
     assert parse_image_gc("ImageGCFailed", message) == expected
 
 
+def test_errors_of_deletion_by_age_have_no_numbers() -> None:
+    message = "wanted to free images older than 168h0m0s, encountered errors in image deletion: rpc error: x"
+    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "delete_error")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason"),
+    [
+        ("rpc error: code = ResourceExhausted desc = grpc: received message larger than max", "detect_error"),
+        ("get container status: rpc error: code = NotFound desc = no such container", "detect_error"),
+        ("operation timeout: context deadline exceeded", "runtime_error"),
+        ("Cannot connect to the Docker daemon at unix:///var/run/docker.sock.", "runtime_error"),
+    ],
+)
+def test_what_image_gc_needs_of_the_runtime_fails_in_a_way_of_its_own(message: str, reason: str) -> None:
+    """Errors of listing come as the runtime wrote them; those of statistics and deletions have words before."""
+    failure = parse_image_gc("ImageGCFailed", message)
+    assert failure is not None
+    assert (failure.result, failure.reason) == ("error", reason)
+
+
 def test_a_list_of_deletion_errors_may_be_longer_than_the_limit() -> None:
     message = "wanted to free 3 bytes, but freed 0 bytes space with errors in image deletion: [" + "x" * 10**6
     failure = parse_image_gc("ImageGCFailed", message)

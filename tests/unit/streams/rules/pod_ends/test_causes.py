@@ -20,6 +20,7 @@ from streams.rules.pod_ends.causes import (
     kubelet_end,
     own_end,
     pod_end,
+    preempted_end,
     restarted_by_probe,
 )
 from streams.rules.pod_ends.when import When
@@ -80,6 +81,9 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
         ("NodeAffinity", "Pod was rejected: Predicate NodeAffinity failed", "admission"),
         ("NodeShutdown", "Pod was rejected as the node is shutting down.", "admission"),
         ("OfALaterVersion", "Pod was rejected: for a reason that is new", "admission"),
+        ("OfAnEarlierVersion", "Pod Cannot be admitted for a reason that is old", "admission"),
+        ("OutOfMemory", "Pod Node didn't have enough resource: memory", "admission"),
+        ("OutOfDisk", "cannot be started due to lack of disk space.", "admission"),
         ("Preempting", "Preempted in order to admit critical pod", "kubelet_preemption"),
         ("Terminated", "Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
         ("Shutdown", "Node is shutting, evicting pods", "node_shutdown"),
@@ -93,6 +97,16 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
 def test_reason_and_message_of_a_failed_pod(reason: str, message: str, cause: str) -> None:
     assert cause_of({"phase": "Failed", "reason": reason, "message": message}) == cause
     assert cause_of({"phase": "Running", "reason": reason, "message": message}) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["Preempted by default/hi on node n1", "by default/hi on node n1", "Preempted by a pod on node n1"]
+)
+def test_the_scheduler_says_of_a_victim_in_every_version_that_it_was_preempted(text: str) -> None:
+    """Up to 1.13 the text begins with "by"."""
+    end = preempted_end("Preempted", text, "default-scheduler", When(AT))
+    assert end is not None
+    assert end.cause == "scheduler_preemption"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +147,7 @@ def test_the_node_of_a_lost_pod_reports_no_phase_any_more() -> None:
         ("PreemptionByScheduler", "scheduler_preemption", "default-scheduler"),
         ("DeletionByTaintManager", "taint_manager", "taint-eviction-controller"),
         ("DeletionByPodGC", "pod_gc", "pod-garbage-collector"),
+        ("DeletionByGCPControllerManager", "pod_gc", "gcp-controller-manager"),
     ],
 )
 def test_a_condition_of_the_api_server_counts_once_the_deletion_follows(reason: str, cause: str, actor: str) -> None:
