@@ -125,7 +125,9 @@ class Poster:
 
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
-        return plain(_WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], unquote(reply)), _SHOWN)
+        return plain(
+            _WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], unquote(reply)), _SHOWN
+        )
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:
