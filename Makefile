@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE := # or each process of the tests compiles them a
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate manifests quick test nightly oracle image wheel faults churn fuzz audit check bench bench-forecast scale lock clean
+.PHONY: demo docs generate manifests quick test nightly oracle image wheel faults churn soak fuzz audit check bench bench-forecast scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -64,7 +64,7 @@ test: $(VENV)/.dev ## every promise, against real components; builds these once 
 nightly: $(VENV)/.dev ## the long forms too: faults, stories in real time, 10,000 cases of each oracle, a virtual machine, fuzz
 	PYTHONPATH=tests $(PYTHON) -m components prepare
 	LEADSMAN_PROFILE=night LEADSMAN_ORACLE_CASES=10000 LEADSMAN_PULLS=long LEADSMAN_VM=short $(PYTHON) -m pytest $(BESIDE)
-	$(MAKE) faults fuzz
+	$(MAKE) faults soak fuzz
 
 image: ## build the image; ENGINE="podman" or "buildah" where there is no Docker, EMBEDDED=yes with the embedded engine
 	$(ENGINE) build --build-arg EMBEDDED=$(EMBEDDED) --tag $(IMAGE) .
@@ -82,6 +82,9 @@ faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, 
 
 churn: $(VENV)/.dev ## nodes that live an hour each, CHURN="20000 500": so many, so many at once; writes tests/faults/churn.jsonl
 	PYTHONPATH=.:tests $(PYTHON) -m faults.churn $(CHURN) > tests/faults/churn.jsonl
+
+soak: $(VENV)/.dev ## all parts for an hour while everything breaks at random; writes tests/faults/soak.jsonl
+	LEADSMAN_SOAK=3600 $(PYTHON) -m pytest tests/faults/test_soak.py
 
 $(VENV)/.fuzz: $(VENV)/.dev .lock/fuzz.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/fuzz.txt

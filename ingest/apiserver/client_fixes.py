@@ -6,8 +6,11 @@ version.
 
 import asyncio
 import time
+from functools import partial
 from typing import Final
 
+import aiohttp
+from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 
@@ -15,6 +18,17 @@ from common.text import plain
 
 EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
 """How often a credential plugin runs whose token has no expiry."""
+
+
+def follow_no_redirect(client: ApiClient) -> None:
+    """Answer a redirect as any other status: a kubelet behind the node proxy could send our requests elsewhere, or
+    with our token to other paths of the API server. The client has no setting for it.
+
+    https://github.com/kubernetes/kubernetes/issues/112513
+    """
+    session = client.rest_client.pool_manager
+    direct = partial(aiohttp.ClientSession.request, session, allow_redirects=False)
+    session.request = direct  # type: ignore[method-assign]  # the client calls it by this name
 
 
 class CredentialsError(ConnectionError):

@@ -18,6 +18,7 @@ from common.backoff import retry_after_seconds
 from common.clock import SYSTEM
 from common.skew import Skew
 from common.text import plain
+from ingest.apiserver import client_fixes
 from ingest.model.observation import UNDECODABLE
 
 OK: Final = 200
@@ -131,6 +132,7 @@ async def request(
     body: object = None,
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """Send a request whose body, if any, is JSON; raises ApiError for any status but 200 and 201."""
+    client_fixes.follow_no_redirect(client)
     asked_at = SYSTEM.now()
     response: aiohttp.ClientResponse = await client.call_api(
         path,

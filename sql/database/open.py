@@ -7,7 +7,7 @@ folder at a time; several databases (`?database=`) of that folder can be open to
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
@@ -187,10 +187,17 @@ class Database:
         try:
             yield
         except Exception as error:
+            self._drain()
             translated = self._translated(self._target, doing, error)
             if translated is None:
                 raise
             raise translated from None
+
+    def _drain(self) -> None:
+        """Take what a failed query leaves in the embedded engine, or the next answer would begin with it."""
+        if self.embedded:
+            with suppress(Exception):  # the answer that it spoils is this one
+                self._client.raw_query("SELECT 1")
 
 
 def preload(dsn: str) -> None:

@@ -45,11 +45,7 @@ def main(folder: str, database: str) -> None:
         while select.select([0], [], [], IDLE_SECONDS)[0] and (body := read(sys.stdin.buffer)):
             asked = msgspec.msgpack.decode(body, type=Asked)
             _bound(asked, taken)
-            answered = _answer(db, asked)
-            if answered.problem:  # what a failed query leaves would be the answer to the next
-                db.close()
-                db = engine.another()
-            _send(answers, answered)
+            _send(answers, _answer(db, asked))
 
 
 def _answer(db: Database, asked: Asked) -> Answered:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -65,10 +65,13 @@ class Silence(msgspec.Struct, frozen=True):
         return self.starts_at <= at < self.ends_at and all(each.matches(labels) for each in self.matchers)
 
     def expired(self, at: datetime) -> "Silence":
-        """Ended now; one that has ended stays as it is, and one that has not begun never will."""
+        """Ended now; one that has ended stays as it is, and one that has not begun never will. It is newer than what
+        it replaces, although its maker's clock may be ahead of this one.
+        """
         if at >= self.ends_at:
             return self
-        return msgspec.structs.replace(self, starts_at=min(self.starts_at, at), ends_at=at, updated_at=at)
+        later = max(at, self.updated_at + timedelta(microseconds=1))
+        return msgspec.structs.replace(self, starts_at=min(self.starts_at, at), ends_at=at, updated_at=later)
 
 
 def silence_of(labels: Mapping[str, str], silences: Iterable[Silence], at: datetime) -> Silence | None:

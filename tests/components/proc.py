@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from resource import getpagesize
 from typing import Final
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
@@ -13,6 +14,16 @@ def peak_bytes(pid: int) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     raise ProcessLookupError(f"process {pid} has ended")
+
+
+def resident_bytes(pid: int) -> int:
+    """The memory that it holds now; OSError where it has ended."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * getpagesize()
+
+
+def open_files(pid: int) -> int:
+    """How many files, sockets and pipes it has open; OSError where it has ended."""
+    return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 
 def children(pid: int) -> set[int]:

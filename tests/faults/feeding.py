@@ -53,10 +53,13 @@ def _late(item: Observed | Unreadable, by: timedelta) -> Observed | Unreadable:
 class Feeder:
     """Sends observations at a steady rate from a thread of its own; what is not acknowledged is sent again."""
 
-    def __init__(self, pipeline: Pipeline, source: Iterable[Observed | Unreadable]) -> None:
+    def __init__(
+        self, pipeline: Pipeline, source: Iterable[Observed | Unreadable], a_second: float = OBSERVATIONS_A_SECOND
+    ) -> None:
         self.sent: list[Observed | Unreadable] = []
         self._pipeline = pipeline
         self._source = source
+        self._a_second = a_second
         self._enough = Event()
         self._abandoned = Event()
         self._failure: BaseException | None = None
@@ -97,7 +100,7 @@ class Feeder:
                     break
                 self.sent.append(item)
                 await feed.send(item)
-                ahead = len(self.sent) / OBSERVATIONS_A_SECOND - (time.monotonic() - begin)
+                ahead = len(self.sent) / self._a_second - (time.monotonic() - begin)
                 if ahead > 0:
                     await asyncio.sleep(ahead)  # a steady rate is what it is for
             flushing = asyncio.ensure_future(publisher.flush())

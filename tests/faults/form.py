@@ -29,3 +29,5 @@ ROLLS: Final = 2 if LONG else 1
 """Forward and back between two versions."""
 BROKERS: Final = (0, 1, 2, 0, 1, 2) if LONG else (1,)
 """Of three, which are killed, one after the other."""
+SOAK_SECONDS: Final = float(os.environ.get("LEADSMAN_SOAK", "180"))
+"""An hour in `make soak`."""

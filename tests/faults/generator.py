@@ -8,6 +8,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
+from http.client import HTTPException
 from threading import Event, Thread
 from typing import Any, Final, Self
 
@@ -20,16 +21,20 @@ ALIVE: Final = 40
 """Objects of a kind, about which more go than come."""
 SEQUENCE: Final = "fire/sequence"
 """The taint of a node whose value is its sequence; a pod has it in its status' reason, an Event counts."""
+REFUSED: Final = frozenset(range(400, 500)) - {HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS}
+"""Statuses that no server has because it begins: its admission forbids while it knows no service accounts."""
 KINDS: Final[tuple[Kind, ...]] = ("nodes", "pods", "events")
 
 
 class Generator:
     """Asks from a thread of its own while it is entered; `history` is of what has names that begin with `name`."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, pause_seconds: float = 0.0) -> None:
+        """With a pause after each request."""
         self.name = f"history-{uuid.uuid4().hex[:6]}"
         self.history: dict[Thing, list[Asked]] = {}
         self._cluster = cluster
+        self._pause_seconds = pause_seconds
         self._chance = random.Random(7)  # noqa: S311  # no secret
         self._over = Event()
         self._done = False
@@ -63,7 +68,7 @@ class Generator:
         return sum(asked[-1].deleted for asked in list(self.history.values()))
 
     def _run(self) -> None:
-        while not self._over.is_set():
+        while not self._over.wait(self._pause_seconds):
             kind = self._chance.choice(KINDS)
             alive = self._alive(kind)
             thing = self._chance.choice(alive) if alive else None
@@ -116,13 +121,13 @@ class Generator:
         self._ask(thing, sequence, lambda: self._cluster.request("DELETE", self._path(thing)), deleted=True)
 
     def _ask(self, thing: Thing, sequence: int, request: Callable[[], object], *, deleted: bool = False) -> None:
-        """A request that got no answer may have been done."""
+        """A request that got no answer, or that a server refused which begins, may have been done."""
         began = time.time()
         try:
             request()
             acknowledged = True
-        except (ApiError, OSError) as error:
-            if isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+        except (ApiError, HTTPException, OSError) as error:
+            if isinstance(error, ApiError) and error.status in REFUSED:
                 raise
             acknowledged = False
         self.history.setdefault(thing, []).append(Asked(sequence, deleted, began, time.time(), acknowledged))

@@ -35,8 +35,8 @@ AS_SENT: Final = frozenset({"dead_letters", "kubelet_settings", "node_events", "
 
 def in_the_logs_order(pipeline: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
     """What must be in the tables: what was observed, as it was sent; what is concluded, by the logs in Kafka."""
-    by_log = {table.table: table for table in _folded(pipeline, f"{dsn}_logs")}
-    return [table if table.table in AS_SENT else by_log[table.table] for table in _replayed(sent, f"{dsn}_wanted")]
+    by_log = {table.table: table for table in concluded(pipeline, f"{dsn}_logs")}
+    return [table if table.table in AS_SENT else by_log[table.table] for table in replayed(sent, f"{dsn}_wanted")]
 
 
 class _NoCheckpoints:
@@ -49,7 +49,8 @@ class _NoCheckpoints:
         return
 
 
-def _replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
+def replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
+    """What a replay of all that was sent gives."""
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
@@ -57,7 +58,8 @@ def _replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDige
         return digest(database)
 
 
-def _folded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
+def concluded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
+    """What is concluded from the records that Kafka has; samples and dead letters are not among it."""
     fold, batch = Fold(REDUCERS), Batch()
     logs: defaultdict[tuple[str, bytes], LogState] = defaultdict(LogState)
     for message in _messages(pipeline):

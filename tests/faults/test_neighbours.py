@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from components.clickhouse import ClickHouseHttp
+from components.hook import Hook
 from components.kafka import Kafka
 from components.pipeline import Pipeline, embedded_digest, examples
 from components.processes import Process
 from components.rows import dicts
 from faults.form import LONG
 from faults.result import Tried, note
-from integration.alerts.test_receivers import Hook, alert, send
+from integration.alerts.test_receivers import alert, send
 from paths import NODE_PRESSURE
 from sql.database.open import connect
 from streams.alerting.receivers.posting import DEADLINE_SECONDS

@@ -12,6 +12,7 @@ from generate.commands import commands
 from generate.growth import growth
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
+from generate.soak import soak
 from generate.tables import tables
 from generate.view_columns import view_columns
 from paths import ROOT
@@ -28,6 +29,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/floors.svg": floors,
     "docs/growth.svg": growth,
     "docs/observation.svg": observation,
+    "docs/soak.svg": soak,
 }
 """The text of each generated file by its path; each may read those before it."""
 

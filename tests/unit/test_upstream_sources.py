@@ -98,6 +98,9 @@ SOURCES: Final = {
         "aiokafka.conn:AIOKafkaConnection.close": "28f164aa1e4f0bbc",
         "aiokafka.conn:AIOKafkaConnection.connect": "b0f9ba7f0cf6b432",
     },
+    "ingest.apiserver.client_fixes:follow_no_redirect": {
+        "kubernetes_asyncio.client.rest:RESTClientObject.request": "c516f572917bf1c2",
+    },
     "ingest.apiserver.client_fixes:KubeconfigToken": {
         "kubernetes_asyncio.config.kube_config:KubeConfigLoader._load_authentication": "38ba28fe4fff103c",
         "kubernetes_asyncio.config.kube_config:KubeConfigLoader.load_from_exec_plugin": "c661d3a2ebbfa543",

@@ -19,7 +19,7 @@ _DESCRIPTION: Final = 8000
 
 def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> Pushed:
     """An event for each change, to the integration that has this key; one that comes twice changes nothing."""
-    poster = Poster("pagerduty", url, clock)
+    poster = Poster("pagerduty", url, clock, routing_key)
 
     async def send(received: Received, deadline_seconds: float) -> None:
         body = msgspec.json.encode(event(routing_key, received))

@@ -1,9 +1,10 @@
 """One HTTP POST to a receiver, retried until it is accepted or refused for good."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import aiohttp
 import structlog
@@ -24,8 +25,10 @@ DEADLINE_SECONDS: Final = 120.0
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
 """Not now, or nobody behind the proxy: no fault of the message."""
 _HANGS: Final = 0
-"""For a status: it was connected to, and did not answer in time."""
+"""For a status: it was connected to, and did not answer in time, or with something that is not HTTP."""
 _SHOWN: Final = 300
+_WORD: Final = re.compile(r"[\w~-]{6,}")
+_REDACTED: Final = "[redacted]"
 log = structlog.get_logger(__name__)
 
 
@@ -40,12 +43,14 @@ class Failed(Exception):
 class Poster:
     """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`, `parked`."""
 
-    def __init__(self, kind: str, url: str, clock: Clock = SYSTEM) -> None:
+    def __init__(self, kind: str, url: str, clock: Clock = SYSTEM, secret: str = "") -> None:
+        """No word of the address, nor of `secret`, is shown where a receiver repeats it."""
         self.tally: Counter[str] = Counter()
         self.trouble = ""
         """Why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
+        self._hidden = _secrets(url) | {*_WORD.findall(secret)}
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
 
@@ -100,20 +105,29 @@ class Poster:
         """Status, reply, and how long to wait at least; None where nobody was there."""
         if self._session is None:
             timeouts = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
-            self._session = aiohttp.ClientSession(timeout=timeouts)
+            # an encoding that cannot be read, or a bomb, is not decoded
+            self._session = aiohttp.ClientSession(
+                timeout=timeouts, auto_decompress=False, headers={"Accept-Encoding": "identity"}
+            )
         try:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
                 content = await answer.content.read(_SHOWN)
                 asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
-                return answer.status, plain(content.decode(errors="replace"), _SHOWN), asked
+                return answer.status, self._shown(content.decode(errors="replace")), asked
         except aiohttp.ConnectionTimeoutError as error:
             return None, plain(type(error).__name__), 0.0
-        except TimeoutError as error:
+        except (TimeoutError, aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
             return _HANGS, plain(type(error).__name__), 0.0
         except (aiohttp.ClientError, OSError) as error:
             return None, plain(type(error).__name__), 0.0
+
+    def _shown(self, reply: str) -> str:
+        """The reply without words of the address: a server that does not know a path repeats it."""
+        return plain(
+            _WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], unquote(reply)), _SHOWN
+        )
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:
@@ -124,6 +138,13 @@ def log_refused(alert: AlertMessage, error: Refused) -> None:
 def log_parked(alert: AlertMessage, error: Failed) -> None:
     """The alert is tried again later, and nothing waits for it."""
     log.error("an alert is parked", alert=alert.labels.get("alertname"), reason=str(error))
+
+
+def _secrets(url: str) -> set[str]:
+    """The words of an address that can be secret: all but scheme, host and port."""
+    parts = urlsplit(url)
+    found = " ".join((parts.path, parts.query, parts.fragment, parts.username or "", parts.password or ""))
+    return {*_WORD.findall(unquote(found))}
 
 
 def _name(kind: str, url: str) -> str:

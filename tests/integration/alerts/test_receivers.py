@@ -1,18 +1,14 @@
 """From the topic of alerts to receivers: a real Kafka, a real Alertmanager, and processes that are killed."""
 
 import asyncio
-import json
 import os
 import socket
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
@@ -20,6 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from components.alertmanager import GROUP_INTERVAL_SECONDS, Alertmanager
+from components.hook import Hook
 from components.kafka import Kafka
 from components.pipeline import Pipeline, waiting
 from components.processes import Process, free_port
@@ -50,48 +47,6 @@ runpy.run_module("leadsman", run_name="__main__")
 )
 """A program that parks after a second."""
 KILLS = int(os.environ.get("LEADSMAN_KILLS", "3"))
-
-
-class Hook:
-    """An HTTP server that keeps what it is sent. `status` is what it answers, after `delay_seconds`, and 500 to the
-    alert `failing`.
-    """
-
-    def __init__(self, status: int = 200, delay_seconds: float = 0.0, failing: str = "") -> None:
-        self.status = status
-        self.failing = failing
-        self.delay_seconds = delay_seconds
-        self.bodies: list[dict[str, Any]] = []
-        self.keys: list[str] = []
-        hook = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                time.sleep(hook.delay_seconds)  # a slow receiver is what it plays
-                fails = hook.failing and body["labels"]["alertname"] == hook.failing
-                status = 500 if fails else hook.status
-                if status == 200:
-                    hook.bodies.append(body)
-                    hook.keys.append(self.headers.get("Idempotency-Key", ""))
-                self.send_response(status)
-                self.end_headers()
-
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name in http.server
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/hook"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-
-    def statuses(self) -> Counter[tuple[str, str]]:
-        """How often each alert was told to fire and to be resolved; what has a key that was seen counts once."""
-        seen = dict(zip(self.keys, self.bodies, strict=True))
-        return Counter((body["labels"]["alertname"], body["status"]) for body in seen.values())
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from components.command import dsn
-from components.kafka import Kafka
+from components.kafka import Kafka, KafkaCluster
 from components.rows import T0, lose_newest, row
 from ingest.files.envelope import decode_line
 from ingest.kafka.admin import TopicsUnusable, ensure_topics, lag
@@ -48,8 +48,7 @@ EACH = 40
 class Lost:
     """Findings in Kafka, numbered, and what a lander makes of them: one that leaves its group when it stops."""
 
-    def __init__(self, kafka: Kafka, folder: Path) -> None:
-        self.kafka = kafka
+    def __init__(self, kafka: Kafka | KafkaCluster, folder: Path) -> None:
         self.servers = kafka.bootstrap_servers
         self.topics: Topics = topics_of(f"lost-{uuid.uuid4().hex[:8]}", partitions=PARTITIONS)
         self.group = f"{self.topics.findings.name}-land"

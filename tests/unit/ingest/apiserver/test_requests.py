@@ -48,6 +48,20 @@ async def test_the_seconds_of_a_status_go_before_those_of_the_header_and_both_ar
     assert (await _error(refusal(429, "", "", {"Retry-After": "Fri, 31 Dec"}))).retry_after_seconds == 0
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_is_followed_neither_elsewhere_nor_to_another_path_with_our_token(status: int) -> None:
+    """A kubelet behind the node proxy chooses what it answers."""
+    async with FakeApiServer().running() as server, server.client() as client:
+        server.script["/elsewhere"] = [Answer(b"{}")]
+        for there in ("/elsewhere", f"{server.url}/elsewhere"):
+            server.script["/x"] = [Answer(b"", status, headers={"Location": there})]
+            with pytest.raises(ApiError) as caught:
+                async with get(client, "/x", {}, TIMEOUTS):
+                    pass
+            assert caught.value.code == status
+        assert {request.path for request in server.requests} == {"/x"}
+
+
 @pytest.mark.parametrize("ahead", [timedelta(hours=2), timedelta(hours=-2)])
 async def test_a_clock_that_differs_from_the_server_s_is_measured(ahead: timedelta) -> None:
     there = format_datetime(datetime.now(UTC) - ahead, usegmt=True)

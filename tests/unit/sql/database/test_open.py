@@ -235,6 +235,23 @@ def test_a_wrong_query_is_reported_in_one_line(database: Database) -> None:
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize("how", ["query", "stream"])
+def test_what_a_failed_query_had_found_is_not_in_the_next_answer(database: Database, how: str) -> None:
+    """The embedded engine keeps it, and columns of the same names and types would take it for their own."""
+    fails = "SELECT number AS a, throwIf(number = 5000) AS b FROM numbers(10000) SETTINGS max_block_size = 1000"
+
+    def ask() -> None:
+        if how == "query":
+            database.query(fails)
+        else:
+            with database.stream(fails) as found:
+                list(found.rows)
+
+    with pytest.raises(DatabaseError):
+        ask()
+    assert database.query("SELECT 7::UInt64 AS a, 0::UInt8 AS b").rows == [(7, 0)]
+
+
 def test_a_database_works_from_another_thread(database: Database) -> None:
     store(database, row(NodeRow, node="n"))
     found: list[Any] = []

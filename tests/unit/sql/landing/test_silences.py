@@ -28,6 +28,14 @@ def test_what_is_stored_is_read_again_and_ends_when_it_is_expired(database: Data
     assert answer(database, List()) == [made.expired(now)]
 
 
+def test_a_silence_ends_although_the_clock_that_made_it_was_ahead(database: Database) -> None:
+    made = silence("node=a")
+    before = made.updated_at - timedelta(minutes=5)
+    answer(database, Add(made))
+    answer(database, Expire(made.id, before))
+    assert [each.state(before) for each in answer(database, List())] == ["expired"]
+
+
 def test_an_id_that_is_of_none_or_of_several_is_refused(database: Database) -> None:
     answer(database, Add(silence("a=b", name="aa1")))
     answer(database, Add(silence("a=b", name="aa2")))

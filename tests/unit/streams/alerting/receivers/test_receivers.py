@@ -184,6 +184,7 @@ class Server:
         """Names of alerts that are answered with 500."""
         self.hanging: set[str] = set()
         """Of those that are not answered."""
+        self.reply: dict[str, Any] = {"text": "said"}
         self.url = ""
 
     async def handle(self, request: web.Request) -> web.Response:
@@ -196,7 +197,8 @@ class Server:
             await asyncio.sleep(3600)  # the fault itself; the client hangs up
         if self.failing & names:
             status = 500
-        return web.Response(status=status, text="said", headers={"Retry-After": "7"} if status == 429 else {})
+        headers = {"Retry-After": "7"} if status == 429 else {}
+        return web.Response(status=status, **{"headers": headers, **self.reply})
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator["Server"]:
@@ -359,6 +361,42 @@ async def test_an_alert_that_ends_the_receiver_each_time_is_parked_although_a_pr
         await receiving.close()
     assert receiving.parked == {"A"}
     assert DEADLINE_SECONDS <= clock.seconds < 3 * DEADLINE_SECONDS
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {"body": b"no brotli", "headers": {"Content-Encoding": "br"}},
+        {"body": b"no gzip", "headers": {"Content-Encoding": "gzip"}},
+        {"body": b"cut off", "headers": {"Content-Length": "7000"}},
+    ],
+)
+async def test_an_alert_whose_answer_cannot_be_read_holds_up_no_other(reply: dict[str, Any]) -> None:
+    """A gateway that blocks one alert, and says so in its own way."""
+    clock = FakeClock()
+    async with Server().running() as server, asyncio.timeout(PATIENCE_SECONDS):
+        receiving = webhook(server.url, None, clock.clock)
+        server.failing, server.reply = {"A"}, reply
+        await receiving.deliver([received()], states_after(received()))
+        assert receiving.parked == {"A"}
+        await receiving.close()
+
+
+@pytest.mark.asyncio
+async def test_a_receiver_that_repeats_its_address_or_its_key_puts_neither_into_the_log() -> None:
+    """`Cannot POST /services/...` is how many servers answer to a path that they do not know."""
+    address, key = "/services/T0A1B2C3D/hunter22secret?sig=hunter23%2Fsecret", "R0UT1NGKEYR0UT1NGKEYR0UT1NGKEY00"
+    async with Server().running() as server:
+        server.answers = [404] * REFUSALS
+        server.reply = {"text": f"Cannot POST {address}, and {key}"}
+        poster = posting.Poster("slack", server.url + address, FakeClock().clock, key)
+        with capture_logs() as logged, pytest.raises(posting.Refused) as refused:
+            await poster.post("", b"[]", dict)
+        await poster.close()
+    shown = f"{logged} {refused.value}"
+    assert "Cannot POST" in shown
+    assert not [secret for secret in ("T0A1B2C3D", "hunter", key) if secret in shown]
 
 
 @pytest.mark.asyncio
