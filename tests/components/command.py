@@ -8,7 +8,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -41,7 +41,8 @@ class Done(subprocess.CompletedProcess[str]):
 def leadsman(*arguments: object, db: Path | str | None = None, cwd: Path | None = None) -> Done:
     """Run the command to its end. `db` is the folder of an embedded database, or a DSN."""
     words = [*map(str, arguments)]
-    here = words[0] in IN_THIS_PROCESS and "--into=kafka" not in words
+    here = _looks_at_files(words, cwd or Path()) if words[0] == "look" else words[0] in IN_THIS_PROCESS
+    here = here and "--into=kafka" not in words
     return _called(words, db, cwd) if here else in_a_process(*words, db=db, cwd=cwd)
 
 
@@ -60,6 +61,11 @@ def in_a_process(*arguments: object, db: Path | str | None = None, cwd: Path | N
     )
     assert "Traceback" not in done.stderr, done.stderr
     return Done(done.args, done.returncode, done.stdout, PROGRESS.sub("", done.stderr))
+
+
+def _looks_at_files(words: Sequence[str], cwd: Path) -> bool:
+    """Of a cluster `look` runs a loop."""
+    return any((cwd / word).is_file() for word in words)
 
 
 def _called(words: list[str], db: Path | str | None, cwd: Path | None) -> Done:

@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
+from _pytest.fixtures import SubRequest
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED, TCPConnector
 
 from components.clickhouse import ClickHouseHttp
@@ -14,6 +16,23 @@ from components.cluster.kubelet import NODE, RealNode, why_no_kubelet
 from components.cluster.kubernetes import Cluster, etcd_program, kubernetes_programs
 from components.kafka import Kafka, kafka_libraries
 from components.programs.cache import require
+
+_STARTED: Final[list[tuple[pytest.FixtureDef[Any], SubRequest]]] = []
+
+
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: SubRequest) -> None:
+    """Remember what lasts for a session, and takes time of the processor although nobody asks it."""
+    if fixturedef.argname in {"kafka", "cluster"}:
+        _STARTED.append((fixturedef, request))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Stop it once no test is left that needs a component: those come first (tests/conftest.py)."""
+    if nextitem is not None and nextitem.get_closest_marker("components") is None:
+        while _STARTED:
+            fixturedef, request = _STARTED.pop()
+            fixturedef.finish(request)
 
 
 @pytest.fixture(scope="session")

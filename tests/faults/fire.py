@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import zip_longest
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from components.clickhouse import ClickHouseHttp
 from components.command import leadsman_process
@@ -23,7 +23,7 @@ from components.processes import HOST, Process, free_port
 from components.telemetry import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
-from faults.offsets import committed
+from faults.offsets import committed, reached
 from faults.result import Result, note
 from ingest.model.observation import Observed, Unreadable
 from sql.database.open import Database, connect
@@ -46,6 +46,18 @@ Difference: TypeAlias = tuple[TableDigest | None, TableDigest | None]
 """What is in a table, and what must be."""
 Wanted: TypeAlias = Callable[[Pipeline, Sequence[Observed | Unreadable], str], list[TableDigest]]
 """What must be in the tables after all of that was sent; the DSN is that of the tables."""
+
+
+class Fault(NamedTuple):
+    name: str
+    told: str
+    """In the report."""
+    attack: Attack
+
+
+def named(faults: Sequence[Fault]) -> str:
+    """Several by their names: the id of a test, and the name of its database."""
+    return "_".join(each.name for each in faults)
 
 
 class Ground:
@@ -85,23 +97,22 @@ class Ground:
 
     def differences_after(
         self,
-        name: str,
-        fault: str,
-        attack: Attack,
+        *faults: Fault,
         source: Iterable[Observed | Unreadable] | None = None,
         wanted: Wanted | None = None,
     ) -> list[Difference]:
-        """Run the pipeline while `attack` does what it does; the tables in which a row is lost or doubled afterwards.
+        """Run the pipeline while the faults happen; the tables in which a row is lost or doubled afterwards.
 
         AssertionError where memory is not bounded, NotReady where it does not catch up.
         """
+        name = named(faults)
         direct = self.clickhouse.dsn(name)
         through = direct.replace(str(self.clickhouse.port), str(self.to_clickhouse.port))
         folder = self._folder / name
         folder.mkdir()
         pipeline = Pipeline(self.kafka, through, folder)
         try:
-            return self._run(pipeline, folder, direct, fault, attack, source or endless(), wanted or _replayed)
+            return self._run(pipeline, folder, direct, faults, source or endless(), wanted or _replayed)
         finally:
             self.to_kafka.heal()
             self.to_clickhouse.heal()
@@ -116,18 +127,18 @@ class Ground:
         pipeline: Pipeline,
         folder: Path,
         direct: str,
-        fault: str,
-        attack: Attack,
+        faults: Sequence[Fault],
         source: Iterable[Observed | Unreadable],
         wanted: Wanted,
     ) -> list[Difference]:
         with Feeder(pipeline, source) as feeder, Attacked(self, pipeline, folder, direct) as attacked:
             with connect(direct) as database:
                 eventually("the first rows are stored", lambda: _has_rows(database), every_seconds=0.5)
-            times, fault_seconds = attack(attacked)
+            *others, last = faults
+            before = sum(_recovers_from(each, attacked, feeder) for each in others)
+            times, fault_seconds = last.attack(attacked)
             healed = time.monotonic()
-            sent = len(feeder.sent)
-            eventually("the stream goes on after the fault", lambda: len(feeder.sent) > sent + GOES_ON)
+            _goes_on(feeder)
             acknowledged = feeder.stop()
             pipeline.settle(2 * fault_seconds + CATCH_UP_SECONDS)
             caught_up = time.monotonic() - healed
@@ -139,8 +150,8 @@ class Ground:
         if not differences:
             note(
                 Result(
-                    fault=fault,
-                    times=times,
+                    fault="; ".join(each.told for each in faults),
+                    times=before + times,
                     fault_seconds=fault_seconds,
                     acknowledged=acknowledged,
                     rows=sum(table.rows for table in found),
@@ -230,6 +241,19 @@ class Attacked:
     def _note(self, part: Process) -> None:
         with suppress(NotReady, OSError):
             self._peaks.append(peak_bytes(part.pid) >> 20)
+
+
+def _recovers_from(fault: Fault, on: Attacked, feeder: Feeder) -> int:
+    """Return how often it happened, when all that had been sent by its end is stored; the stream goes on."""
+    times, seconds = fault.attack(on)
+    _goes_on(feeder)
+    eventually(f"stored after: {fault.told}", reached(on.pipeline), 2 * seconds + CATCH_UP_SECONDS, every_seconds=0.5)
+    return times
+
+
+def _goes_on(feeder: Feeder) -> None:
+    sent = len(feeder.sent)
+    eventually("the stream goes on after the fault", lambda: len(feeder.sent) > sent + GOES_ON)
 
 
 def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:

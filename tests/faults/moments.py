@@ -4,16 +4,13 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
-from aiokafka import TopicPartition
-
-from components.pipeline import Pipeline
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
-from faults.offsets import committed, ends, publishers_since
+from faults.offsets import ends, publishers_since, reached
 from streams.kafka.faust_fixes import Expelled
 from waiting import eventually
 
@@ -36,7 +33,7 @@ def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Call
         try:
             for each in paused:
                 eventually(f"it is paused {each.name}", lambda each=each: is_paused(each.pid))  # type: ignore[misc]
-            taken_over = _later(on.pipeline)
+            taken_over = reached(on.pipeline)
             for other in others:
                 other.start()
             eventually("others have taken over", taken_over)
@@ -66,20 +63,3 @@ def _started(on: Attacked, of_worker: str, of_lander: str, folder: Path, sent: s
         started.append(Process(moment, argv, log, on.pipeline.environment(what, "0")))
         started[-1].start()
     return started
-
-
-def _later(pipeline: Pipeline) -> Callable[[], bool]:
-    """Whether both groups have acknowledged everything that is there now."""
-    topics = pipeline.topics
-    records = (topics.nodes.name, topics.cluster.name)
-    landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)
-    now = {"work": asyncio.run(ends(pipeline, records)), "land": asyncio.run(ends(pipeline, landed))}
-
-    def reached() -> bool:
-        return all(_covers(asyncio.run(committed(pipeline, part)), due) for part, due in now.items())
-
-    return reached
-
-
-def _covers(offsets: Mapping[TopicPartition, int], due: Mapping[TopicPartition, int]) -> bool:
-    return all(offsets.get(tp, 0) >= end for tp, end in due.items())

@@ -1,6 +1,7 @@
 """How far a pipeline's topics, and its groups in them, are."""
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -41,3 +42,16 @@ async def publishers_since(pipeline: Pipeline, offsets: Mapping[TopicPartition, 
             for messages in (await consumer.getmany(timeout_ms=100)).values():
                 found |= {Sent.parse(dict(message.headers)[SENT]).publisher for message in messages}
     return found
+
+
+def reached(pipeline: Pipeline) -> Callable[[], bool]:
+    """Whether both groups have acknowledged everything that is there now."""
+    topics = pipeline.topics
+    records = (topics.nodes.name, topics.cluster.name)
+    landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)
+    now = {"work": asyncio.run(ends(pipeline, records)), "land": asyncio.run(ends(pipeline, landed))}
+    return lambda: all(_covers(asyncio.run(committed(pipeline, part)), due) for part, due in now.items())
+
+
+def _covers(offsets: Mapping[TopicPartition, int], due: Mapping[TopicPartition, int]) -> bool:
+    return all(offsets.get(tp, 0) >= end for tp, end in due.items())

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -63,6 +63,20 @@ def _serving(db: Path, folder: Path) -> Iterator[Process]:
 @pytest.fixture(scope="module")
 def demo(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Path(shutil.copytree(demo_folder, tmp_path_factory.mktemp("beside") / "db", symlinks=True))
+
+
+class Served(NamedTuple):
+    db: Path
+    serve: Process
+
+
+@pytest.fixture(scope="module")
+def served(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Another copy, and the process that holds it; for tests that ask it and leave it as it is."""
+    folder = tmp_path_factory.mktemp("served")
+    db = Path(shutil.copytree(demo_folder, folder / "db", symlinks=True))
+    with _serving(db, folder) as serve:
+        yield Served(db, serve)
 
 
 def _printed(*arguments: str, db: Path) -> tuple[str, str]:
@@ -115,10 +129,10 @@ def test_a_killed_holder_leaves_a_socket_that_confuses_nobody(demo: Path, tmp_pa
         assert "real-node-1" in succeeds("query", "nodes", db=demo)
 
 
-def test_many_commands_at_once_are_all_answered(demo: Path, tmp_path: Path) -> None:
-    with _serving(demo, tmp_path), ThreadPoolExecutor(2 * MOST_AT_ONCE) as commands:
+def test_many_commands_at_once_are_all_answered(served: Served) -> None:
+    with ThreadPoolExecutor(2 * MOST_AT_ONCE) as commands:
         asked = [("query", "nodes"), ("query", "--sql", "SELECT count() FROM nodes")] * MOST_AT_ONCE
-        found = list(commands.map(lambda each: in_a_process(*each, db=demo), asked))
+        found = list(commands.map(lambda each: in_a_process(*each, db=served.db), asked))
         assert {(each.returncode, each.stderr) for each in found} == {(0, "")}
         assert len({each.stdout for each in found}) == 2
 
@@ -139,8 +153,8 @@ def _peak_mib(pid: int) -> int:
     return int(line.split()[1]) >> 10
 
 
-def test_an_answer_that_fails_midway_is_an_error(demo: Path, tmp_path: Path) -> None:
-    with _serving(demo, tmp_path), connect_to_read(dsn(demo)) as held:
+def test_an_answer_that_fails_midway_is_an_error(served: Served) -> None:
+    with connect_to_read(dsn(served.db)) as held:
         for sql in ("SELECT throwIf(number = 3000000) FROM numbers(4000000)", "SELECT nothing"):
             with pytest.raises(DatabaseError):
                 held.query(sql)
@@ -149,9 +163,9 @@ def test_an_answer_that_fails_midway_is_an_error(demo: Path, tmp_path: Path) -> 
         assert refused.value.forbidden
 
 
-def test_a_query_ends_when_its_asker_leaves(demo: Path, tmp_path: Path) -> None:
-    with _serving(demo, tmp_path), connect_to_read(dsn(demo)) as held:
-        left = connected(demo, PATIENCE_SECONDS)
+def test_a_query_ends_when_its_asker_leaves(served: Served) -> None:
+    with connect_to_read(dsn(served.db)) as held:
+        left = connected(served.db, PATIENCE_SECONDS)
         head = f"POST / HTTP/1.1\r\nHost: {HOST}\r\nContent-Length: {len(SLOW)}\r\n\r\n"
         left.sendall(head.encode() + SLOW.encode())
         eventually("it runs", lambda: held.query(RUNNING).rows == [(1,)])
@@ -233,12 +247,11 @@ def _refusal(folder: Path) -> str:
     raise AssertionError("it was believed")
 
 
-def test_a_holder_that_does_not_answer_is_named(demo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_does_not_answer_is_named(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sql.database.held.FIRST_SECONDS", 0.5)
-    with _serving(demo, tmp_path) as serve:
-        os.kill(serve.pid, signal.SIGSTOP)
-        try:
-            with pytest.raises(DatabaseHeld, match=f"process {serve.pid} holds"):
-                connect_to_read(dsn(demo))
-        finally:
-            os.kill(serve.pid, signal.SIGCONT)
+    os.kill(served.serve.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(DatabaseHeld, match=f"process {served.serve.pid} holds"):
+            connect_to_read(dsn(served.db))
+    finally:
+        os.kill(served.serve.pid, signal.SIGCONT)

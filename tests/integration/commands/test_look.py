@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from components.captures import jsonl, observation
 from components.command import COMMAND, ENVIRONMENT, PROGRESS, leadsman, succeeds
 from leadsman.cli.look import _blind
@@ -13,6 +15,12 @@ from paths import EXAMPLES
 from sql.database.open import connect
 
 CAPTURE = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
+
+
+@pytest.fixture(scope="module")
+def story() -> str:
+    """Of the capture."""
+    return succeeds("look", CAPTURE)
 
 
 def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
@@ -25,10 +33,10 @@ def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedP
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), errors)
 
 
-def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Path) -> None:
+def test_a_capture_from_standard_input_gives_the_story_of_the_file(tmp_path: Path, story: str) -> None:
     done = _look(gzip.decompress(CAPTURE.read_bytes()), tmp_path, "-")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == succeeds("look", CAPTURE)
+    assert done.stdout == story
     assert "evicted" in done.stdout
     assert not any(tmp_path.iterdir())
 
@@ -107,11 +115,11 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> N
     assert leadsman("look", bad).returncode == 4
 
 
-def test_kubectl_runs_it_as_its_plugin(tmp_path: Path) -> None:
+def test_kubectl_runs_it_as_its_plugin(tmp_path: Path, story: str) -> None:
     """kubectl finds `kubectl-leadsman` on the path, and hands over what follows."""
     program = Path(COMMAND).with_name("kubectl-leadsman")
     shown = subprocess.run([program, CAPTURE], capture_output=True, text=True, check=True, env=ENVIRONMENT)
-    assert shown.stdout == succeeds("look", CAPTURE)
+    assert shown.stdout == story
     asked = subprocess.run([program, "query", "--help"], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert "kubectl leadsman query" in asked.stdout
     missing = ["--kubeconfig", str(tmp_path / "missing"), "--context", "none"]

@@ -69,14 +69,14 @@ def test_a_node_has_cards_of_what_happened_there_and_of_nothing_else(troubled: D
     assert cards(troubled, "quiet") == []
 
 
-@pytest.mark.parametrize("name", ["hot", "cold", "quiet"])
-def test_the_report_narrows_the_cluster_to_what_the_page_reads_of_the_node(troubled: Database, name: str) -> None:
+def test_the_report_narrows_the_cluster_to_what_the_page_reads_of_each_node(troubled: Database) -> None:
     spans = read_spans(troubled)
     scope = choose(spans, Asked(), END)
     whole = read_overview(troubled, scope, spans)
-    line = next(node for node in whole.nodes if node.name == name)
-    warnings = read_warnings(troubled, scope, [name]).get(name, ())
-    assert attention(narrowed(whole, line, warnings)) == cards(troubled, name)
+    assert [node.name for node in whole.nodes] == ["cold", "hot", "quiet"]
+    for line in whole.nodes:
+        warnings = read_warnings(troubled, scope, [line.name]).get(line.name, ())
+        assert attention(narrowed(whole, line, warnings)) == cards(troubled, line.name)
 
 
 def test_page_and_report_have_them_before_the_charts(troubled: Database) -> None:
