@@ -6,7 +6,10 @@ from common.clock import Clock
 
 
 class Backoff:
-    """From 800 ms, doubled up to 30 s, times a random 1 to 2; reset after 2 minutes without a failure."""
+    """Waits that double from `initial_seconds` to `limit_seconds`, each times a random 1 to 1 + `jitter`.
+
+    They start again after `reset_seconds` without a failure.
+    """
 
     def __init__(
         self,

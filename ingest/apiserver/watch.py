@@ -1,7 +1,7 @@
 """Lists and watches one resource until cancelled, like client-go's reflector (delivery.md#watching, rules:
 list-and-watch).
 
-Three nested generators: forever; list then watch; one HTTP call.
+Three nested generators: `follow` retries forever, `_list_then_watch` runs until an error, `_watch` is one HTTP call.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -66,7 +66,8 @@ class Watch:
     """One resource of one cluster. `version` is the stored version to resume at; empty to list again. With
     `namespace` only its objects are listed.
 
-    `contact` is called with the stream's name whenever the server answers, `glance` with the name and the text of
+    `contact` is called with the stream's name for each page of a list, line of a watch and 404 of an optional
+    resource, `glance` with the name and the text of
     each existing object, even without news. The tally counts `unchanged`, `bookmark`, `oversized`, `undecodable`,
     `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
     """
@@ -105,7 +106,7 @@ class Watch:
 
     @property
     def heard_at(self) -> datetime | None:
-        """Everything that happened until then was seen, once there was a complete list; None before."""
+        """Everything that happened until then was seen. None before the first complete list, and while one is due."""
         return None if self._progress.list_is_due else self._progress.heard_at
 
     @property
@@ -114,7 +115,9 @@ class Watch:
         return self._changes.known
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
-        """Yield changes until cancelled; failures are emitted as ERROR observations and retried."""
+        """Yield changes until cancelled. Failures are retried; those that need attention are emitted as ERROR
+        observations, a repeated one every 5 minutes.
+        """
         while True:
             try:
                 async with aclosing(self._list_then_watch()) as steps:
@@ -208,7 +211,7 @@ class Watch:
                 yield seen
 
     async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
-        """Yield what changed since the last list, and what it no longer has."""
+        """Yield objects that changed, deletions of those that this list lacks, and inventories."""
         present: set[Key | None] = set()
         changes, version, began = 0, "", self._clock.now()
         async with aclosing(pages(self._client, self._progress.path, *at)) as listed:
@@ -297,7 +300,7 @@ class Watch:
             await self._clock.sleep(SHORT_WATCH_SECONDS)
 
     def _fell_silent(self, seconds: float) -> None:
-        """A shorter silence is the wait for a comparison."""
+        """Count a silence, unless the read timeout was only the wait for a comparison."""
         if seconds >= self._silence_seconds:
             self._changes.count("silent")
 

@@ -163,7 +163,10 @@ class PortionStore:
         }
 
     def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Raises TransientFailure where the database may take it later, DatabaseError where it will not."""
+        """Store a portion and its progress.
+
+        Raises DatabaseError for an error number in `errors.LASTING`, and TransientFailure for every other refusal.
+        """
         rows = _Rows()
         rows.read(self._readers[portion.topic], portion.messages)
         with _transient():

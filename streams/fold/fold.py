@@ -1,4 +1,4 @@
-"""Folding records into findings: what both runtimes do with a log, and the only place that calls a reducer."""
+"""Folds records into findings, for `streams.kafka` and `streams.local` alike: the only place that calls a reducer."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 class LogKey(NamedTuple):
-    """A log that is folded in its order: a node's, or (node "") its cluster's."""
+    """A log that is folded in its order: a node's, or a cluster's if `node` is empty."""
 
     cluster: str
     node: str
@@ -42,7 +42,7 @@ class Rejected(NamedTuple):
 
 
 class Fold:
-    """The reducers over the logs of one runtime. States are replaced, never changed in place."""
+    """The reducers over the logs of one runtime. `step` updates a LogState in place and replaces reducers' states."""
 
     def __init__(self, reducers: Sequence[Reducer[Any]]) -> None:
         self._by_log: dict[str, tuple[Reducer[Any], ...]] = {
@@ -56,11 +56,11 @@ class Fold:
         self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
 
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
-        """Fold one record of a log into its states; gives what the reducers conclude. A log that is left without
-        states is as one that never was.
+        """Fold one record of a log into its states; return what the reducers conclude, in the order of `reducers`.
 
-        A record that they emit onto the same log is folded at once, after this one. A reducer that raises keeps the
-        state that it had, and the others fold on.
+        A record that they emit onto the same log is folded at once, after this one. A reducer that fails keeps its
+        state, and the others fold on. MemoryError and OSError are raised: the record must then be folded again from
+        the old states. A log whose last state is dropped counts as new at its next record.
         """
         record, impossible = with_possible_times(record)
         concluded = self._stepped(log, record)
@@ -97,7 +97,7 @@ class Fold:
             log.exists = record.change != "DELETED"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
-        # the cluster's time reaches a node's log sooner or later by runtime: it is not that log's own
+        # each runtime delivers the cluster's time at another point of a node's log: it must not advance its minute
         new_minute = minute > log.minute and not (record.node and isinstance(record, HeardRecord))
         if new_minute:
             log.minute = minute

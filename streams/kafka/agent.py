@@ -2,7 +2,8 @@
 
 1. Take a batch: a state is then read and written once for many messages.
 
-2. Drop messages of an older generation: a rebalance gave their partitions away, and the new owner receives them too.
+2. Drop messages of an older generation: after a rebalance the owner of their partition, perhaps this worker, receives
+them again.
 
 3. Refuse a message that is not the next of its partition, unless the topic has a hole there: folding on would lose
 what lies between without a trace.
@@ -10,7 +11,7 @@ what lies between without a trace.
 4. Fold into memory. Nothing is acknowledged yet, so a crash here only repeats work.
 
 5. Write the states, then acknowledge in order: the reverse would lose messages that a crash leaves in no state. Faust
-itself acknowledges an event when its agent has moved on, also if the agent failed.
+itself would acknowledge an event as soon as its agent takes the next one, even if folding failed.
 
 6. Before a rebalance, write what was folded, so that the next owner has little to repeat.
 
@@ -32,10 +33,10 @@ from streams.kafka.worker import LogFolder
 
 BATCH_EVENTS: Final = 4000
 """Largest batch of a backlog."""
-MAX_UNWRITTEN: Final = 20_000
-"""Messages that are folded and in no written state yet: what a crash has folded again."""
+WRITE_FROM_MESSAGES: Final = 20_000
+"""States are written once this many messages are folded; the last batch can exceed it by BATCH_EVENTS."""
 REST_SECONDS: Final = 10.0
-"""For what is folded to be written before a rebalance; the session is longer."""
+"""Time to write states before a rebalance; shorter than the session."""
 NO_GENERATION: Final = -1
 log = structlog.get_logger(__name__)
 
@@ -51,8 +52,9 @@ class Stream(Protocol):
 
 
 class Agent:
-    """Folds what a stream gives until the process ends; a batch is what arrives within `within_seconds`. States are
-    written, and what they cover is acknowledged, `state_seconds` after the first that changed.
+    """Folds what a stream gives until the process ends or something fails; a batch is what arrives within
+    `within_seconds`. States are written, and their messages acknowledged, `state_seconds` after the first unwritten
+    message, or earlier: after WRITE_FROM_MESSAGES, before a rebalance, at a stop.
 
     `generation` is the consumer's: what was taken before a rebalance is no longer ours.
     """
@@ -67,7 +69,7 @@ class Agent:
     ) -> None:
         """`is_hole` answers whether a topic has no messages from one offset up to another."""
         self.failure: Exception | None = None
-        """The first; nothing that is not written then is acknowledged."""
+        """The first error. Messages that are not in a written state then stay unacknowledged."""
         self.folded = 0
         """Messages."""
         self.newest_ms: int | None = None
@@ -92,7 +94,7 @@ class Agent:
         self._of_generation = NO_GENERATION
 
     async def run(self, stream: Stream) -> None:
-        """Fold until cancelled or until something fails; `failing` raises the error.
+        """Fold until cancelled or until something fails; `failing` raises the error. It never returns.
 
         Faust's `noack_take` is not used, because it was seen to drop events between two batches.
         """
@@ -105,7 +107,7 @@ class Agent:
                     await self._fold_next(await self._batch(waiting))
         except Exception as error:  # noqa: BLE001  # every failure ends the worker, and is logged there
             self._fail(error)
-        await asyncio.Event().wait()  # Faust starts an agent again that returns
+        await asyncio.Event().wait()  # Faust restarts an agent that returns
 
     async def failing(self) -> None:
         """Raise what fails."""
@@ -114,14 +116,14 @@ class Agent:
             raise self.failure
 
     async def rest(self) -> None:
-        """Return when what was folded is written and acknowledged, or after REST_SECONDS: the next owner of the
-        partitions folds the rest again.
+        """Return when what was folded is written and acknowledged, when that failed, or after REST_SECONDS: the next
+        owner of the partitions folds the rest again.
         """
         self._finishing = detached(self._finish())
         await asyncio.wait({self._finishing}, timeout=REST_SECONDS)
 
     async def close(self) -> None:
-        """Return when what was folded is written and acknowledged; no other batch is begun."""
+        """Return when what was folded is written and acknowledged, or when that failed; no other batch is begun."""
         self._closed = True
         await self._finish()
 
@@ -165,7 +167,7 @@ class Agent:
             if ours and not await self._fold(ours):
                 return
             now = asyncio.get_running_loop().time()
-            if self._due_at is not None and (now >= self._due_at or len(self._unwritten) >= MAX_UNWRITTEN):
+            if self._due_at is not None and (now >= self._due_at or len(self._unwritten) >= WRITE_FROM_MESSAGES):
                 await self._write()
 
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:

@@ -60,7 +60,7 @@ class RecordKey(NamedTuple):
 
     @classmethod
     def decode(cls, key: bytes) -> "RecordKey":
-        """Any other key than `encode` writes is a log's, of before epochs."""
+        """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
         numbers = 3 if kind == _PIECE else 2
         log_at = 2 + numbers * _NUMBER

@@ -36,6 +36,4 @@ FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are neither records nor, being too many, dead letters", ("topic",)
 )
 BUFFERED: Final = Figure("land_buffered_bytes", "gauge", "Received and not stored yet")
-NOT_STORED: Final = Figure(
-    "land_refusals", "counter", "Portions that the database did not take, and that are tried again"
-)
+NOT_STORED: Final = Figure("land_refusals", "counter", "Attempts to use the database that failed and are repeated")

@@ -7,7 +7,7 @@ A state is a head record that names its pieces; each record's key has the epoch 
 2. When all are acknowledged, write the heads. Each is one record, so a state is replaced entirely or not at all.
 
 3. When these are acknowledged, delete the records that they replace, then write the progress: the offset of each
-partition before which all is in states. Progress comes last because the topic's last record is never compacted away.
+partition before which all is in states. It comes last, so that a changelog does not end with a tombstone.
 
 4. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
@@ -27,7 +27,9 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""Compressed bytes of a log's stored state. Entries beyond it are left out, the oldest first."""
+"""Compressed bytes of a log's stored state. Entries beyond it are left out of mappings that are stored in buckets,
+the oldest first; a state without one is written whole.
+"""
 
 
 class Log(NamedTuple):
@@ -37,14 +39,14 @@ class Log(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """In which states are read, folded and written."""
+    """The group's generation under which states are read and written, and whether it still holds."""
 
     generation: int
     """Generation of the group."""
     is_ours: Callable[[], bool]
     """False where the partitions went to another worker meanwhile, as far as we know."""
     following: Mapping[int, int]
-    """The next offset of each partition, behind all that was folded."""
+    """The offset after the last folded message of each partition."""
 
 
 class LeftOut(NamedTuple):
@@ -75,7 +77,10 @@ class _Cached(NamedTuple):
 
 
 class LogStates:
-    """`topic` is the changelog's; what was read of it is in `changelog`."""
+    """States of one topic's logs, as `changelog` has read them from `topic`.
+
+    `write` sends the states that `keep` collected; `LogFolder.write` calls it when they are due.
+    """
 
     def __init__(
         self,
@@ -94,6 +99,7 @@ class LogStates:
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[Log, Folded] = {}
         self.written_bytes = 0
+        """Bytes of record values that were sent, without keys."""
         self.left_out = 0
         """Entries, so far."""
 
@@ -111,9 +117,9 @@ class LogStates:
         return folded
 
     def keep(self, log: Log, before: Folded, after: Folded, generation: int) -> None:
-        """Keep a state for `write` if it has changed, or if an earlier owner may still delete it.
+        """Collect a state for `write` if its offset moved, or if its record is of an earlier generation.
 
-        Everything that is acknowledged is in a record of this worker.
+        The owner of that generation may still delete it.
         """
         if after.offset != before.offset or not self._changelog.is_of(log.key, Epoch(generation, self._writer)):
             self._unwritten[log] = after
@@ -123,8 +129,8 @@ class LogStates:
         self._unwritten.clear()
 
     async def write(self, turn: Turn) -> Sequence[LeftOut] | None:
-        """Return when the changelog has all states, and that they cover what was folded, and has no older records of
-        them. None where the partitions went to another worker meanwhile: nothing of it may be acknowledged then.
+        """Return when the changelog has the changed states and the progress, and earlier generations' records of both
+        are deleted. None if the partitions went to another worker meanwhile: nothing may be acknowledged then.
         """
         unwritten, self._unwritten = self._unwritten, {}
         forgotten = [log for log in starmap(Log, self._changelog.empty(turn.following)) if log not in unwritten]
@@ -157,14 +163,13 @@ class LogStates:
         return heads, left_out
 
     async def write_heads(self, heads: Iterable[_Record]) -> None:
-        """Once their pieces are acknowledged."""
+        """Send the heads of states whose pieces are acknowledged."""
         await self._send_all(heads)
 
     async def cover(self, turn: Turn, written: Iterable[Log], forgotten: Iterable[Log]) -> None:
-        """Apply acknowledged heads: delete the records that they replace.
+        """Delete the records that acknowledged heads replace, then write progress.
 
-        Progress is written last, and before that of earlier owners is deleted, so that a changelog never ends with a
-        record that compaction removes.
+        If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
         """
         epoch = Epoch(turn.generation, self._writer)
         progress = [

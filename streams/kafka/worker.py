@@ -72,7 +72,7 @@ class LogFolder:
         """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
 
         False where the partitions went to another worker meanwhile: no state is kept, and it folds them again.
-        Raises what a reducer raises; the log has which message it was.
+        Raises MemoryError and OSError from a reducer, after a log line that names the message.
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)

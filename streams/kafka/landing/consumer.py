@@ -1,6 +1,7 @@
 """Writes topics to a store, exactly once for every query: intent, insert, commit (delivery.md#landing).
 
-1. Before it stores ranges of partitions together, it commits them as metadata of their first offsets.
+1. Before the lander stores ranges of partitions together, it commits each range's first offset, with all ranges in
+the metadata.
 
 2. After a crash, the next owner of any of these partitions reads that, and first stores exactly the same ranges
 under the same token.
@@ -39,7 +40,7 @@ from streams.kafka.retention import RetentionWatch
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
 NEVER_MS: Final = 2**31 - 1
-"""A poll may take as long as the database is away; heartbeats show that we are alive."""
+"""Time between two polls: an insert may wait as long as the database is away. Heartbeats keep the membership."""
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
@@ -53,7 +54,10 @@ log = structlog.get_logger(__name__)
 
 
 class Landing:
-    """Consumes topics and hands portions to a store. What the store raises, but TransientFailure, ends `run`."""
+    """Consumes topics and hands portions to a store, which a thread runs.
+
+    `run` retries a TransientFailure of the store, and raises any other error. A refused portion holds up all others.
+    """
 
     def __init__(
         self,
@@ -88,7 +92,7 @@ class Landing:
         )
         self._buffers = Buffers(limits, time.monotonic)
         self._unknown: set[TopicPartition] = set()
-        """Partitions of which it is not known yet whether a range of them was begun, or their logs are the same."""
+        """Partitions of which it is unknown whether a portion was begun, or their topic was recreated or cut back."""
         self._leaderless: set[TopicPartition] = set()
         """Partitions that wait for a leader, or began a portion with one that does."""
         self._known: set[TopicPartition] = set()
@@ -101,7 +105,7 @@ class Landing:
         self._next: dict[TopicPartition, int] = {}
         """Next offset to store of each partition with received messages."""
         self._received: dict[TopicPartition, Landed] = {}
-        """Last received message of each partition."""
+        """The offset after the last received message of each partition, and that message's time."""
         self._ways: dict[TopicPartition, object] = {}
         """Connection through which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
@@ -111,7 +115,7 @@ class Landing:
         """Id of the cluster."""
         self._checked_at = time.monotonic()
         self._ignorance = ""
-        """Why nothing is received of partitions, or they cannot be checked."""
+        """Why the partitions' commits cannot be read; empty if they can."""
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
@@ -193,7 +197,7 @@ class Landing:
         yield from self._gaps.why_not()
         yield from self._retention.why_not()
         if self._storing.refusal:
-            yield f"the database takes no inserts now: {self._storing.refusal}"
+            yield f"the database cannot be used now: {self._storing.refusal}"
         if self._buffers.full:
             yield f"limit: land.buffered_bytes, {self._limits.buffered_bytes} bytes wait to be stored"
 
@@ -219,10 +223,10 @@ class Landing:
         )
 
     async def _learn(self, stop: asyncio.Event) -> None:
-        """Learn what was begun and perhaps not finished, finish it, and receive from where the store stands then.
-        Partitions that are known begin again where something is missing.
+        """Read what earlier landers began, finish it, and seek each partition to the end of what is stored.
 
-        Until aiokafka knows the next assignment, it goes on to give what it fetched for the last one.
+        Known partitions are read again where a gap was found. Until aiokafka knows the next assignment, it still
+        returns messages of the last one.
         """
         generation, is_ours = self._generation, self._is_ours()
         self._checked_at = time.monotonic()
@@ -283,7 +287,7 @@ class Landing:
         self._leaderless = partitions
 
     def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
-        """Receive what is not stored, from `finished` on where that is later; returns from where on."""
+        """Seek to the first offset that is not stored, or to `finished` if that is later; return it."""
         for gap in how.gaps:
             self._gaps.add(gap)
         at = self._arrivals.begin(tp, how.stored, earliest)
@@ -299,8 +303,9 @@ class Landing:
     async def _finish(
         self, begun: Begun, by: Mapping[TopicPartition, Begun], stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> bool:
-        """Store a begun portion, including partitions that others have now, and commit ours; return False if that is
-        not possible.
+        """Store a begun portion, including partitions that others have now, and commit ours.
+
+        Returns False if the topic was recreated. Messages that retention has deleted are skipped.
         """
         ours = [tp for tp, each in by.items() if each == begun]
         ends = await self._consumer.end_offsets(list(begun.stored))
@@ -313,7 +318,7 @@ class Landing:
             portion = begun.portion(messages)
             await self._storing.store(portion, {tp: portion.landed[tp] for tp in ours}, stop, is_ours)
         else:
-            log.warning("a range was begun whose messages the topic no longer has", partitions=str(ours))
+            log.warning("an intent names messages that the topic no longer has", partitions=str(ours))
         if not is_ours():
             raise Abandoned
         await self._commit({tp: begun.stored[tp] for tp in ours})

@@ -50,9 +50,11 @@ class Resume(NamedTuple):
 def resume(
     partition: TopicPartition, committed: int, landed: Landed | None, log: Log, received: Landed | None = None
 ) -> Resume:
-    """The store decides, not what was committed, which is negative where Kafka knows nothing; that holds where the
-    store has nothing of the partition yet. The log is compared with what was `received` behind what is stored, if
-    anything. What is stored again replaces its rows: an early start costs time alone.
+    """Decide where a partition resumes, and what is missing.
+
+    The store's progress decides. The commit counts only if the store has no row for the partition; it is negative if
+    Kafka has none. The partition is compared with what was `received` after the stored part, if anything. What is
+    stored again replaces its rows, so an early start only costs time.
     """
     topic, number = partition
     if landed is None:

@@ -40,7 +40,7 @@ class TransientFailure(Exception):
 
 
 class Abandoned(Exception):
-    """The partitions went to another consumer, who finishes what was begun."""
+    """The partitions were revoked, or the lander stops; the next owner finishes what was begun."""
 
 
 def new_backoff() -> Backoff:

@@ -82,7 +82,7 @@ def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
 
         def refused_again() -> bool:
             http.inject("error", "landed_offsets")
-            return "the database takes no inserts now" in land.reasons()
+            return "the database cannot be used now" in land.reasons()
 
         eventually("land says so", refused_again)
         assert get(land.port, "healthz")[0] == 200
