@@ -3,9 +3,11 @@
 -- shows node, kind, pod, used_bytes, bytes_per_second, seconds_to_threshold
 -- needs samples
 -- was disk_unexplained kind=outside_pods
+-- was ephemeral_storage kind=pod
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param kind String '': only this kind, as logs or outside_pods; empty is all
+-- param namespace String '': only pods of this namespace; empty is all
+-- param kind String '': only this kind, as logs, outside_pods, or pod for the whole of each; empty is all
 SELECT
     cluster,
     node,
@@ -41,7 +43,7 @@ FROM
         NULL AS pods_used_bytes,
         NULL AS pods_ratio
     FROM disk_growth
-    WHERE kind != 'pod' OR limit_bytes IS NOT NULL
+    WHERE kind != 'pod' OR limit_bytes IS NOT NULL OR {kind:String} = 'pod'
     UNION ALL
     SELECT
         n.cluster,
@@ -70,5 +72,6 @@ FROM
 )
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({kind:String} = '' OR kind = {kind:String})
-ORDER BY bytes_per_second DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume
+ORDER BY if({kind:String} = 'pod', NULL, bytes_per_second) DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume
