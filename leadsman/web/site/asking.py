@@ -108,6 +108,6 @@ def csv_of(db: Database, question: Question, process: QueryProcess) -> str | Non
 
 
 def _cut(result: Result, *, newest: bool = False) -> Answer:
-    """As many rows as a page has, the newest first where the last are the newest."""
+    """Return as many rows as a page has, the newest first where the last are the newest."""
     rows = result.rows[::-1] if newest else result.rows
     return Answer(result._replace(rows=rows[: LIMITS.rows]), cut=len(rows) > LIMITS.rows)
