@@ -54,7 +54,12 @@ def _read(open_database: Callable[[], Database], cluster: str, node: str) -> str
             return ""
         row = dict(zip(found.column_names, found.rows[0], strict=True))
         owner = database.query(_OWNER, row).rows if row["pod"] else []
-    return " ".join(filter(None, (_pod(row, owner[0] if owner else ()), _room(row))))
+    return sentences(row, owner[0] if owner else ())
+
+
+def sentences(row: dict[str, Any], owner: tuple[str, ...]) -> str:
+    """Return sentences on a row of `next_eviction`, whose pod has an owner of this kind and name."""
+    return " ".join(filter(None, (_pod(row, owner), _room(row))))
 
 
 def _pod(row: dict[str, Any], owner: tuple[str, ...]) -> str:

@@ -13,7 +13,8 @@ from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.landing.settle import settle
 from sql.questions.pending import calculate
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules_file import read_rules
+from streams.alerting.rules import AlertRules
+from streams.alerting.rules_file import default_rules, read_rules
 from streams.analytics.registry import analytics
 from streams.fold.reducer import AnyReducer
 from streams.local.replay import Replay, ReplayReport
@@ -21,9 +22,17 @@ from streams.local.replay import Replay, ReplayReport
 
 def all_reducers(settings: Settings) -> Sequence[AnyReducer]:
     """Return the analytics, and the alerts by their rules. Raises BadRules."""
-    rules = settings.alerts.rules
     known = analytics(timedelta(seconds=settings.work.late_joiner_gap_seconds))
-    return (*known, *alert_reducers(None if rules is None else read_rules(rules)))
+    return (*known, *alert_reducers(rules_of(settings)))
+
+
+def rules_of(settings: Settings) -> AlertRules:
+    """Return the rules, with runbooks at the page's public address if they name no other. Raises BadRules."""
+    file, page = settings.alerts.rules, settings.page.address.rstrip("/")
+    rules = default_rules() if file is None else read_rules(file)
+    if not page or rules.runbooks != default_rules().runbooks:
+        return rules
+    return rules.model_copy(update={"runbooks": f"{page}/runbooks/"})
 
 
 class Replayed(NamedTuple):

@@ -58,8 +58,9 @@ _OF_ROW: Final = frozenset(
             "slope_per_second",
             "growth_per_hour",
         ),
-        *("usage", "pod_usage", "request", "excess", "largest", "stranded"),
-        *("allocatable", "requested", "limits", "used", "free"),
+        *("usage", "pod_usage", "request", "largest", "stranded"),
+        *("allocatable", "requested", "limits", "used", "free", "highest", "unused", "api_allocatable", "api_free"),
+        *("reserved", "advised_reserved", "advised_threshold", "outside_pods", "fastest_fall"),
     }
 )
 """Columns whose unit depends on the row's signal or resource."""

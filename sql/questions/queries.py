@@ -42,6 +42,10 @@ class Parameter(NamedTuple):
     default: str
     meaning: str
 
+    @property
+    def of_time(self) -> bool:
+        return self.type.startswith("DateTime")
+
 
 class SavedQuery(NamedTuple):
     name: str
@@ -73,6 +77,11 @@ def saved_queries() -> list[SavedQuery]:
     return [_read(file) for file in sorted(QUERIES.glob("*.sql"))]
 
 
+def names() -> set[str]:
+    """Return each name that a saved query has or had."""
+    return {name for query in saved_queries() for name in (query.name, *query.was)}
+
+
 def saved_query(name: str) -> SavedQuery:
     """Raises UnknownQuery, which names the nearest, or all there are."""
     by_name = {query.name: query for query in saved_queries()}
@@ -101,7 +110,7 @@ def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _value(parameter: Parameter, given: str | None) -> str:
-    text = parameter.default if given is None else given
+    text = parameter.default if given is None or (parameter.of_time and not given) else given
     try:
         return _checked(parameter.type, text)
     except ValueError:

@@ -12,6 +12,7 @@ from generate.commands import commands
 from generate.growth import growth
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
+from generate.slack import PAGE, slack
 from generate.soak import soak
 from generate.tables import tables
 from generate.view_columns import view_columns
@@ -24,6 +25,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,
+    PAGE: slack,
     f"{CHART}/README.md": chart_values,
     "docs/churn.svg": churn,
     "docs/floors.svg": floors,

@@ -89,6 +89,8 @@ def is_stale(seen_at: datetime | None, scope: Scope) -> bool:
 def age(seen_at: datetime, scope: Scope) -> str:
     """Format an age, for example "31 h ago" or "31 h before the end"."""
     seconds = max(0.0, (scope.judged_at - seen_at).total_seconds())
+    if seconds < 1:
+        return "now" if scope.now else "at the end"
     return f"{duration(seconds)} {'before the end' if scope.now is None else 'ago'}"
 
 

@@ -17,7 +17,7 @@ class PageSettings(Section):
     """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
 
     address: Annotated[str, pydantic.Field(pattern=r"^(https?://[^\s<>|]+)?$")] = ""
-    """The page's public address, to which alerts in Slack link; empty for no links."""
+    """The page's public address, to which alerts in Slack and their runbooks link; empty for no links to nodes."""
 
     @pydantic.field_validator("room_steps_percent")
     @classmethod

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from common.text import plain
 from leadsman.web.attention.item import Step
 from leadsman.web.rendering.links import Links
-from sql.questions.queries import SavedQuery, saved_queries
+from sql.questions.queries import SavedQuery, names, saved_query
 from streams.alerting.runbook import Runbook, runbooks
 
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
@@ -145,5 +145,6 @@ def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links:
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:
     """Return the saved question of a command, with its parameters."""
     found = _QUESTION.fullmatch(command)
-    query = {each.name: each for each in saved_queries()}.get(found["name"]) if found else None
-    return None if found is None or query is None else (query, dict(_GIVEN.findall(found["given"])))
+    if found is None or found["name"] not in names():
+        return None
+    return saved_query(found["name"]), dict(_GIVEN.findall(found["given"]))

@@ -52,6 +52,10 @@ class Question(NamedTuple):
             saved = saved_query(name) if name else None
         except UnknownQuery:
             raise BadScope(f"there is no saved question {name[:80]!r}") from None
+        known = {each.name for each in saved.parameters} if saved else set()
+        given = {
+            name: query[name][:LONGEST] for name in ("cluster", "node") if name in query and name in known
+        } | given
         asked = Asked(*(query.get(field, "")[:LONGEST] for field in Asked._fields))
         csv, wide, live = query.get("format") == CSV, query.get("wide") == "1", query.get("live") == "1"
         return cls(asked, saved, sql, given, csv, wide, live, trusted)
@@ -62,7 +66,7 @@ class Question(NamedTuple):
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None where nothing is asked. Raises DatabaseError."""
         if self.query is not None:
-            return _cut(run(db, self.query, self.given, LIMITS))
+            return _cut(run(db, self.query, self.given, LIMITS), newest=self.query.newest)
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
@@ -103,6 +107,7 @@ def csv_of(db: Database, question: Question, process: QueryProcess) -> str | Non
     return text
 
 
-def _cut(result: Result) -> Answer:
-    kept = result._replace(rows=result.rows[: LIMITS.rows])
-    return Answer(kept, cut=len(result.rows) > LIMITS.rows)
+def _cut(result: Result, *, newest: bool = False) -> Answer:
+    """Return as many rows as a page has, the newest first where the last are the newest."""
+    rows = result.rows[::-1] if newest else result.rows
+    return Answer(result._replace(rows=rows[: LIMITS.rows]), cut=len(rows) > LIMITS.rows)

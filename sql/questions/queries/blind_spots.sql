@@ -1,6 +1,6 @@
 -- Where a scheduler works with a wrong list of nodes, and the evidence for it
 -- group Scheduling
--- shows ts, verdict, node, evidence
+-- shows ts, verdict, node, pod, evidence
 -- needs nodes, pods
 -- param cluster String '': only this cluster; empty is all
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all

@@ -3,9 +3,11 @@
 -- shows node, kind, pod, used_bytes, bytes_per_second, seconds_to_threshold
 -- needs samples
 -- was disk_unexplained kind=outside_pods
+-- was ephemeral_storage kind=pod
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
--- param kind String '': only this kind, as logs or outside_pods; empty is all
+-- param namespace String '': only pods of this namespace; empty is all
+-- param kind String '': only this kind, as logs, outside_pods, or pod for the whole of each; empty is all
 SELECT
     cluster,
     node,
@@ -41,7 +43,7 @@ FROM
         NULL AS pods_used_bytes,
         NULL AS pods_ratio
     FROM disk_growth
-    WHERE kind != 'pod' OR limit_bytes IS NOT NULL
+    WHERE kind != 'pod' OR limit_bytes IS NOT NULL OR {kind:String} = 'pod'
     UNION ALL
     SELECT
         n.cluster,
@@ -64,11 +66,13 @@ FROM
     (
         SELECT cluster, node, ts, sum(rootfs_used_bytes + logs_used_bytes + volumes_used_bytes) AS bytes
         FROM pod_samples
+        WHERE (cluster, node, ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0)
         GROUP BY cluster, node, ts
     ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
-    WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, max(ts) FROM node_samples GROUP BY cluster, node) AND n.nodefs_used_bytes IS NOT NULL
+    WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0) AND n.nodefs_used_bytes IS NOT NULL
 )
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({kind:String} = '' OR kind = {kind:String})
-ORDER BY bytes_per_second DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume
+ORDER BY if({kind:String} = 'pod', NULL, bytes_per_second) DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume

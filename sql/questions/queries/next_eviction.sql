@@ -22,10 +22,11 @@ WITH
                 ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
             ) AS place
         FROM eviction_signals
-        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals GROUP BY cluster, node, signal)
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(last_at) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
             AND ({cluster:String} = '' OR cluster = {cluster:String})
             AND ({node:String} = '' OR node = {node:String})
     ),
+    lasts AS (SELECT cluster, node, max(last_at) AS last FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0),
     grown AS
     (
         SELECT
@@ -48,8 +49,10 @@ WITH
                     processes
                 ) AS used
             FROM pod_samples
+            -- By pieces of five minutes, so that only these are read
+            WHERE (cluster, node, toStartOfInterval(ts, toIntervalMinute(5))) IN (SELECT cluster, node, toStartOfInterval(last - toIntervalMinute(arrayJoin([0, 5, 10])), toIntervalMinute(5)) FROM lasts)
         ) AS p
-        INNER JOIN (SELECT cluster, node, max(ts) AS last FROM node_samples GROUP BY cluster, node) AS n USING (cluster, node)
+        INNER JOIN lasts USING (cluster, node)
         WHERE ts > last - INTERVAL 10 MINUTE
         GROUP BY cluster, node, uid
     )

@@ -1,19 +1,42 @@
--- Which pods hold which CPUs, on which NUMA nodes, and which of them span several
+-- Which pods hold which CPUs on which NUMA nodes, and whether their memory, devices and caches lie beside them
 -- group NUMA
--- shows node, namespace, pod, cpuset, numa_nodes, aligned
+-- shows node, pod, cpuset, numa_nodes, aligned, explanation
 -- needs numa
+-- was numa_alignment
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param spanning UInt8 0: 1 for only those that span several NUMA nodes
-SELECT cluster, node, namespace, pod, container, cpus, cpuset, numa_nodes, aligned, source, fidelity, ts
+SELECT
+    cluster,
+    node,
+    namespace,
+    pod,
+    container,
+    p.cpus AS cpus,
+    p.cpuset AS cpuset,
+    if(p.cpuset = '', a.cpu_numa_nodes, p.numa_nodes) AS numa_nodes,
+    coalesce(a.aligned, p.aligned) AS aligned,
+    a.distance AS distance,
+    a.memory_numa_nodes AS memory_numa_nodes,
+    a.hugepages_numa_nodes AS hugepages_numa_nodes,
+    a.device_numa_nodes AS device_numa_nodes,
+    a.devices AS devices,
+    a.l3_caches AS l3_caches,
+    m.far_bytes AS far_bytes,
+    p.source AS source,
+    p.fidelity AS fidelity,
+    greatest(a.ts, p.ts) AS ts,
+    a.explanation AS explanation
 FROM
 (
-    SELECT *
-    FROM numa_pods
-    ORDER BY ts DESC
-    LIMIT 1 BY cluster, node, namespace, pod, uid, container
-)
-WHERE cpus > 0 AND ({spanning:UInt8} = 0 OR length(numa_nodes) > 1)
+    SELECT * FROM (SELECT * FROM numa_pods ORDER BY ts DESC LIMIT 1 BY cluster, node, namespace, pod, uid, container) WHERE cpus > 0
+) AS p
+FULL OUTER JOIN
+(
+    SELECT * FROM (SELECT * FROM numa_alignment ORDER BY ts DESC LIMIT 1 BY cluster, node, namespace, pod, container) WHERE explanation != 'gone'
+) AS a USING (cluster, node, namespace, pod, container)
+LEFT JOIN numa_remote_memory AS m USING (cluster, node, namespace, pod)
+WHERE ({spanning:UInt8} = 0 OR length(numa_nodes) > 1)
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
-ORDER BY cluster, node, namespace, pod, container
+ORDER BY aligned ASC NULLS LAST, cluster, node, namespace, pod, container

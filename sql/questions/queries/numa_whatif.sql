@@ -1,6 +1,6 @@
 -- How the same pods would lie if another strategy had placed them, and the largest pod that would still fit
 -- group NUMA
--- shows node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
+-- shows strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
 -- needs numa
 -- param cluster String '': only this cluster; empty is all
 -- param scope String 'cluster': cluster or node

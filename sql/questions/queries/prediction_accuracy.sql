@@ -6,7 +6,7 @@
 SELECT
     signal,
     threshold,
-    multiIf(predicted_seconds <= 60, '1 up to 1 min', predicted_seconds <= 600, '2 up to 10 min', predicted_seconds <= 3600, '3 up to 1 h', '4 longer') AS ahead,
+    multiIf(predicted_seconds <= 60, 'up to 1 min', predicted_seconds <= 600, 'up to 10 min', predicted_seconds <= 3600, 'up to 1 h', 'longer') AS ahead,
     count() AS forecasts,
     countIf(outcome = 'met') AS met,
     countIf(outcome = 'not_met') AS not_met,
@@ -19,4 +19,4 @@ SELECT
 FROM forecast_accuracy
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
 GROUP BY signal, threshold, ahead
-ORDER BY signal, threshold, ahead
+ORDER BY signal, threshold, min(predicted_seconds)

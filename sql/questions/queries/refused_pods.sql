@@ -1,18 +1,27 @@
--- Which pods a kubelet refused, by its own words, and where the API shows room that the kubelet denies
+-- Which pods a kubelet refused, by its own words, where the API shows room, and what NUMA nodes had
 -- group Pods
 -- shows ts, node, pod, reason, explanation
 -- needs pods or events
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest
+-- was numa_admission_failures numa=1
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param namespace String '': only this namespace; empty is all
+-- param numa UInt8 0: 1 has only those refused for NUMA or exclusive CPUs
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: before
 SELECT ts, cluster, node, namespace, pod, owner, reason, refused_by, resource, requested, available, api_allocatable, api_free, is_contradicted,
-    explanation, message
-FROM refused_pods
-WHERE ({node:String} = '' OR node = {node:String})
+    n.requested_cpus AS requested_cpus, n.free_cpus AS free_cpus, n.largest_fit_cpus AS largest_fit_cpus,
+    n.topology_manager_policy AS topology_manager_policy, n.fidelity AS fidelity, if(n.explanation = '', r.explanation, n.explanation) AS explanation, message
+FROM refused_pods AS r
+LEFT JOIN
+(
+    SELECT cluster, node, namespace, pod, uid, toNullable(requested_cpus) AS requested_cpus, free_cpus, largest_fit_cpus, topology_manager_policy, fidelity, explanation
+    FROM numa_admission_failures
+) AS n USING (cluster, node, namespace, pod, uid)
+WHERE ({numa:UInt8} = 0 OR requested_cpus IS NOT NULL)
+    AND ({node:String} = '' OR node = {node:String})
     AND ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

@@ -1,9 +1,10 @@
--- For which reasons pods found no node, over time
+-- For which reasons pods found no node, over time, and how many nodes the scheduler counted of those there are
 -- group Scheduling
--- shows since, reason, pods, most_nodes
+-- shows since, reason, pods, most_nodes, counted, known
 -- needs pods or events
 -- events FailedScheduling
 -- newest
+-- was scheduler_node_count
 -- param cluster String '': only this cluster; empty is all
 -- param bucket_seconds UInt32 300: length of a step in seconds
 -- param namespace String '': only this namespace; empty is all
@@ -12,11 +13,16 @@
 SELECT
     cluster,
     toStartOfInterval(ts, toIntervalSecond({bucket_seconds:UInt32})) AS since,
-    reason,
+    if(reason = '', prefilter, reason) AS reason,
     uniqExact(namespace, pod, uid) AS pods,
-    max(nodes) AS most_nodes
+    max(nodes) AS most_nodes,
+    max(nodes_total) AS counted,
+    min(nodes_total) AS least_counted,
+    max(nodes_known) AS known,
+    min(nodes_known) AS least_known,
+    countIf(NOT truncated AND prefilter = '' AND reason_sum < nodes_total) AS texts_with_too_few_reasons
 FROM scheduling_failures
-ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
+LEFT ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
 WHERE ({namespace:String} = '' OR namespace = {namespace:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})
     AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

@@ -26,8 +26,8 @@ WITH
     ),
     last_samples AS
     (
-        SELECT cluster, node, max(ts) AS ts
-        FROM node_samples
+        SELECT cluster, node, max(last_at) AS ts
+        FROM node_samples_5m
         GROUP BY cluster, node
     ),
     hours AS

@@ -16,8 +16,7 @@ WITH
                 signal LIKE '%fs.available', 'ephemeral-storage',
                 signal = 'pid.available', 'pids', 'memory') AS resource
         FROM signal_history
-        ORDER BY ts DESC
-        LIMIT 1 BY cluster, node, signal
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
     )
 SELECT
     s.cluster AS cluster,

@@ -68,7 +68,7 @@ def _over(row: NodeFit) -> Holds:
         f"{_in_units(row.allocatable, row.resource)} allocatable",
         "Requests or use exceed allocatable. The cause is static pods, an allocatable that became smaller, or pods "
         "that use more than they request. New pods fail with Insufficient, and the kubelet's reserve is used up. "
-        "Raise requests to actual use, or move pods: leadsman query over_request, leadsman query fit.",
+        "Raise requests to actual use, or move pods: leadsman query requests, leadsman query fit.",
     )
 
 

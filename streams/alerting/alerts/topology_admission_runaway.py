@@ -48,7 +48,7 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
         f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once. The scheduler does not "
         f"consider NUMA nodes, and picks such a node again. {fewer(row.owner_kind, row.owner_name)} "
         "now, then see what fits: leadsman query numa_map. List the rejections: leadsman query "
-        f"numa_admission_failures. The kubelet reported: {name(row.message)}"
+        f"refused_pods. The kubelet reported: {name(row.message)}"
     )
 
 

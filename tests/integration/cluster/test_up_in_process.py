@@ -68,16 +68,20 @@ class _Hook(NamedTuple):
     url: str
     alerts: list[tuple[str, str]]
     """Name and status of each alert that was posted."""
+    nodes: list[str]
+    """The node of each, or nothing."""
 
 
 @contextmanager
 def _hook() -> Iterator[_Hook]:
     alerts: list[tuple[str, str]] = []
+    nodes: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             alert = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             alerts.append((alert["labels"]["alertname"], alert["status"]))
+            nodes.append(alert["labels"].get("node", ""))
             self.send_response(200)
             self.end_headers()
 
@@ -88,7 +92,7 @@ def _hook() -> Iterator[_Hook]:
         serving = threading.Thread(target=server.serve_forever)
         serving.start()
         try:
-            yield _Hook(f"http://{HOST}:{server.server_address[1]}/", alerts)
+            yield _Hook(f"http://{HOST}:{server.server_address[1]}/", alerts, nodes)
         finally:
             server.shutdown()
             serving.join()
@@ -223,14 +227,27 @@ def test_kafka_s_pipeline_makes_the_same_rows_of_what_it_observed(
 
 
 def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluster: Cluster, tmp_path: Path) -> None:
+    """And its receiver has each alert, twice only if the kill came while it was sent."""
+    with _hook() as hook:
+        _kill_again_and_again(cluster, tmp_path, hook)
+    told = zip(hook.nodes, hook.alerts, strict=True)
+    evicted_on = Counter(node for node, alert in told if alert == ("PodsEvicted", "firing"))
+    assert evicted_on.keys() == {f"killed-{kill}" for kill in range(KILLS)}
+    assert max(evicted_on.values()) <= 2
+    _is_replayed(tmp_path)
+
+
+def _kill_again_and_again(cluster: Cluster, tmp_path: Path, hook: _Hook) -> None:
     namespace = f"kills-{uuid.uuid4().hex[:8]}"
     cluster.make_namespace(namespace)
     pods = f"/api/v1/namespaces/{namespace}/pods"
-    up = _up(tmp_path, "--port=0", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off", "--cluster=killed")
+    to = f"--to=webhook={hook.url}"
+    up = _up(tmp_path, "--port=0", f"--kubeconfig={cluster.kubeconfig()}", "--kubelet=off", "--cluster=killed", to)
     made = 0
-    for _ in range(KILLS):
+    for kill in range(KILLS):
         try:
             _start(up)
+            _evict(cluster, pods, f"evicted-{kill}", f"killed-{kill}")
             for _ in range(40):
                 spec = {"containers": [{"name": "c", "image": "none"}], "nodeName": "nowhere" if made % 2 else ""}
                 cluster.request("POST", pods, {"metadata": {"name": f"p{made}"}, "spec": spec})
@@ -244,7 +261,15 @@ def test_killed_again_and_again_it_has_what_a_replay_of_its_capture_gives(cluste
     last = f'"p{made - 1}"'
     with _running(up):
         eventually("the last pod was observed", lambda: last in _captured(tmp_path / "kept"))
-    _is_replayed(tmp_path)
+        eventually("the last alert was delivered", lambda: f"killed-{KILLS - 1}" in hook.nodes)
+
+
+def _evict(cluster: Cluster, pods: str, name: str, node: str) -> None:
+    """Write what a kubelet writes of a pod that it evicted; no such node exists."""
+    spec = {"containers": [{"name": "c", "image": "none"}], "nodeName": node}
+    cluster.request("POST", pods, {"metadata": {"name": name}, "spec": spec})
+    status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "}
+    cluster.request("PATCH", f"{pods}/{name}/status", {"status": status})
 
 
 def _captured(folder: Path) -> str:

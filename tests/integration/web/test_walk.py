@@ -77,8 +77,8 @@ WALKS: Final = {
         ("To free up one NUMA node, delete its small pods with exclusive CPUs",),
         (
             (
-                "Pods that a node refused for NUMA or exclusive CPUs, and the state of its NUMA nodes at that moment",
-                "name=numa_admission_failures",
+                "Which pods a kubelet refused, by its own words, where the API shows room, and what NUMA nodes had",
+                "name=refused_pods",
             ),
         ),
         ("four", "The pod requests 4 exclusive CPUs, and 5 CPUs were free, at most 3 of them on one NUMA node"),

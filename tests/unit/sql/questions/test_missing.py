@@ -145,7 +145,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         row(NodeRow, cluster="other", node="worker-2"),
         row(PodBinding, namespace="shop", pod="a", uid="u", change="bound"),
     )
-    query = saved_query("without_requests")
+    query = saved_query("requests")
     for given, told in (
         ({"cluster": "othr"}, "There is no cluster othr. Did you mean other?"),
         ({"cluster": "prod-eu"}, "There is no cluster prod-eu. There are c, other"),

@@ -125,7 +125,7 @@ def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Da
     for cluster, node in (("c", "n"), ("c", "m"), ("d", "n")):
         given = {"cluster": cluster, "node": node, "pod": f"{cluster}-{node}", "uid": f"{cluster}-{node}"}
         store(database, row(Eviction, cause="pressure", **given), row(PodBinding, change="bound", **given))
-    for name in ("evicted_pods", "without_requests"):
+    for name in ("evicted_pods", "cgroups"):
         assert column(database, name, "pod", cluster="c") == ["c-m", "c-n"], name
         assert column(database, name, "pod", cluster="c", node="n") == ["c-n"], name
         assert len(column(database, name, "pod")) == 3, name
@@ -396,8 +396,9 @@ def test_what_is_in_the_order_of_time_is_asked_of_a_range(
 
 def test_gaps_between_samples_are_found(database: Database) -> None:
     store_samples(database, *(summary(T0 + timedelta(seconds=s), "n") for s in (0, 10, 100, 110)))
-    assert column(database, "sample_gaps", "gap_seconds") == [90]
-    assert column(database, "sample_gaps", "gap_seconds", seconds="10") == [10, 90, 10]
+    assert column(database, "sample_gaps", "longest_silence_seconds") == [90]
+    assert column(database, "sample_gaps", "times", seconds="10") == [3]
+    assert column(database, "source_errors", "times") == []
 
 
 def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) -> None:
@@ -413,33 +414,35 @@ def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) ->
 
 def test_changes_of_allocatable_are_reported_and_heartbeats_are_not(database: Database) -> None:
     for second, cpu in enumerate((1000, 1000, 2000)):
-        store(database, row(NodeRow, ts=T0 + timedelta(seconds=second), node="n", allocatable={"cpu": cpu}))
-    assert column(database, "allocatable_changes", "allocatable_before") == [{"cpu": 1000}]
+        store(
+            database, row(NodeRow, ts=T0 + timedelta(seconds=second), node="n", allocatable={"cpu": cpu, "memory": 7})
+        )
+    assert column(database, "allocatable_changes", "allocatable_before") == [{"cpu": 1000}], "memory is as it was"
     assert column(database, "allocatable_changes", "ts") == [T0 + timedelta(seconds=2)]
 
 
-def test_what_nobody_requested_is_listed_for_the_living(database: Database) -> None:
-    store(
-        database,
-        row(PodBinding, change="bound", pod="none", uid="1"),
-        row(PodBinding, change="bound", pod="both", uid="2", cpu_request_millicores=1, memory_request_bytes=1),
-        row(PodBinding, change="bound", pod="gone", uid="3"),
-        row(PodBinding, change="deleted", pod="gone", uid="3"),
-    )
-    assert column(database, "without_requests", "pod") == ["none"]
-
-
-def test_requests_far_above_use_are_found(database: Database) -> None:
-    store(
-        database, *(row(PodBinding, change="bound", pod=p, uid=p, memory_request_bytes=100) for p in ("idle", "busy"))
-    )
-    pods = [
-        {"pod": "idle", "uid": "idle", "memory_working_set_bytes": 10},
-        {"pod": "busy", "uid": "busy", "memory_working_set_bytes": 90},
-    ]
-    store_samples(database, summary(T0, "n", pods))
-    assert column(database, "unused_requests", "pod") == ["idle"]
-    assert column(database, "unused_requests", "pod", ratio="1") == ["idle", "busy"]
+def test_requests_of_living_pods_that_are_missing_exceeded_or_unused_are_found(database: Database) -> None:
+    asked = {"none": 0, "idle": 100, "busy": 100, "over": 80, "gone": 0}
+    for pod, memory in asked.items():
+        given = {
+            "node": "n",
+            "pod": pod,
+            "uid": pod,
+            "memory_request_bytes": memory,
+            "cpu_request_millicores": memory,
+        }
+        store(database, row(PodBinding, change="bound", eviction_memory_request_bytes=memory, **given))
+    store(database, row(PodBinding, change="deleted", node="n", pod="gone", uid="gone"))
+    store(database, row(EvictionSignal, node="n", signal="memory.available"))
+    used = {"none": 5, "idle": 10, "busy": 90, "over": 90}
+    pods = [{"pod": pod, "uid": pod, "memory_working_set_bytes": amount} for pod, amount in used.items()]
+    store_samples(database, summary(T0, "n", pods, memory_available_bytes=5, memory_working_set_bytes=200))
+    assert column(database, "requests", "pod", verdict="none") == ["none", "none"]
+    assert column(database, "requests", "resource", verdict="none") == ["memory", "cpu"]
+    assert column(database, "requests", "pod", verdict="exceeded") == ["over", "none"]
+    assert column(database, "requests", "used", verdict="exceeded") == [90, 5]
+    assert column(database, "requests", "pod", verdict="unused") == ["idle"]
+    assert column(database, "requests", "pod", verdict="unused", ratio="1") == ["idle", "busy"]
 
 
 def test_forecasts_are_summed_up_by_how_far_they_looked(database: Database) -> None:

@@ -104,10 +104,12 @@ def test_the_scheduler_s_number_of_nodes_stands_beside_that_of_the_cluster(datab
         database,
         failure("a", 0, {"Insufficient cpu": 3}),
         failure("b", 1, {"Insufficient cpu": 2}, nodes_total=5, nodes_known=4),
+        failure("c", 6, {}, prefilter="no nodes available to schedule pods", nodes_total=0),
     )
-    [found] = ask(database, "scheduler_node_count")
-    assert (found["least_counted"], found["most_counted"]) == (3, 5)
-    assert (found["least_known"], found["most_known"]) == (3, 4)
+    found, without = ask(database, "scheduling_reasons")
+    assert (without["reason"], without["counted"]) == ("no nodes available to schedule pods", 0)
+    assert (found["least_counted"], found["counted"]) == (3, 5)
+    assert (found["least_known"], found["known"]) == (3, 4)
     assert (found["texts_with_too_few_reasons"], found["pods"]) == (1, 2)
 
 

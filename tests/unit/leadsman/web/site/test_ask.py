@@ -1,13 +1,17 @@
 """The box for questions: examples that run, the tables with what they hold, the saved questions by group."""
 
+from datetime import timedelta
+
 import pytest
 
+from components.rows import T0, row, store
 from leadsman.web.rendering.examples import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
 from sql.questions.limits import SHARED
 from sql.questions.queries import saved_queries
 from sql.questions.query_process import QueryProcess
+from streams.fold.findings import Eviction
 
 
 def asked(db: Database, **values: str) -> str:
@@ -34,3 +38,15 @@ def test_an_example_runs(database: Database, sql: str) -> None:
 def test_an_answer_has_the_columns_that_answer_and_all_when_asked(database: Database) -> None:
     assert 'wide=1">All' in asked(database, name="evicted_pods").replace("&amp;", "&")
     assert 'wide=1">All' not in asked(database, name="evicted_pods", wide="1").replace("&amp;", "&")
+
+
+def test_a_question_is_about_the_cluster_of_its_address_and_shows_the_newest_first(database: Database) -> None:
+    for second, cluster in enumerate(("c", "c", "d")):
+        at = T0 + timedelta(seconds=second)
+        store(database, row(Eviction, cluster=cluster, ts=at, pod=f"pod-{second}", uid=f"{second}", cause="pressure"))
+    page = asked(database, name="evicted_pods", cluster="c")
+    assert "Change what is asked: cluster c" in page
+    assert 0 < page.index("pod-1") < page.index("pod-0")
+    assert "pod-2" not in page
+    every = asked(database, name="evicted_pods", cluster="c", **{"p.cluster": "", "p.since": ""})
+    assert "pod-2" in every
