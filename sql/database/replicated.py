@@ -10,7 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sql.database.dsn import Server, Target
-from sql.database.quoting import quoted
+
+
+def quoted(identifier: str) -> str:
+    """A name as SQL reads it back unchanged."""
+    escaped = identifier.replace("\\", "\\\\").replace("`", "\\`")
+    return f"`{escaped}`"
+
 
 _SHARDED_TABLE: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
 _KEY: Final = re.compile(r"^ORDER BY (.+)$", re.MULTILINE)

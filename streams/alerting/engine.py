@@ -108,8 +108,6 @@ LogState: Final = log_state(ALERTS)
 
 
 class _Enabled(NamedTuple):
-    """An alert that is enabled, with its settings."""
-
     alert: AnyAlert
     settings: Any
     runbook_url: str
@@ -227,12 +225,10 @@ class Engine:
 
 
 def _rows(alert: AnyAlert, log: _Log) -> tuple[type[Any], ...]:
-    """The types that an alert looks at in a log."""
     return alert.node_rows if log == "node" else alert.cluster_rows
 
 
 def _stepped(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime) -> State:
-    """After one alert's condition saw its rows."""
     alert, settings, runbook_url, initial = enabled
     active = state.active.get(alert.name, {})
     before = getattr(state, alert.name, None) or initial

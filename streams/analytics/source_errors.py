@@ -143,7 +143,6 @@ def _seconds(since: datetime, until: datetime) -> float:
 
 
 def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
-    """Report the time between two watches, of any processes."""
     between = f"from {heard:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
     return SourceError(
         cluster=record.cluster,

@@ -249,8 +249,6 @@ class Transport(driver.Transport):
 
 
 class _Metadata(NamedTuple):
-    """The cluster metadata that an assignor needs."""
-
     cluster: ClusterMetadata
     changelogs: Mapping[str, int]
     """Their numbers of partitions."""

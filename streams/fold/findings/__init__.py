@@ -32,9 +32,18 @@ from streams.fold.findings.numa import (
     NumaUsage,
     NumaWhatif,
 )
-from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
+from streams.fold.findings.pods import (
+    CpuThrottling,
+    PodBinding,
+    PodEnd,
+    Resize,
+    ScheduledList,
+    ScheduledObject,
+    SchedulerBlindSpot,
+    SchedulingFailure,
+    StorageLimit,
+)
 from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row
-from streams.fold.findings.scheduling import ScheduledList, ScheduledObject, SchedulerBlindSpot, SchedulingFailure
 
 __all__ = [
     "BROKEN_GC",

@@ -51,8 +51,6 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class _Reported(NamedTuple):
-    """The resources in a pod's status."""
-
     containers: dict[str, ContainerStatus]
     without_spec: bool
     """True if the amount that a resize wants beyond them does not count."""
