@@ -1,4 +1,8 @@
-"""pyarrow without pandas, which takes a second and 60 MB, and without memory that it keeps."""
+"""pyarrow without pandas, and without memory that it keeps.
+
+Importing pandas takes a second and 60 MB, and nothing here uses it. pyarrow looks for it once, when it is given its
+first list, and does without where there is none. (chDB requires pandas, so it is installed with the embedded engine.)
+"""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,8 @@
-"""Sources that could not be read, were silent, or may have missed changes: table `source_errors`."""
+"""Sources that could not be read, were silent, or may have missed changes: table `source_errors`.
+
+An agent shows by its signs of life on the cluster's log that it fell silent. All times of such rows are those of the
+silence itself, whenever it is found: the same in every runtime.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

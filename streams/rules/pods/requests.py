@@ -1,4 +1,5 @@
-"""Effective requests and limits of a pod (rules: pod-requests, eviction-order, exclusive-cpus, eviction-loop).
+"""Effective requests and limits of a pod, also while it is resized (rules: pod-requests, eviction-order,
+exclusive-cpus, eviction-loop, resizes).
 
 Amounts are in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
 `quantity.InvalidQuantity`. Results are shared: do not change them.
