@@ -34,7 +34,6 @@ def check_secret(path: Path) -> None:
 
 
 def _is_open(path: Path) -> bool:
-    """Tell whether others can read it, and can enter every folder above it."""
     real = path.resolve()
     ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
     return ways and bool(real.stat().st_mode & stat.S_IROTH)

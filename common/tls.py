@@ -88,7 +88,6 @@ def _check(setting: str, file: Path) -> None:
 
 
 def _read(file: Path) -> str:
-    """A password without the line break that editors add."""
     try:
         text = file.read_text().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:

@@ -1,4 +1,8 @@
-"""Changes from a list or a watch as steps of its stream, and the inventory that a list begins with."""
+"""Changes from a list or a watch as steps of its stream, and inventories: the content of a complete list, for each
+log that it concerns (delivery.md#watching).
+
+A log compares it with its own state, so that no watcher has to remember what another one published.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime

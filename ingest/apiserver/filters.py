@@ -17,8 +17,6 @@ from ingest.resources.resource import ApiResource, Metadata
 
 
 class _Identified(msgspec.Struct, frozen=True, gc=False):
-    """The part of an object that has its identity and version."""
-
     metadata: Metadata
 
 

@@ -209,7 +209,6 @@ class LeaderElection:
 
 
 def _micro_time(at: datetime) -> str:
-    """MicroTime as the API server reads it."""
     return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

@@ -59,7 +59,6 @@ async def settings_of(admin: AIOKafkaAdminClient, names: Collection[str]) -> dic
 async def _described(
     admin: AIOKafkaAdminClient, names: Collection[str]
 ) -> AsyncIterator[tuple[int, str, Mapping[str, Any]]]:
-    """Error code, topic and settings."""
     answers: list[Any] = await admin.describe_configs(
         [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     )
@@ -182,7 +181,6 @@ async def _make(admin: AIOKafkaAdminClient, topic: Topic, replication_factor: in
 
 
 async def _is_unused(servers: str, name: str, partitions: int, options: Mapping[str, Any]) -> bool:
-    """Tell whether no message was ever in the topic."""
     async with aiokafka_fixes.started(AIOKafkaConsumer(bootstrap_servers=servers, **options)) as consumer:
         ends = await consumer.end_offsets([TopicPartition(name, number) for number in range(partitions)])
     return not any(ends.values())

@@ -150,8 +150,6 @@ class Kubelets:
 
 
 class _Kubelet:
-    """The state of one kubelet between rounds."""
-
     def __init__(self, node: str, clock: Clock) -> None:
         self.node = node
         self.is_new = True

@@ -120,7 +120,6 @@ def _allocatable(channel: grpc.Channel) -> AllocatableResources | None:
 
 
 def _call(channel: grpc.Channel, method: str) -> bytes:
-    """Call a method; both have a request without fields."""
     call = channel.unary_unary(f"{SERVICE}/{method}", _identity, _identity)
     return bytes(call(b"", timeout=SECONDS))
 

@@ -71,7 +71,6 @@ def _understood(observation: Observation, decode: Callable[[Observation], Any]) 
 
 
 def _why(resource: str, error: Exception) -> tuple[str, str]:
-    """Error type and reason of what msgspec raised."""
     if isinstance(error, msgspec.ValidationError):
         return "wrong_type", f"{resource}: {error}"
     if isinstance(error, UnicodeDecodeError):

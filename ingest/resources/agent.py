@@ -1,4 +1,4 @@
-"""Reads of the agent on a node: CPUs, checkpoints, the podresources service, NUMA nodes and CPU quotas."""
+"""Resources that the agent reads on a node: CPUs, checkpoints, podresources, NUMA nodes and CPU quotas."""
 
 from collections.abc import Callable
 from typing import Final

@@ -58,7 +58,6 @@ class Cleaner:
         return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
 
     def _labels(self, value: Any) -> Any:
-        """Keep labels: names and values are names, however they are called."""
         if not isinstance(value, dict):
             return self(value)
         return {name: self(each) for name, each in value.items()}

@@ -1,4 +1,6 @@
-"""Nodes and their Leases: on their own log, and on their cluster's."""
+"""Nodes, and the Leases that their kubelets renew: on their own log, and on their cluster's
+(rules: nodes-that-do-not-report).
+"""
 
 from datetime import datetime
 from functools import partial

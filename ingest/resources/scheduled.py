@@ -1,4 +1,5 @@
-"""Objects besides nodes and pods that the scheduler uses: namespaces, storage, resource claims.
+"""Objects besides nodes and pods that the scheduler uses: namespaces, storage and claims of devices
+(rules: scheduler-fit, scheduler-volumes, scheduler-devices).
 
 They are kept as JSON, because only the rule that reads one understands it. All of them are on the cluster's log.
 They are of no use in a single namespace, where nodes are not watched.

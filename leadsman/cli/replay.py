@@ -86,7 +86,7 @@ def command(
     from leadsman.cli.piped import begun, on_disk
     from leadsman.cli.present.story import print_story
     from leadsman.cli.since import last_in_files, settled
-    from leadsman.run.feed import feed
+    from leadsman.run.kafka import feed
     from leadsman.run.replay import replay
     from leadsman.run.settings import load
     from sql.database.dsn import parse_dsn

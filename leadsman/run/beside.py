@@ -65,8 +65,6 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
 
 
 class _Beside:
-    """The handlers."""
-
     def __init__(self, target: Embedded, database: Database, own: QueryProcess, others: dict[str, Ask]) -> None:
         self._target = target
         self._database = database

@@ -91,8 +91,6 @@ class Glance(NamedTuple):
 
 
 class _Error(msgspec.Struct):
-    """The object of an observation of type ERROR."""
-
     error: str
 
 
@@ -198,7 +196,6 @@ class InProcess:
             self._report(f"kubelet of {plain(error.node)}: {plain(error.resource)} cannot be read: {plain(text)}")
 
     async def _report_degraded(self) -> None:
-        """Report streams that cannot be read, and those that can be read again."""
         await self._clock.sleep(FIRST_LOOK_SECONDS)
         while True:
             now = self._live.degraded()

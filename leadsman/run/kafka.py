@@ -1,10 +1,14 @@
 """Kafka as the settings describe it."""
 
+from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from ingest.kafka.admin import TopicsFound, ensure_topics
 from ingest.kafka.publish import Publisher
+from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.kafka.settings import KafkaSettings
+from ingest.model.observation import Observed, Unreadable
 
 
 async def make_topics(kafka: KafkaSettings) -> TopicsFound:
@@ -21,3 +25,24 @@ def publisher(kafka: KafkaSettings, name: str | None = None, **options: Any) -> 
     """A publisher that is not open yet, with more options of aiokafka's. Raises SettingsError."""
     options = kafka.client_options() | options
     return Publisher(kafka.bootstrap_servers, options, kafka.unacknowledged_messages, name)
+
+
+async def feed(
+    kafka: KafkaSettings,
+    items: Iterable[Observed | Unreadable],
+    *,
+    name: str | None = None,
+    speed: float | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    strict: bool = False,
+) -> Published:
+    """Replay observations into Kafka (`ingest.kafka.replay`). Raises TopicsUnusable and FilesUnusable.
+
+    Input that was sent under the same `name` before is folded once.
+    """
+    await make_topics(kafka)
+    async with publisher(kafka, name) as opened:
+        return await replay_into_kafka(
+            items, opened, kafka.topics(), speed=speed, since=since, until=until, strict=strict
+        )

@@ -8,9 +8,8 @@ from ingest.files.lines import SourceError
 from ingest.normalize.decoded import Decoded
 from leadsman.run.settings import Settings
 from sql.database.open import Database
-from sql.landing.batches import Lander
+from sql.landing.batches import Lander, settle
 from sql.landing.checkpoints import DatabaseCheckpoints
-from sql.landing.settle import settle
 from sql.questions.pending import calculate
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules import AlertRules

@@ -18,8 +18,7 @@ from common.tls import RotatingContext
 from sql.database.dsn import Embedded, Server, Target
 from sql.database.engine import NEEDED_BYTES, options
 from sql.database.errors import BadDsn, DatabaseError, DatabaseUnreachable, QueryFailed
-from sql.database.quoting import quoted
-from sql.database.replicated import everywhere
+from sql.database.replicated import everywhere, quoted
 
 
 class RotatingPool(PoolManager):
@@ -170,7 +169,6 @@ def _use(client: Client, target: Target, *, make: bool) -> None:
 
 
 def _code(error: BaseException) -> int | None:
-    """ClickHouse's number of an error, where it has one."""
     code = getattr(error, "code", None)
     return code if isinstance(code, int) else None
 

@@ -1,4 +1,8 @@
-"""The embedded engine: chDB over a folder with room for it, one process at a time, mended after a crash."""
+"""The embedded engine: chDB over a folder with room for it, one process at a time.
+
+A full disk or a power loss can cut off the definition of a view, and the engine refuses such a folder. `migrate`
+recreates every missing view, so the definition can go.
+"""
 
 import fcntl
 import os

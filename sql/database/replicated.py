@@ -3,6 +3,11 @@
 The path of a table in Keeper is explicit, so that a replica that joins later by the same statement finds it. The
 macros `shard` and `replica` are those of each server's configuration. ClickHouse Cloud needs none of this: there the
 plain statement makes replicated tables.
+
+Rows can be spread over shards. Each shard has the tables and feeds of the database `leadsman` in `leadsman_shard`.
+`leadsman` has the views and, for each table, a Distributed one, which spreads inserts and reads from all shards. Rows
+that replace each other have the same cluster and node. So they are on the same shard, which FINAL and deduplication
+need.
 """
 
 import re
@@ -10,7 +15,13 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from sql.database.dsn import Server, Target
-from sql.database.quoting import quoted
+
+
+def quoted(identifier: str) -> str:
+    """A name as SQL reads it back unchanged."""
+    escaped = identifier.replace("\\", "\\\\").replace("`", "\\`")
+    return f"`{escaped}`"
+
 
 _SHARDED_TABLE: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
 _KEY: Final = re.compile(r"^ORDER BY (.+)$", re.MULTILINE)

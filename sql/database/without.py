@@ -1,12 +1,10 @@
-"""pyarrow without pandas, which takes a second and 60 MB, and without memory that it keeps."""
+"""Optional packages that others import because they are there, and that nothing here uses."""
 
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from types import ModuleType
-
-import pyarrow as pa
 
 
 class _Without(MetaPathFinder):
@@ -27,12 +25,3 @@ def without(package: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(finder)
-
-
-def make_arrow_lean() -> None:
-    """Let pyarrow give memory back at once, and look for pandas now and find none; imported already, it stays."""
-    if "jemalloc" in pa.supported_memory_backends():  # not everywhere
-        pa.jemalloc_set_decay_ms(0)
-        pa.set_memory_pool(pa.jemalloc_memory_pool())
-    with without("pandas"):
-        pa.array([""])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ingest.model.numbers import storable
 from ingest.model.samples import BYTES, TYPE_CODES, NodeSample, Packed, PodColumns
-from sql.database.without import make_arrow_lean
+from sql.database.lean_arrow import make_arrow_lean
 from streams.fold.batch import SampleKey
 from streams.fold.findings import TABLES, Row, stored_types, stored_values
 

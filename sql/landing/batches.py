@@ -9,9 +9,9 @@ from typing import Final, Literal, Self
 import pyarrow as pa
 
 from sql.database.open import Database
-from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, node_samples, pod_samples, to_arrow
+from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS, node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch
-from streams.fold.findings import TABLES
+from streams.fold.findings import NEVER_REPLACED, TABLES
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""
@@ -105,3 +105,18 @@ class Lander:
     def _raise(self) -> None:
         if self._failure is not None:
             raise self._failure
+
+
+_PARTS_OF_TABLES = """
+SELECT table FROM system.parts
+WHERE active AND database = currentDatabase() AND table IN ({tables:Array(String)})
+GROUP BY table, partition HAVING count() > 1 OR max(level) = 0
+"""
+
+
+def settle(database: Database) -> None:
+    """Merge the replacing tables whose rows can have been replaced; samples of the same key are the same."""
+    tables = sorted(SCHEMAS.keys() - {NODE_SAMPLES, POD_SAMPLES} - NEVER_REPLACED)
+    unmerged = {row[0] for row in database.query(_PARTS_OF_TABLES, {"tables": tables}).rows}
+    for table in sorted(unmerged):
+        database.command(f"OPTIMIZE TABLE {table} FINAL")

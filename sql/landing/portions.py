@@ -201,8 +201,6 @@ def _transient() -> Iterator[None]:
 
 
 class _Rows:
-    """The content of one portion's messages."""
-
     def __init__(self) -> None:
         self.batch = Batch()
         self.tables: dict[str, dict[str, list[object]]] = {}

@@ -1,4 +1,8 @@
-"""Upkeep of a database that is landed into: compute dependent rows, renew lasting rows, warn of a full disk."""
+"""Upkeep of a database that is landed into: compute dependent rows, renew lasting rows, warn of a full disk.
+
+Rows that still hold are stored again before their retention ends: a running pod, a firing alert, the last change. A
+row that was stored again replaces itself, so this can be repeated, and by several processes at once.
+"""
 
 import time
 from collections.abc import Callable, Mapping

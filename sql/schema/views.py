@@ -22,9 +22,9 @@ MEETS: Final = """\
         r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
         0),
     wanted)"""
-"""An expression that tests whether labels meet all requirements, which are triples of key, operator and values."""
-
-
+"""An expression that tests whether labels meet all requirements, which are triples of key, operator and values, as
+streams/rules/scheduling/selectors.py does (rules: scheduler-fit).
+"""
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
 """Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than

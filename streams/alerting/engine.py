@@ -110,8 +110,6 @@ LogState: Final = log_state(ALERTS)
 
 
 class _Enabled(NamedTuple):
-    """An alert that is enabled, with its settings."""
-
     alert: AnyAlert
     settings: Any
     runbook_url: str

@@ -1,4 +1,8 @@
-"""Sources that could not be read, were silent, or may have missed changes: table `source_errors`."""
+"""Sources that could not be read, were silent, or may have missed changes: table `source_errors`.
+
+An agent shows by its signs of life on the cluster's log that it fell silent. All times of such rows are those of the
+silence itself, whenever it is found: the same in every runtime.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -143,7 +147,6 @@ def _seconds(since: datetime, until: datetime) -> float:
 
 
 def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
-    """Report the time between two watches, of any processes."""
     between = f"from {heard:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
     return SourceError(
         cluster=record.cluster,

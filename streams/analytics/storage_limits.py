@@ -72,7 +72,6 @@ def _limits(pod: Pod) -> Limits:
 
 
 def _rows(record: Record, pods: Mapping[str, Limits], log_bytes: int | None) -> list[Output]:
-    """Return rows of pods that have any limit."""
     rows: list[Output] = []
     for uid, each in pods.items():
         logs = log_bytes * each.logs if log_bytes and each.logs else None

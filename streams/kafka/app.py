@@ -206,7 +206,6 @@ class Worker:
                 yield f"{topic} is no longer folded: {agent.failure!r}"
 
     async def _until(self, stop: asyncio.Event) -> None:
-        """Return when `stop` is set; raise what failed before."""
         async with Tasks() as begin:
             begin(self._crash())
             begin(self._unusable())

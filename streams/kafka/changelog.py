@@ -80,8 +80,6 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 
 
 class _Read:
-    """A head as it was read."""
-
     __slots__ = ("far", "is_empty", "pieces", "value")
 
     def __init__(self, value: bytes) -> None:

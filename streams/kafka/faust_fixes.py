@@ -2,6 +2,10 @@
 
 Both are pinned to one version. A test compares the functions that this module overrides or relies on with their
 source at that version. If a fault has no issue yet, the address is that of the function.
+
+A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
+sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
+expelled it.
 """
 
 import asyncio
@@ -249,8 +253,6 @@ class Transport(driver.Transport):
 
 
 class _Metadata(NamedTuple):
-    """The cluster metadata that an assignor needs."""
-
     cluster: ClusterMetadata
     changelogs: Mapping[str, int]
     """Their numbers of partitions."""

@@ -1,7 +1,8 @@
 """A log's state as records: a head, and beside it the parts of its large mappings, of which only those that changed
 are encoded and written again. Pure.
 
-Each bucket of a large mapping is a part. Everything else of a log is one body, in the head while it is small.
+Each bucket of a large mapping, by a hash of the keys, is a part. Mappings of a state are its fields of
+`dict[str, ...]`, also in structs within it. Everything else of a log is one body, in the head while it is small.
 """
 
 import zlib

@@ -59,8 +59,6 @@ class LeftOut(NamedTuple):
 
 
 class _Record(NamedTuple):
-    """A record of the changelog."""
-
     partition: int
     key: bytes
     value: bytes | None

@@ -1,5 +1,7 @@
-"""How many pods of a kind fit a cluster now, alone or all of a gang, where, and by which placement they would
-(rules: exclusive-cpus, scheduler-fit).
+"""How many pods of a kind fit a cluster now, where, and by which placement they would (rules: exclusive-cpus,
+scheduler-fit).
+
+Pods that are placed at the same time bear on the next: by affinity, anti-affinity or topology spread.
 """
 
 from collections import Counter

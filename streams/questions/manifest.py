@@ -46,8 +46,6 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
 
 
 class _Given(NamedTuple):
-    """Fields of a manifest besides its pod."""
-
     count: Any
     """Number of wanted pods."""
     made: dict[str, Claim]

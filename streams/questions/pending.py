@@ -201,7 +201,6 @@ class _Judge:
         return self._alike[asks]
 
     def _room(self, pod: PodRequest) -> Sequence[_Words]:
-        """Return the insufficient resources of each node."""
         requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
         asks = "room", frozenset(requests.items())
         if asks not in self._alike:
@@ -229,7 +228,6 @@ class _Judge:
         return [each.pods + 1 > each.allocatable.get("pods", 0) for each in self._nodes]
 
     def _machines(self, pod: Waiting) -> Sequence[str]:
-        """Return each kubelet's verdict about its exclusive CPUs."""
         asks = "machine", pod.exclusive_cpus
         if asks not in self._alike:
             self._alike[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))

@@ -11,7 +11,7 @@ import pytest
 import sql.database.open
 from sql.database.dsn import Embedded, Target
 from sql.database.open import Database, connect
-from sql.database.quoting import quoted
+from sql.database.replicated import quoted
 from sql.schema.migrate import migrate
 
 EmptyDatabase: TypeAlias = Callable[[], AbstractContextManager[Database]]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from sql.database.open import Database, connect
-from sql.database.quoting import quoted
+from sql.database.replicated import quoted
 from sql.schema.migrate import load_migrations
 from sql.schema.views import View, load_views
 

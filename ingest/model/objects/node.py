@@ -1,4 +1,4 @@
-"""Nodes, the settings of their kubelets, and namespaces, as far as they are kept."""
+"""Nodes, the settings of their kubelets, and namespaces, as far as they are kept (rules: scheduler-fit)."""
 
 from datetime import datetime
 

@@ -140,7 +140,6 @@ def _put(cell: str, into: _Set) -> str:
 
 
 def _records(columns: Sequence[Column], rows: int, width: int) -> Iterator[str]:
-    """Each row as lines of name and value."""
     widest = max((cell_len(each.heading) for each in columns), default=0)
     names = min(widest, max(1, width - INDENT - len(GAP)))
     for row in range(rows):

@@ -159,8 +159,6 @@ class AlertConsumer:
 
 
 class _Following:
-    """One connection to Kafka."""
-
     def __init__(
         self,
         consumer: AIOKafkaConsumer,

@@ -58,8 +58,6 @@ class State(msgspec.Struct, frozen=True):
 
 
 class _Witness(NamedTuple):
-    """One witness' account of an eviction."""
-
     kind: str
     when: When | None
     """None where it does not have the time."""

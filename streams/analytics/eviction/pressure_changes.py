@@ -110,7 +110,6 @@ def _starts_up(at: datetime, starts: Sequence[datetime]) -> bool:
 
 
 def _rows(state: State, record: Record) -> list[PressureChange]:
-    """All rows that follow from what is known."""
     return [
         row for condition, facts in state.facts.items() for row in _of_one(condition, facts, state.starts, record)
     ]

@@ -73,7 +73,6 @@ def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _conclude(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    """Compare the sources' current accounts with the last written ones."""
     known = numa_state.facts(state)
     accounts = [account(view, known) for view in numa_state.views(state)]
     best = best_account(accounts)

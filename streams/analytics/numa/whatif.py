@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim
+from ingest.model.records import NodeNumaRecord, NumaBin
 from streams.fold.findings import NumaWhatif
 from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
 from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew
@@ -20,7 +20,7 @@ def whatif_rows(
     `gang` is among the strategies where any pod belongs, or belonged, to a group.
     """
     shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
-    claims = [_claim(claim) for each in nodes for claim in each.claims]
+    claims = [Claim(claim.arrived_at, claim.uid, claim.cpus, claim.group) for each in nodes for claim in each.claims]
     rows = []
     for strategy in STRATEGIES if has_gangs else STRATEGIES[:-1]:
         placed = place(shapes, claims, strategy)
@@ -61,7 +61,3 @@ def _over_nodes(numbers: Mapping[str, Sequence[NumaNumbers]]) -> Skew | None:
 
 def _bin(each: NumaBin) -> Bin:
     return Bin(each.numa_node, each.whole_cores, each.loose_cpus, each.threads_per_core)
-
-
-def _claim(each: NumaClaim) -> Claim:
-    return Claim(each.arrived_at, each.uid, each.cpus, each.group)

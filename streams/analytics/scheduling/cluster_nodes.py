@@ -1,4 +1,4 @@
-"""The scheduler's known view of a cluster: its nodes since when, and the failures that are not judged yet."""
+"""A cluster's nodes since when each exists and takes pods, and the failures that are not judged yet."""
 
 from bisect import bisect_right, insort
 from collections.abc import Mapping

@@ -1,9 +1,9 @@
 """Pods that find no node, and nodes that the scheduler overlooks: `scheduling_failures`, `scheduler_blind_spots`.
 
 The condition PodScheduled is the source, because every attempt rewrites it. The Event, whose note is the first
-attempt's, is a second witness (rules: blind-spots, event-counts). Records of the cluster's log come in no fixed
-order within a minute. A failure is judged when its minute is over, by everything that was seen until then, and
-earlier rows are then replaced.
+attempt's, is a second witness, and a dump of a scheduler's cache a third (rules: blind-spots, event-counts,
+scheduler-cache). Records of the cluster's log come in no fixed order within a minute. A failure is judged when its
+minute is over, by everything that was seen until then, and earlier rows are then replaced.
 """
 
 from collections.abc import Iterator, Sequence

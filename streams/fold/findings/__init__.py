@@ -32,16 +32,20 @@ from streams.fold.findings.numa import (
     NumaUsage,
     NumaWhatif,
 )
-from streams.fold.findings.pods import CpuThrottling, PodBinding, PodEnd, Resize, StorageLimit
-from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
-from streams.fold.findings.scheduling import (
+from streams.fold.findings.pods import (
     BLIND_ADVICE,
     BLIND_VERDICTS,
+    CpuThrottling,
+    PodBinding,
+    PodEnd,
+    Resize,
     ScheduledList,
     ScheduledObject,
     SchedulerBlindSpot,
     SchedulingFailure,
+    StorageLimit,
 )
+from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
 
 __all__ = [
     "BLIND_ADVICE",

@@ -194,7 +194,6 @@ def _off(above: Errors) -> Callable[[float], float] | None:
 
 
 def _learned(due: Due, above: Errors, below: Errors, seconds: float, value: int) -> tuple[Due, Errors, Errors]:
-    """Compare the forecasts that come due with what came."""
     for place, waiting in enumerate(due):
         if waiting is not None and seconds >= waiting[0]:
             error = value - waiting[1]

@@ -1,4 +1,8 @@
-"""Eviction thresholds that are in force on a node, and which of them a message names (rules: eviction-thresholds)."""
+"""Eviction thresholds that are in force on a node, and which of them a message names (rules: eviction-thresholds).
+
+A percentage is of the capacity of the signal's file system, with the kubelet's 32 bits. So 15 % and 10 % of one disk
+are different numbers, and so are those of two disks.
+"""
 
 import re
 import struct

@@ -1,4 +1,4 @@
-"""Settings of a kubelet that deserve a warning: one table of rules (rules: kubelet-warnings).
+"""Settings of a kubelet that deserve a warning: one table of rules (rules: kubelet-warnings, allocatable).
 
 Each concludes from what `/configz`, the Node, its pods and Events show, and is silent where that is not known.
 """

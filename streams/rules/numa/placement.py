@@ -126,8 +126,6 @@ class _Plan(NamedTuple):
 
 
 class _Room:
-    """A NUMA node while it is being filled."""
-
     __slots__ = ("bin", "loose", "whole")
 
     def __init__(self, bin_: Bin) -> None:
@@ -152,8 +150,6 @@ class _Room:
 
 
 class _Node:
-    """A node while it is being filled."""
-
     __slots__ = ("allocatable", "fit", "free", "name", "order", "rooms", "single_numa", "strategy")
 
     def __init__(self, shape: NodeBins, strategy: Strategy) -> None:

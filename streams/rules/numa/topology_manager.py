@@ -250,7 +250,6 @@ def _cpus(
 
 
 def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) -> bool:
-    """Tell whether the unknown caches decide between NUMA nodes."""
     able = {node.numa_node for node in machine.topology.numa_nodes if node.cpus & machine.free}
     return settings.prefer_uncore_cache and len(able if affinity is None else able & affinity) > 1
 

@@ -1,4 +1,5 @@
-"""Effective requests and limits of a pod (rules: pod-requests, eviction-order, exclusive-cpus, eviction-loop).
+"""Effective requests and limits of a pod, also while it is resized (rules: pod-requests, eviction-order,
+exclusive-cpus, eviction-loop, resizes).
 
 Amounts are in base units, cpu in millicores, each rounded up once from the exact sum. Every function raises
 `quantity.InvalidQuantity`. Results are shared: do not change them.
@@ -51,8 +52,6 @@ CRITICAL_PRIORITY: Final = 2_000_000_000
 
 
 class _Reported(NamedTuple):
-    """The resources in a pod's status."""
-
     containers: dict[str, ContainerStatus]
     without_spec: bool
     """True if the amount that a resize wants beyond them does not count."""

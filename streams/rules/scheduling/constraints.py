@@ -13,7 +13,6 @@ from ingest.model.objects.pod import (
     PodAffinity,
     PodAffinityTerm,
     PodResourceClaim,
-    PodVolume,
     TopologySpreadConstraint,
 )
 from streams.rules.pods.containers import is_sidecar
@@ -128,7 +127,9 @@ def constraints_of(pod: Pod) -> Constraints:
             if each.when_unsatisfiable == "DoNotSchedule"
         ],
         gates=[each.name for each in spec.scheduling_gates or ()],
-        volumes=[each.name for each in spec.volumes or () if _is_elsewhere(each)],
+        volumes=[
+            each.name for each in spec.volumes or () if any(getattr(each, kind) is not None for kind in _ELSEWHERE)
+        ],
         claims=[each.name for each in spec.resource_claims or () if not _is_named(each)],
         claimed=list(_claimed(pod)),
         devices=list(_devices(pod)),
@@ -206,10 +207,6 @@ def _spread(of: TopologySpreadConstraint, pod: Pod) -> Spread:
         of.node_affinity_policy != "Ignore",
         of.node_taints_policy == "Honor",
     )
-
-
-def _is_elsewhere(volume: PodVolume) -> bool:
-    return any(getattr(volume, kind) is not None for kind in _ELSEWHERE)
 
 
 def _claimed(pod: Pod) -> Iterator[ClaimedVolume]:

@@ -61,8 +61,6 @@ def is_among(place: Place, constraints: Constraints) -> bool:
 
 
 class _Bearing(NamedTuple):
-    """Effects of an existing pod on the new one."""
-
     other: Neighbour
     is_any: bool
     near: Sequence[NeighbourTerm]

@@ -98,7 +98,6 @@ def needs_of(
 
 
 def _made(each: ClaimedVolume, claim: Claim, storage: Storage, namespace: str) -> Need:
-    """Return the requirement of a volume that is made with the pod."""
     if claim.by_default:
         defaults = [name for name, of in storage.classes.items() if of.default]
         if len(defaults) != 1 or "storageclasses" not in storage.listed:

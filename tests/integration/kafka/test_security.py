@@ -21,8 +21,7 @@ from fakes.machine import Thread, write, write_checkpoints, write_sysfs
 from ingest.files.sources import read_sources
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from leadsman.cli.up import LASTING
-from leadsman.run.feed import feed
-from leadsman.run.kafka import make_topics
+from leadsman.run.kafka import feed, make_topics
 from leadsman.run.settings import Settings, load
 from paths import SCENARIOS
 from sql.database.open import connect

@@ -21,7 +21,7 @@ from sql.database.dsn import Embedded, Server, parse_dsn
 from sql.database.engine import ENGINE_SETTINGS
 from sql.database.errors import BadDsn, DatabaseError, DatabaseHeld, DatabaseUnreachable, QueryFailed
 from sql.database.open import Database, bound, connect
-from sql.database.quoting import quoted
+from sql.database.replicated import quoted
 from sql.landing.arrow import SCHEMAS, to_arrow
 from streams.fold.findings import (
     TABLES,

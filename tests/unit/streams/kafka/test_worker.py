@@ -26,10 +26,9 @@ from streams.kafka.agent import BATCH_EVENTS, Agent
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message, MessagesMissing
 from streams.kafka.messages.findings import columns_of, decode_findings
-from streams.kafka.outbox import Concluded, Outbox
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Turn
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, Concluded, LogFolder, Outbox
 from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio

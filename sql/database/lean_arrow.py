@@ -1,0 +1,18 @@
+"""pyarrow without pandas, and without memory that it keeps.
+
+Importing pandas takes a second and 60 MB, and nothing here uses it. pyarrow looks for it once, when it is given its
+first list, and does without where there is none. (chDB requires pandas, so it is installed with the embedded engine.)
+"""
+
+import pyarrow as pa
+
+from sql.database.without import without
+
+
+def make_arrow_lean() -> None:
+    """Let pyarrow give memory back at once, and look for pandas now and find none; imported already, it stays."""
+    if "jemalloc" in pa.supported_memory_backends():  # not everywhere
+        pa.jemalloc_set_decay_ms(0)
+        pa.set_memory_pool(pa.jemalloc_memory_pool())
+    with without("pandas"):
+        pa.array([""])
