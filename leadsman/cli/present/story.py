@@ -14,7 +14,7 @@ from leadsman.cli.present.findings import Findings, read_findings
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import assumed_thresholds, lower_bounds, partial, withheld, without_rank
-from leadsman.web.reading.evidence import nothing_found
+from leadsman.web.reading.evidence import Evidence, gaps, nothing_found
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import clock, timestamp
 from sql.database.open import Database
@@ -154,13 +154,14 @@ def _print_cluster(
     _sections(found, command, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}).rows
     wrong, total = rows[0][-2:] if rows else (0, 0)
-    if not found.wrong and not wrong:
+    nothing = not found.wrong and not wrong
+    if nothing:
         _nothing(found, console)
     _timeline([row[:4] for row in rows], console)
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
-    _unknown(database, parameters, console)
+    _unknown(database, parameters, () if nothing else _missing(found.view.evidence), console)
     return found
 
 
@@ -168,6 +169,11 @@ def _nothing(found: Findings, console: Console) -> None:
     """That nothing is wrong, as far as what was seen supports it; where that is little, a card has it already."""
     if found.view.evidence.seen or not found.items:
         console.print(f"  {nothing_found(found.view.evidence)}")
+
+
+def _missing(evidence: Evidence) -> list[str]:
+    """What was not seen, but for the statistics of known nodes, of which there is a card."""
+    return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes))
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
@@ -242,9 +248,9 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     console.print(Text(where + ".", style="bold"))
 
 
-def _unknown(database: Database, parameters: Mapping[str, str], console: Console) -> None:
+def _unknown(database: Database, parameters: Mapping[str, str], missing: Iterable[str], console: Console) -> None:
     counts = [(sentence, database.query(sql, parameters).rows[0][0]) for sentence, sql in _UNKNOWN]
-    found = [sentence(count) for sentence, count in counts if count]
+    found = [*(each.removesuffix(".") for each in missing), *(sentence(count) for sentence, count in counts if count)]
     if found:
         console.print(Text("Uncertain", style="bold"))
     for each in found:

@@ -105,6 +105,7 @@ FROM
             cause = 'node_shutdown', 'ended by the shutdown of the node',
             cause = 'pod_gc', 'garbage-collected: the node is gone',
             cause = 'node_lost', 'lost: the node no longer reports',
+            cause = 'node_reboot', concat('restarted in container ', container, ' by a reboot of the node'),
             cause = 'deadline', 'ended at the active deadline',
             cause = 'admission', concat('rejected at admission: ', rejection),
             cause = 'exited', concat(
