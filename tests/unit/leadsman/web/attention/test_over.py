@@ -13,6 +13,7 @@ from streams.fold.findings import (
     Alert,
     EvictionSignal,
     ImageGc,
+    LateJoiners,
     NodeFit,
     NodeRow,
     NumaSkew,
@@ -57,8 +58,13 @@ def _fit(seconds: float, requested: int) -> NodeFit:
     return row(NodeFit, ts=at(seconds), node="n", free=4000 - requested, **of)
 
 
-def _gc(verdict: str, seconds: float) -> ImageGc:
-    return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds))
+def _gc(verdict: str, seconds: float, reason: str = "invalid_capacity") -> ImageGc:
+    of = {"reason": reason, "high_percent": 85, "low_percent": 80, "occurrences": 3}
+    return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds), **of)
+
+
+def _late(seconds: float, verdict: str) -> LateJoiners:
+    return row(LateJoiners, ts=at(seconds), verdict=verdict, youngest_nodes=["n"], oldest_nodes=["n"])
 
 
 def _alert(status: str, seconds: float) -> Alert:
@@ -83,6 +89,9 @@ def _resize(seconds: float, state: str) -> Resize:
     return row(Resize, ts=at(seconds), node="n", state=state, **POD)
 
 
+_AT_ONCE = {f"seconds_to_{which}": 0.0 for which in ("hard", "soft", "hard_earliest", "soft_earliest")}
+"""What a forecast says of a threshold that is met."""
+
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
@@ -93,10 +102,22 @@ PAIRS = (
         [row(PressureChange, node="n", condition="MemoryPressure", status=True)],
         [row(PressureChange, ts=at(50), node="n", condition="MemoryPressure", status=False, lasted_seconds=50.0)],
     ),
-    Pair("hard threshold", [_signal(1, GIB // 2, GIB, hard_met=True)], [_signal(50, 4 * GIB, GIB)]),
+    Pair("hard threshold", [_signal(1, GIB // 2, GIB, hard_met=True, **_AT_ONCE)], [_signal(50, 4 * GIB, GIB)]),
     Pair("A threshold is near", [_signal(1, 2 * GIB, GIB, seconds_to_hard=60.0)], [_signal(50, 8 * GIB, GIB)]),
     Pair("without a threshold", [_signal(1, GIB // 8, None)], [_signal(50, 8 * GIB, None)]),
     Pair("Image GC does not run", [_gc("persistent", 1)], [_gc("recovered", 50)]),
+    Pair(
+        "soft threshold",
+        [_signal(1, GIB // 2, None, soft_threshold=GIB, soft_met=True, **_AT_ONCE)],
+        [_signal(50, 4 * GIB, None, soft_threshold=GIB)],
+    ),
+    Pair("Image GC fails at every start", [_gc("restart_loop", 1)], [_gc("recovered", 50)]),
+    Pair(
+        "Image GC frees too little",
+        [_gc("insufficient_freed", 1, "insufficient_freed")],
+        [_gc("recovered", 50, "insufficient_freed")],
+    ),
+    Pair("joined later stay emptier", [_late(1, "late_joiners_emptier")], [_late(50, "even")]),
     Pair("More requested than allocatable", [_fit(1, 4001)], [_fit(50, 4000)]),
     Pair("Uneven NUMA nodes", [_skew(1, 1.0, 4)], [_skew(50, 0.0, 0)]),
     Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),

@@ -88,6 +88,7 @@ def test_a_node_is_drained_since_it_was_cordoned_or_tainted(database: Database, 
         ({"NodeNotSchedulable": -40, "NodeSchedulable": -30}, Since(at(-5))),
         ({"Starting": -20.5, "NodeNotSchedulable": -20}, Since(at(-20), or_earlier=True)),
         ({"Starting": -50, "NodeNotSchedulable": -20}, Since(at(-20))),
+        ({"DisruptionTerminating": -20, "TerminatingOnInterruption": -10}, Since(at(-20), or_earlier=True)),
         ({}, Since(at(-5), or_earlier=True)),
     ],
 )

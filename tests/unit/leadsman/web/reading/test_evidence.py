@@ -247,9 +247,7 @@ def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
 def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
     deaf = SEEN._replace(events=0, events_seen=False)
     found = nothing_found(deaf)
-    assert found.startswith(
-        "No evictions, node pressure, nodes that are not Ready, pending pods, NUMA or "
-    )
+    assert found.startswith("No evictions, node pressure, nodes that are not Ready, pending pods, NUMA or ")
     assert found.endswith(
         "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."
     )
