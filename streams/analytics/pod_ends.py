@@ -40,16 +40,19 @@ from streams.rules.pod_ends.causes import (
 from streams.rules.pod_ends.drains import drainer
 from streams.rules.pod_ends.machine import (
     Machine,
+    compared,
     end_of_container,
     may_be_of_a_reboot,
     narrowed,
     was_rebooted,
-    with_conditions,
     with_event,
+    with_node,
 )
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at
 from streams.rules.pods.phase import FINISHED
+from streams.rules.scheduling.constraints import constraints_of
+from streams.rules.scheduling.selectors import Terms
 
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""
@@ -71,6 +74,8 @@ class Open(msgspec.Struct, frozen=True):
     row: PodEnd
     started_at: datetime | None = None
     """When a restarted container was started next."""
+    wanted: Terms | None = None
+    """Labels of a node that a pod asks for which was refused over them."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -99,9 +104,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
             state = state if disruptor == state.disruptor else _with(state, disruptor=disruptor)
-            after, rows = _told_of_machine(
-                state, with_conditions(state.machine, node.status.conditions or ()), record
-            )
+            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
         case EventRecord() if record.change != "DELETED":
@@ -131,6 +134,10 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
         if end.cause in _BOUNDED and not row.time_known:
             state = _left_open(state, Open(row))
             row = _bounded(state.machine, row)
+        elif row.refused_by == "node_labels":
+            wanted = constraints_of(pod).nodes
+            state = _left_open(state, Open(row, wanted=wanted))
+            row = _compared(state.machine, row, wanted)
         state = _witnessed(state, row, rows)
     elif known is not None:
         later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
@@ -277,6 +284,10 @@ def _bounded(machine: Machine, row: PodEnd) -> PodEnd:
     return row._replace(ts=when.at, earliest=when.earliest, latest=when.latest)
 
 
+def _compared(machine: Machine, row: PodEnd, wanted: Terms | None) -> PodEnd:
+    return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, wanted)}".rstrip())
+
+
 def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
     """Bound or explain what was left open by what the machine is now known to have done."""
     rows = list[PodEnd]()
@@ -285,28 +296,29 @@ def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[St
     ends = state.ends
     for key, each in all_on(state.open):
         known = on_shelf(ends, key)
-        if each.row.cause in _BOUNDED:
-            row = _bounded(machine, each.row)
-            if known is None or known.time_known or known.cause != row.cause or _same_bounds(known, row):
-                continue
-            row = known._replace(ts=row.ts, earliest=row.earliest, latest=row.latest)
-        elif not was_rebooted(machine, each.row.ts, each.started_at) or (
-            known and known.cause not in WITHOUT_WITNESS
-        ):
-            continue
-        else:
-            row = each.row
-        rows.append(row._replace(updated_at=record.ts))
-        ends = put(ends, key, rows[-1], MAX_ENDS)
+        row = _told(machine, each, known)
+        if row is not None and row != known:
+            rows.append(row._replace(updated_at=record.ts))
+            ends = put(ends, key, rows[-1], MAX_ENDS)
     return _with(state, ends=ends, machine=machine), rows
+
+
+def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
+    """The row of an end by what the machine did; None where that tells nothing of it."""
+    if end.row.cause == "node_reboot":
+        return end.row if _is_unexplained(known) and was_rebooted(machine, end.row.ts, end.started_at) else None
+    if known is None or known.cause != end.row.cause:
+        return None
+    if end.wanted is not None:
+        return _compared(machine, known, end.wanted) if known.explanation == end.row.explanation else None
+    bounded = _bounded(machine, end.row)
+    return (
+        None if known.time_known else known._replace(ts=bounded.ts, earliest=bounded.earliest, latest=bounded.latest)
+    )
 
 
 def _is_unexplained(known: PodEnd | None) -> bool:
     return known is None or known.cause in WITHOUT_WITNESS
-
-
-def _same_bounds(known: PodEnd, row: PodEnd) -> bool:
-    return (known.earliest, known.latest) == (row.earliest, row.latest)
 
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
@@ -349,6 +361,7 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
             witness=confirmed,
             exit_code=known.exit_code if row.exit_code is None else row.exit_code,
             restarted=known.restarted or row.restarted,
+            explanation=max(known.explanation, row.explanation, key=len),
             deleted=known.deleted or row.deleted,
             owner_kind=known.owner_kind or row.owner_kind,
             owner_name=known.owner_name or row.owner_name,

@@ -1,16 +1,16 @@
 """Bounds and explains ends on a node by its machine's shutdowns, reboots and silences (rules: how-pods-end)."""
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
-from ingest.model.objects.base import Condition
+from ingest.model.objects.node import Node
 from ingest.model.objects.pod import ContainerTerminated
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
 from streams.rules.pod_ends.when import When
+from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
 
 MAX_TIMES: Final = 40
 """Times of a kind that later witnesses can still complete."""
@@ -33,6 +33,8 @@ class Machine(msgspec.Struct, frozen=True):
     """Its kubelet was at work again."""
     lost: tuple[datetime, ...] = ()
     """Its kubelet no longer reported."""
+    labels: dict[str, str] | None = None
+    """Of its Node, as last seen; None where it was not."""
 
 
 def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Machine:
@@ -47,9 +49,12 @@ def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Mac
     return machine
 
 
-def with_conditions(machine: Machine, conditions: Sequence[Condition]) -> Machine:
-    """The machine after its node was seen."""
-    for each in conditions:
+def with_node(machine: Machine, node: Node) -> Machine:
+    """The machine after its Node was seen."""
+    labels = node.metadata.labels or {}
+    if labels != machine.labels:
+        machine = msgspec.structs.replace(machine, labels=labels)
+    for each in node.status.conditions or ():
         if each.type == "Ready" and each.last_transition_time is not None:
             if each.status == "True":
                 return msgspec.structs.replace(machine, returned=_with(machine.returned, each.last_transition_time))
@@ -72,6 +77,14 @@ def narrowed(machine: Machine, cause: str, when: When) -> When:
         return when
     ended = next((at for at in machine.returned if began < at <= when.latest), when.latest)
     return When(began, is_known=False, earliest=began, latest=ended)
+
+
+def compared(machine: Machine, node: str, wanted: Terms | None) -> str:
+    """Tell in a sentence whether the Node has the labels that a pod asks for; empty if it was not seen."""
+    if machine.labels is None or wanted is None:
+        return ""
+    has_them = meets_any(wanted, {**machine.labels, NODE_NAME: node})
+    return f"The Node object, as last seen, {'has labels that match' if has_them else 'has none that match either'}."
 
 
 def may_be_of_a_reboot(terminated: ContainerTerminated) -> bool:

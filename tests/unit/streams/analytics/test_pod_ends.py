@@ -331,3 +331,37 @@ def test_a_failed_probe_explains_an_end_before_a_reboot_does() -> None:
         (REBOOTED, unhealthy, restarted(137, "Error", 110)),
     ):
         assert rows(*given)[-1].cause == "liveness"
+
+
+BY_LABELS: Final = (
+    "The node's labels, as the kubelet had them then, did not match the pod's node selector or affinity."
+)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize(
+    ("labels", "wanted", "explanation"),
+    [
+        ({"pool": "spot"}, {"pool": "spot"}, f"{BY_LABELS} The Node object, as last seen, has labels that match."),
+        ({}, {"pool": "spot"}, f"{BY_LABELS} The Node object, as last seen, has none that match either."),
+        ({"pool": "spot"}, {}, BY_LABELS),  # nothing that was seen asks for a label
+        (None, {"pool": "spot"}, BY_LABELS),  # the Node was not seen
+    ],
+)
+def test_a_pod_that_was_refused_for_labels_is_compared_with_its_node(
+    labels: dict[str, str] | None, wanted: dict[str, str], explanation: str, passes: int
+) -> None:
+    """After a reboot the kubelet refuses pods before it knows the labels of its Node (kubernetes#98534)."""
+    body = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "spec": {"nodeName": "n", "nodeSelector": wanted},
+        "status": {"phase": "Failed", "reason": "NodeAffinity", "message": "Pod Predicate NodeAffinity failed"},
+    }
+    pod = PodRecord(ts=KILLED, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    told = event("NodeAffinity", "Predicate NodeAffinity failed", "kubelet", KILLED)
+    seen = NodeRecord(
+        ts=KILLED, cluster="c", node="n", change="ADDED",
+        object=msgspec.convert({"metadata": {"name": "n", "labels": labels}}, Node),
+    )  # fmt: skip
+    for given in permutations((pod, told) if labels is None else (pod, told, seen)):
+        assert rows(*given * passes)[-1].explanation == explanation
