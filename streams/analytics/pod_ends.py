@@ -82,9 +82,9 @@ class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """The program that has tainted the node to drain it."""
     machine: Machine = Machine()
-    """What is known of the node's machine."""
+    """The node's machine, as far as it is known."""
     open: Shelves[Open] = {}
-    """Ends of which the machine can still tell more, as `ends`."""
+    """Ends that the machine can still bound or explain, with the keys of `ends`."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
@@ -304,7 +304,7 @@ def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[St
 
 
 def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
-    """The row of an end by what the machine did; None where that tells nothing of it."""
+    """The row of an end by what the machine did; None where that adds nothing."""
     if end.row.cause == "node_reboot":
         return end.row if _is_unexplained(known) and was_rebooted(machine, end.row.ts, end.started_at) else None
     if known is None or known.cause != end.row.cause:

@@ -172,7 +172,7 @@ def _nothing(found: Findings, console: Console) -> None:
 
 
 def _missing(evidence: Evidence) -> list[str]:
-    """What was not seen, but for the statistics of known nodes, of which there is a card."""
+    """List what was not seen, except the statistics of known nodes, which have a card."""
     return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes))
 
 

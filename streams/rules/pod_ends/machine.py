@@ -19,7 +19,7 @@ RESTART: Final = timedelta(minutes=15)
 LATE: Final = timedelta(minutes=1)
 """The longest time from a start after the reboot to that Event, which waits for the node's first status."""
 _LOST_CODE: Final = 255
-"""What container runtimes put down for a container that is gone when they start."""
+"""Exit code that container runtimes write for a container that is gone when they start."""
 
 
 class Machine(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class Machine(msgspec.Struct, frozen=True):
     lost: tuple[datetime, ...] = ()
     """Its kubelet no longer reported."""
     labels: dict[str, str] | None = None
-    """Of its Node, as last seen; None where it was not."""
+    """Labels of its Node as last seen; None if it was not seen."""
 
 
 def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Machine:
@@ -80,7 +80,7 @@ def narrowed(machine: Machine, cause: str, when: When) -> When:
 
 
 def compared(machine: Machine, node: str, wanted: Terms | None) -> str:
-    """Tell in a sentence whether the Node has the labels that a pod asks for; empty if it was not seen."""
+    """Return a sentence on whether the Node has the labels that a pod asks for; empty if it was not seen."""
     if machine.labels is None or wanted is None:
         return ""
     has_them = meets_any(wanted, {**machine.labels, NODE_NAME: node})
