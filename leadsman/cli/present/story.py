@@ -172,8 +172,8 @@ def _nothing(found: Findings, console: Console) -> None:
 
 
 def _missing(evidence: Evidence) -> list[str]:
-    """List what was not seen, except the statistics of known nodes, which have a card."""
-    return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes))
+    """List what was not seen, except what is reported apart: statistics of known nodes, and bad input."""
+    return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes, bad=0))
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
