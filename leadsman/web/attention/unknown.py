@@ -19,7 +19,7 @@ def assumed_thresholds(nodes: int) -> str:
 
 def lower_bounds(counts: int) -> str:
     bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
-    return f"{bounds}: who writes Events drops repeats"
+    return f"{bounds}: Kubernetes drops repeats"
 
 
 def without_rank(evictions: int) -> str:
