@@ -1,13 +1,14 @@
 """Rejections at admission in words: for what pods were rejected, and whose they are."""
 
 from collections.abc import Mapping
+from heapq import nsmallest
 from typing import Final
 
 import msgspec
 
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
-from streams.alerting.words import name, shortened
+from streams.alerting.words import SHOWN, name, shortened
 from streams.fold.findings import PodEnd
 
 MAX_MEMBERS: Final = 1000
@@ -104,8 +105,8 @@ def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
 
 def owners_of(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
-    ordered = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
-    return shortened((f"{owner}, {_often(times)}" for owner, times in ordered), "; ")
+    most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.parts.items()))
+    return shortened((f"{owner}, {_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:

@@ -30,7 +30,6 @@ from streams.rules.pod_ends.causes import (
     exit_code,
     is_end_by_probe,
     is_failed_probe,
-    is_shutdown,
     known_code,
     kubelet_end,
     own_end,
@@ -38,9 +37,21 @@ from streams.rules.pod_ends.causes import (
     preempted_end,
     restarted_by_probe,
 )
+from streams.rules.pod_ends.machine import (
+    Machine,
+    compared,
+    end_of_container,
+    may_be_of_a_reboot,
+    narrowed,
+    was_rebooted,
+    with_event,
+    with_node,
+)
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, not_before
+from streams.rules.pod_ends.when import When, deletion_asked_at, drainer
 from streams.rules.pods.qos import FINISHED
+from streams.rules.scheduling.constraints import constraints_of
+from streams.rules.scheduling.selectors import Terms
 
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""
@@ -52,11 +63,27 @@ PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
 
 
+_BOUNDED: Final = frozenset({"node_lost", "node_shutdown"})
+"""Causes that the machine shows too, with their times."""
+
+
+class Open(msgspec.Struct, frozen=True):
+    """An end as its pod alone shows it, which the node's Events can bound or explain."""
+
+    row: PodEnd
+    started_at: datetime | None = None
+    """When a restarted container was started next."""
+    wanted: Terms | None = None
+    """Labels of a node that a pod asks for which was refused over them."""
+
+
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """The program that has tainted the node to drain it."""
-    shut_down_at: datetime | None = None
-    """When the kubelet last saw that its machine shuts down."""
+    machine: Machine = Machine()
+    """The node's machine, as far as it is known."""
+    open: Shelves[Open] = {}
+    """Ends that the machine can still bound or explain, with the keys of `ends`."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
     finished: dict[str, bool] = {}
@@ -75,7 +102,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
-            return (state if disruptor == state.disruptor else _with(state, disruptor=disruptor)), ()
+            state = state if disruptor == state.disruptor else _with(state, disruptor=disruptor)
+            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
         case EventRecord() if record.change != "DELETED":
@@ -101,9 +129,15 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and uid not in state.finished:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
-        if end.cause == "node_shutdown" and end.when is not None and state.shut_down_at is not None:
-            end = end._replace(when=not_before(end.when, state.shut_down_at))
-        state = _witnessed(state, _row(record, pod.metadata, end), rows)
+        row = _row(record, pod.metadata, end)
+        if end.cause in _BOUNDED and not row.time_known:
+            state = _left_open(state, Open(row))
+            row = _bounded(state.machine, row)
+        elif row.refused_by == "node_labels":
+            wanted = constraints_of(pod).nodes
+            state = _left_open(state, Open(row, wanted=wanted))
+            row = _compared(state.machine, row, wanted)
+        state = _witnessed(state, row, rows)
     elif known is not None:
         later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
         state = _witnessed(state, later, rows)
@@ -129,9 +163,16 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
     known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
+    when, failed_at = end_of_container(terminated), state.unhealthy.get(pod.uid)
+    by_probe = failed_at is not None and when is not None and is_end_by_probe(record.object, failed_at, when.at)
+    if when is not None and ended.restarted and may_be_of_a_reboot(terminated) and not by_probe:
+        row = _row(record, pod, End("node_reboot", "", "Rebooted", "", when), ended.container, ended.attempt)
+        row = row._replace(exit_code=known_code(terminated), restarted=True, witness="both")
+        state = _left_open(state, Open(row, ended.started_at))
+        if was_rebooted(state.machine, when.at, ended.started_at):
+            return _witnessed(state, row, rows) if _is_unexplained(known) else state
     if known is None and ended.restarted and known_code(terminated) == SIGKILL and terminated.finished_at is not None:
-        failed_at = state.unhealthy.get(pod.uid)
-        if failed_at is not None and is_end_by_probe(record.object, failed_at, terminated.finished_at):
+        if by_probe:
             end = End("liveness", KUBELET, "Unhealthy", "", When(terminated.finished_at))
         else:
             end = End("exited", "", terminated.reason, "", When(terminated.finished_at))
@@ -202,8 +243,9 @@ def _remember(state: State, record: PodRecord) -> State:
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     event, rows = record.object, list[PodEnd]()
     about = event.involved_object or event.regarding
-    if about is not None and about.kind == "Node" and is_shutdown(event.reason, message(event)):
-        return _shut_down(state, event_time(event) or record.ts, record)
+    if about is not None and about.kind == "Node":
+        at = event_time(event) or record.ts
+        return _told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
     if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
     at, text, component = event_time(event) or record.ts, message(event), component_of(event)
@@ -231,15 +273,51 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     return state, rows
 
 
-def _shut_down(state: State, at: datetime, record: EventRecord) -> tuple[State, list[PodEnd]]:
-    """The kubelet saw the shutdown: pods that it ended and whose time is only bounded did not end before."""
-    rows, ends = list[PodEnd](), state.ends
-    for key, row in all_on(state.ends):
-        when = not_before(When(row.ts, row.time_known, row.earliest, row.latest), at)
-        if row.cause == "node_shutdown" and when.earliest != row.earliest:
-            rows.append(row._replace(ts=when.at, earliest=when.earliest, updated_at=record.ts))
+def _left_open(state: State, end: Open) -> State:
+    key = _key(end.row.uid, end.row.container, end.row.attempt)
+    return state if on_shelf(state.open, key) else _with(state, open=put(state.open, key, end, MAX_ENDS))
+
+
+def _bounded(machine: Machine, row: PodEnd) -> PodEnd:
+    when = narrowed(machine, row.cause, When(row.ts, row.time_known, row.earliest, row.latest))
+    return row._replace(ts=when.at, earliest=when.earliest, latest=when.latest)
+
+
+def _compared(machine: Machine, row: PodEnd, wanted: Terms | None) -> PodEnd:
+    return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, wanted)}".rstrip())
+
+
+def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
+    """Bound or explain what was left open by what the machine is now known to have done."""
+    rows = list[PodEnd]()
+    if machine == state.machine:
+        return state, rows
+    ends = state.ends
+    for key, each in all_on(state.open):
+        known = on_shelf(ends, key)
+        row = _told(machine, each, known)
+        if row is not None and row != known:
+            rows.append(row._replace(updated_at=record.ts))
             ends = put(ends, key, rows[-1], MAX_ENDS)
-    return _with(state, ends=ends, shut_down_at=at), rows
+    return _with(state, ends=ends, machine=machine), rows
+
+
+def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
+    """The row of an end by what the machine did; None where that adds nothing."""
+    if end.row.cause == "node_reboot":
+        return end.row if _is_unexplained(known) and was_rebooted(machine, end.row.ts, end.started_at) else None
+    if known is None or known.cause != end.row.cause:
+        return None
+    if end.wanted is not None:
+        return _compared(machine, known, end.wanted) if known.explanation == end.row.explanation else None
+    bounded = _bounded(machine, end.row)
+    return (
+        None if known.time_known else known._replace(ts=bounded.ts, earliest=bounded.earliest, latest=bounded.latest)
+    )
+
+
+def _is_unexplained(known: PodEnd | None) -> bool:
+    return known is None or known.cause in WITHOUT_WITNESS
 
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
@@ -282,6 +360,7 @@ def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
             witness=confirmed,
             exit_code=known.exit_code if row.exit_code is None else row.exit_code,
             restarted=known.restarted or row.restarted,
+            explanation=max(known.explanation, row.explanation, key=len),
             deleted=known.deleted or row.deleted,
             owner_kind=known.owner_kind or row.owner_kind,
             owner_name=known.owner_name or row.owner_name,
@@ -349,7 +428,7 @@ def _row(
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=3,
+    version=4,
     log="node",
     takes=(PodRecord, EventRecord, NodeRecord),
     state=State,

@@ -7,13 +7,13 @@ from html.parser import HTMLParser
 
 from rich.console import Console
 
-from components.rows import T0, row, store_samples, summary
+from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.present.story import print_story
 from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, overview_of
 from sql.database.open import Database
-from streams.fold.findings import NodeRow, PodBinding
+from streams.fold.findings import NodeEvent, NodeRow, PodBinding
 
 GIB = 1 << 30
 
@@ -66,7 +66,10 @@ def running(node: str) -> PodBinding:
 
 
 def sampled(db: Database, *names: str, minutes: int = 0) -> None:
+    """Store a sample of each node, and an Event, which every cluster has."""
     at = T0 + timedelta(minutes=minutes)
+    pulled = {"type": "Normal", "reason": "Pulled", "object_kind": "Pod", "object_name": "web", "namespace": "shop"}
+    store(db, row(NodeEvent, name="e", ts=at, observed_at=at, occurrences=1, **pulled))
     store_samples(
         db, *(summary(at, name, memory_available_bytes=GIB, memory_working_set_bytes=GIB) for name in names)
     )

@@ -14,7 +14,7 @@ from leadsman.cli.present.findings import Findings, read_findings
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import uncertain
-from leadsman.web.reading.evidence import nothing_found
+from leadsman.web.reading.evidence import Evidence, gaps, nothing_found
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import clock, timestamp
 from sql.database.open import Database
@@ -117,13 +117,14 @@ def _print_cluster(
     _sections(found, command, console)
     rows = database.query(_TIMELINE, {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}).rows
     wrong, total = rows[0][-2:] if rows else (0, 0)
-    if not found.wrong and not wrong:
+    nothing = not found.wrong and not wrong
+    if nothing:
         _nothing(found, console)
     _timeline([row[:4] for row in rows], console)
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
-    _uncertain(found.view, console)
+    _uncertain(found.view, () if nothing else _missing(found.view.evidence), console)
     return found
 
 
@@ -131,6 +132,11 @@ def _nothing(found: Findings, console: Console) -> None:
     """That nothing is wrong, as far as what was seen supports it; where that is little, a card has it already."""
     if found.view.evidence.seen or not found.items:
         console.print(f"  {nothing_found(found.view.evidence)}")
+
+
+def _missing(evidence: Evidence) -> list[str]:
+    """List what was not seen, except what is reported apart: statistics of known nodes, and bad input."""
+    return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes, bad=0))
 
 
 def _sections(found: Findings, command: str | None, console: Console) -> None:
@@ -205,8 +211,9 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
     console.print(Text(where + ".", style="bold"))
 
 
-def _uncertain(view: Overview, console: Console) -> None:
-    found = [f"{words} {shortened(nodes)}." if nodes else words for words, nodes in uncertain(view)]
+def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None:
+    found = [each.removesuffix(".") for each in missing]
+    found += [f"{words} {shortened(nodes)}." if nodes else words for words, nodes in uncertain(view)]
     if found:
         console.print(Text("Uncertain", style="bold"))
     for each in found:

@@ -76,25 +76,34 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     left = next((row for row in rows if row["ready"]), None)
     name = plain((left or rows[0])["node"])
     if left is not None:
-        taint = next(taint for taint in left["taints"] if drainer([taint]))
-        key, _, value = taint.partition(":")[0].partition("=")
-        text += _marked(value, view)
+        key = _taint(left)[0]
     step = Step(
         f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {plain(key)}-"
         if left is not None
         else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}"
     )
     item = _of(rows, Severity.NOTE, title, text, step)._replace(since=None)
+    marked = [at for row in rows if (at := _marked(_taint(row)[1], view)) is not None]
+    if marked and len(marked) == len(rows):
+        at = min(marked)
+        before = duration((view.scope.judged_at - at).total_seconds())
+        return item._replace(text=f"{text} The taint is of {timestamp(at)} UTC, {before} before.", since=at)
     return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
-def _marked(value: str, view: Overview) -> str:
+def _taint(row: RowDict) -> tuple[str, str]:
+    """Key and value of the taint of the program that drains a node."""
+    taint = next(taint for taint in row["taints"] if drainer([taint]))
+    key, _, value = taint.partition(":")[0].partition("=")
+    return key, value
+
+
+def _marked(value: str, view: Overview) -> datetime | None:
     """When the taint was put there, which cluster-autoscaler writes as its value, in seconds since 1970."""
     if not (value.isascii() and value.isdigit() and len(value) <= _DIGITS):
-        return ""
+        return None
     at = datetime.fromtimestamp(int(value), UTC)
-    seconds = (view.scope.judged_at - at).total_seconds()
-    return f" The taint is of {timestamp(at)} UTC, {duration(seconds)} before." if seconds >= 0 else ""
+    return at if at <= view.scope.judged_at else None
 
 
 _DIGITS: Final = 10

@@ -215,7 +215,7 @@ def _contradicted(view: Overview) -> Item:
 
 
 def _autoscaler(row: RowDict) -> str:
-    words = plain(row["autoscaler"], MOST_AUTOSCALER_TEXT).rstrip(".")
+    words = plain(row["autoscaler"], MOST_AUTOSCALER_TEXT).rstrip(" .:")  # cluster-autoscaler's list can be empty
     return f". {words}" if words else ""
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.amounts import counted
-from leadsman.web.reading.evidence import freshness
+from leadsman.web.reading.evidence import NO_EVENT, NO_POD, freshness
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, plainly, timestamp
 
@@ -21,7 +21,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"{thresholds}: no /configz was seen:", nodes
     if counts := unknown.lower_bounds:
         bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
-        yield f"{bounds}: the kubelet drops repeats.", ()
+        yield f"{bounds}: Kubernetes drops repeats.", ()
     if texts := unknown.withheld:
         of = counted(texts, "text is", "texts are")
         yield f"{of} withheld in whole or part (redact: strict): causes that only they name are not known.", ()
@@ -44,7 +44,9 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         when = "towards the end of" if evidence.seen else "in"
         yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
-        yield "No pod was seen: evictions, OOM kills, rejections and pending pods are not known.", ()
+        yield NO_POD, ()
+    if not evidence.events_seen:
+        yield NO_EVENT, ()
 
 
 def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

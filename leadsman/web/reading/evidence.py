@@ -34,6 +34,8 @@ class Evidence(NamedTuple):
     """Streams of the whole cluster that were silent or unreadable for a time."""
     bad: int = 0
     """Records that could not be understood."""
+    events_seen: bool = True
+    """True if any Event was seen until the end: image GC, and pods that are gone, are known from Events alone."""
 
     @property
     def stale(self) -> bool:
@@ -61,12 +63,13 @@ class Evidence(NamedTuple):
     def complete(self) -> bool:
         """Tell whether every node's statistics were seen until the end, and every stream was read all the time."""
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
-        return self.counts and sampled and not self.unread
+        return self.counts and self.events_seen and sampled and not self.unread
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
-    return Evidence(scope, **row | {"pods_seen": bool(row["pods_seen"]), "unread": tuple(row["unread"])})
+    seen = {name: bool(row[name]) for name in ("pods_seen", "events_seen")}
+    return Evidence(scope, **row | seen | {"unread": tuple(row["unread"])})
 
 
 def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
@@ -116,8 +119,8 @@ def absent(evidence: Evidence, nothing: str) -> str:
         return f"Not known: nothing was observed in this range. The last observation was at {ago}."
     if evidence.stale:
         return f"{nothing} up to the last observation, {ago}. Later events are unknown."
-    gaps = _gaps(evidence)
-    return f"{nothing} in what was seen. {gaps}" if gaps else f"{nothing}."
+    missing = " ".join(gaps(evidence))
+    return f"{nothing} in what was seen. {missing}" if missing else f"{nothing}."
 
 
 def nothing_found(evidence: Evidence) -> str:
@@ -130,25 +133,39 @@ def nothing_found(evidence: Evidence) -> str:
     seen = f"{nodes}, changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
     sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
     span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"
-    found = f"No {_LOOKED_FOR if evidence.pods_seen else _WITHOUT_PODS} problems in {seen} {span}{sampled}."
-    return f"{found} {_gaps(evidence)}".rstrip()
+    found = f"No {_looked_for(evidence)} in {seen} {span}{sampled}."
+    return " ".join((found, *gaps(evidence)))
 
 
-_LOOKED_FOR: Final = (
-    "evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC, NUMA or scheduling"
-)
-_WITHOUT_PODS: Final = "node pressure, nodes that are not Ready, Warning Events or image-GC"
+def _looked_for(evidence: Evidence) -> str:
+    """Name the problems that would have been seen in what was seen."""
+    by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_seen
+    things = {
+        "evictions": by_pods,
+        "node pressure": by_nodes or by_events,
+        "nodes that are not Ready": by_nodes or by_events,
+        "pending pods": by_pods,
+        "Warning Events": by_events,
+    }
+    problems = {"image-GC": by_events, "NUMA": by_pods, "scheduling": by_pods}
+    *others, last = [name for name, seen in (things | problems).items() if seen] or ["resources below a threshold"]
+    return f"{', '.join(others)}{' or ' if others else ''}{last}{' problems' if any(problems.values()) else ''}"
 
 
-def _gaps(evidence: Evidence) -> str:
-    """Describe the missing evidence of a range in sentences; empty if none is missing."""
+def gaps(evidence: Evidence) -> list[str]:
+    """Describe the missing evidence of a range, a sentence for each kind."""
     bad = counted(evidence.bad, "record")
-    gaps = {
+    missing = {
         "No Node object was seen.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
-        "No pod was seen: evictions, OOM kills and pending pods are not known.": not evidence.pods_seen,
+        NO_POD: not evidence.pods_seen,
+        NO_EVENT: not evidence.events_seen,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
-    return " ".join(text for text, missing in gaps.items() if missing)
+    return [text for text, is_missing in missing.items() if is_missing]
+
+
+NO_POD: Final = "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+NO_EVENT: Final = "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."

@@ -16,6 +16,7 @@ SELECT
     kubelet_version,
     zone_key,
     taints,
+    problems,
     allocatable
 FROM nodes
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})

@@ -248,13 +248,16 @@ def _insufficient(episode: Episode) -> str:
     percent = episode.reported.usage_percent
     if percent is None and decision is not None:
         percent = decision.usage_percent
-    known = f"{percent} % of the image file system is used"
-    used = known if percent is not None else "How much of the image file system is used is not known"
+    wanted = episode.reported.wanted_bytes
+    used = f"{percent} % of the image file system is used. " if percent is not None else ""
+    if percent is None and wanted is None:
+        used = "How much of the image file system is used is not known. "
     assumed = " (the defaults, since no /configz was seen)" if settings.assumed else ""
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
+    result += f" of {size(wanted)}" if wanted else ""
     return (
-        f"{used}. Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
+        f"{used}Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
         f"{result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
         "logs, volumes and host paths."
     )

@@ -109,6 +109,7 @@ class PodEnd(NamedTuple):
             "kubelet_preemption": "preempted by the kubelet for a critical pod",
             "liveness": f"{begun}{self._in_container} after a failed liveness or startup probe",
             "node_lost": "lost: the node no longer reports",
+            "node_reboot": f"restarted{self._in_container} by a reboot of the node",
             "node_shutdown": "ended by the shutdown of the node",
             "oom_kill": f"OOM killed{self._in_container}",
             "pod_gc": "garbage-collected: the node is gone",

@@ -124,12 +124,18 @@ def _nothing_left(kubelet: Kubelet) -> Iterator[Concern]:
             )
 
 
+_SAME_BYTES: Final = 1 << 20
+"""Less is no finding: a file system's capacity is measured more than once, and nobody acts on it."""
+
+
 def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
     if not kubelet.settled:
         return
     for resource, expected in allocatable(kubelet.config, kubelet.version, kubelet.capacity).items():
         actual = kubelet.allocatable.get(resource)
-        if actual is None or actual == expected or (kubelet.amplified and resource != "ephemeral-storage"):
+        is_amplified = kubelet.amplified and resource != "ephemeral-storage"
+        slack = 0 if resource == "cpu" else _SAME_BYTES
+        if actual is None or is_amplified or abs(actual - expected) <= slack:
             continue
         offered, due = _amount(actual, resource), _amount(expected, resource)
         yield Concern(

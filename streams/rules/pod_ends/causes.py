@@ -35,6 +35,7 @@ Cause: TypeAlias = Literal[
     "node_shutdown",
     "pod_gc",
     "node_lost",
+    "node_reboot",
     "deadline",
     "oom_kill",
     "liveness",
@@ -112,6 +113,8 @@ class ContainerEnd(NamedTuple):
     """How often it had been restarted before this end."""
     restarted: bool
     terminated: ContainerTerminated
+    started_at: datetime | None = None
+    """When it was started after this end; None where that is not known."""
 
 
 def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True) -> End | None:
@@ -230,9 +233,10 @@ def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
         waits = now.running is None and now.terminated is None
         attempt = each.restart_count if waits else each.restart_count - 1
         if before.terminated is not None and attempt >= 0:
-            yield ContainerEnd(each.name, attempt, restarted=True, terminated=before.terminated)
+            started_at = now.running.started_at if now.running else None
+            yield ContainerEnd(each.name, attempt, True, before.terminated, started_at)
         if now.terminated is not None:
-            yield ContainerEnd(each.name, each.restart_count, restarted=False, terminated=now.terminated)
+            yield ContainerEnd(each.name, each.restart_count, False, now.terminated)
 
 
 def restarted_by_probe(message: str) -> str | None:

@@ -44,13 +44,6 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
     return When(guess, is_known=False, earliest=started, latest=read_at)
 
 
-def not_before(when: When, at: datetime) -> When:
-    """The same end, which cannot be before `at`: where it is only bounded, that is when it began."""
-    if when.is_known or when.latest is None or not (when.earliest or at) <= at <= when.latest:
-        return when
-    return when._replace(at=at, earliest=at)
-
-
 def deletion_asked_at(pod: Pod) -> datetime | None:
     """Return when deletion was requested: the grace period before the deletion timestamp; None where it was not."""
     gone_by, grace = pod.metadata.deletion_timestamp, pod.metadata.deletion_grace_period_seconds

@@ -1,12 +1,13 @@
 """The pages of versions and of accuracy: complete, and every test that they name is on."""
 
+import json
 import re
 from typing import Final
 
 import pytest
 
 from named import is_on, known
-from paths import ROOT
+from paths import ROOT, TESTS
 
 _RULES: Final = (ROOT / "docs/kubernetes-rules.md").read_text("utf-8")
 _VERSIONS: Final = (ROOT / "docs/kubernetes-versions.md").read_text("utf-8")
@@ -31,3 +32,16 @@ def test_every_rule_that_names_a_version_is_on_the_page() -> None:
     versioned = {title for title, text in sections.items() if _OF_THE_RANGE.search(text)}
     linked = set(re.findall(r"\]\(kubernetes-rules\.md#([\w-]+)\)", _VERSIONS))
     assert {title for title in versioned if title.lower().replace(" ", "-") not in linked} == set()
+
+
+def test_every_public_report_has_a_row_with_its_address_answer_and_command() -> None:
+    reports = {
+        json.loads(path.read_text("utf-8"))["report"]: path.parent.name
+        for path in (TESTS / "field/cases").glob("*/facts.json")
+    }
+    section = (ROOT / "docs/accuracy.md").read_text("utf-8").split("## Against public reports")[1].split("\n## ")[0]
+    rows = dict(
+        re.findall(r"^\| \[[^]]+\]\(([^)]+)\) \| [^|]{20,} \| `leadsman (\w+) [^`]+` \|$", section, re.MULTILINE)
+    )
+    assert {reports.get(each, each) for each in reports.keys() ^ rows.keys()} == set()
+    assert set(rows.values()) <= {"look", "query", "fit"}

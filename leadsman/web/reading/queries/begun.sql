@@ -35,6 +35,24 @@ FROM
             FROM nodes
             WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)}
             UNION ALL
+            -- The Event of a change: it was otherwise until then, but for a kubelet that has just started and repeats what it finds,
+            -- and for who takes a node: that tells it more than once
+            SELECT 'cordoned' AS kind, e.node AS node, if(change = 'before', e.ts - toIntervalMicrosecond(1), e.ts) AS ts, (e.reason != 'NodeSchedulable') = (change = 'after') AS holds
+            FROM node_events AS e
+            LEFT JOIN
+            (
+                SELECT node, groupArray(ts) AS starts
+                FROM node_events
+                WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason = 'Starting' AND component = 'kubelet'
+                GROUP BY node
+            ) AS s ON s.node = e.node
+            ARRAY JOIN if(
+                e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at AND e.ts < at + toIntervalMinute(1), s.starts),
+                ['after'], ['before', 'after']) AS change
+            WHERE e.cluster = {cluster:String} AND e.node IN {cordoned:Array(String)} AND e.ts < {until:DateTime64(6)}
+                AND e.object_kind = 'Node' AND e.reason IN (
+                    'NodeNotSchedulable', 'NodeSchedulable', 'DeprovisioningTerminating', 'DisruptionTerminating', 'ScaleDown', 'TerminatingOnInterruption')
+            UNION ALL
             SELECT 'late' AS kind, '' AS node, ts, verdict = 'late_joiners_emptier' AS holds
             FROM late_joiners
             WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}

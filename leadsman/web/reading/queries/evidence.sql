@@ -42,6 +42,10 @@ SELECT
         FROM (SELECT 1 FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
     ) AS pods_seen,
     (
+        SELECT count() > 0
+        FROM (SELECT 1 FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
+    ) AS events_seen,
+    (
         SELECT arraySort(groupUniqArray(toString(resource)))
         FROM source_errors
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

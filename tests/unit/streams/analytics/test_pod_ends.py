@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from ingest.model.objects.event import Event
+from ingest.model.objects.node import Node
 from ingest.model.objects.pod import Pod
-from ingest.model.records import EventRecord, PodRecord, Record
+from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
 from streams.analytics.pod_ends import REDUCER
 from streams.fold.findings import PodEnd
 from streams.fold.fold import Fold, LogState
@@ -232,3 +233,135 @@ def test_a_failed_probe_before_it_reports_who_killed_a_container() -> None:
     unhealthy = event("Unhealthy", "Liveness probe failed: timeout", "kubelet", KILLED - timedelta(seconds=31))
     (row,) = rows(unhealthy, killed(137))
     assert (row.cause, row.reason, row.exit_code) == ("liveness", "Unhealthy", 137)
+
+
+def node(status: str, since: datetime) -> Record:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": since}
+    body = {"metadata": {"name": "n", "uid": "n"}, "status": {"conditions": [ready]}}
+    at = KILLED + timedelta(hours=1)
+    return NodeRecord(ts=at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Node))
+
+
+def at_node(reason: str, message: str, after: float) -> Record:
+    record = about_node(reason, message)
+    assert isinstance(record, EventRecord)
+    at = KILLED + timedelta(seconds=after)
+    name = msgspec.structs.replace(record.object.metadata, name=f"{reason}.{after}")
+    return msgspec.structs.replace(
+        record, object=msgspec.structs.replace(record.object, metadata=name, last_timestamp=at)
+    )
+
+
+SHUTS_DOWN: Final = "Shutdown manager detected shutdown event"
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize("back", ["starts", "ready"])
+def test_a_pod_that_a_shutdown_ended_did_so_before_the_kubelet_was_back(back: str, passes: int) -> None:
+    """In whatever order they are read: of two shutdowns the first, for no pod survives it."""
+    status = {"phase": "Failed", "reason": "Terminated", "message": SHUTS_DOWN, "startTime": START}
+    body = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "status": status}
+    read_at = KILLED + timedelta(hours=1)
+    pod = PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    again = KILLED + timedelta(seconds=200)
+    returned = at_node("Starting", "Starting kubelet.", 200) if back == "starts" else node("True", again)
+    seen = (
+        pod,
+        returned,
+        at_node("NodeShutdown", SHUTS_DOWN, 0),
+        at_node("NodeShutdown", SHUTS_DOWN, 900),
+        at_node("Starting", "Starting kubelet.", -20),
+    )
+    for given in permutations(seen):
+        row = rows(*given * passes)[-1]
+        assert (row.ts, row.time_known, row.earliest, row.latest) == (KILLED, False, KILLED, again)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_pod_of_a_lost_node_was_lost_after_its_kubelet_fell_silent(passes: int) -> None:
+    status = {"phase": "Running", "reason": "NodeLost", "message": "Node n is unresponsive", "startTime": START}
+    body = {"metadata": {"name": "p", "namespace": "d", "uid": "u"}, "status": status}
+    read_at = KILLED + timedelta(hours=1)
+    pod = PodRecord(ts=read_at, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    for given in permutations((pod, node("Unknown", KILLED))):
+        row = rows(*given * passes)[-1]
+        assert (row.cause, row.earliest, row.latest) == ("node_lost", KILLED, read_at)
+
+
+def restarted(code: int, reason: str, after: float) -> Record:
+    """A container that runs again so many seconds after its end."""
+    ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": KILLED}}
+    return status(1, {"running": {"startedAt": KILLED + timedelta(seconds=after)}}, ended)
+
+
+REBOOTED: Final = at_node("Rebooted", "Node n has been rebooted, boot id: 6f9c", 100)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize(
+    ("record", "cause", "is_known"),
+    [
+        (restarted(255, "Unknown", 110), "node_reboot", False),  # containerd found it gone when it started
+        (restarted(137, "ContainerStatusUnknown", 110), "node_reboot", False),
+        (restarted(143, "Error", 110), "node_reboot", True),
+        (restarted(137, "Error", 60), "node_reboot", True),  # the Event waits for the node's status
+        (restarted(137, "Error", 10), "exited", True),  # it ran again before the reboot
+        (restarted(137, "OOMKilled", 110), "oom_kill", True),
+    ],
+)
+def test_containers_that_a_reboot_restarted_have_a_row_that_says_so(
+    record: Record, cause: str, is_known: bool, passes: int
+) -> None:
+    for given in permutations((record, REBOOTED)):
+        row = rows(*given * passes)[-1]
+        assert (row.container, row.attempt, row.cause, row.restarted) == ("w", 0, cause, True)
+        assert (row.ts, row.time_known) == (KILLED, is_known)
+        assert row.witness == ("both" if cause == "node_reboot" else "status")
+
+
+@pytest.mark.parametrize("record", [restarted(1, "Error", 110), restarted(0, "Completed", 110)])
+def test_a_container_that_ended_by_itself_before_a_reboot_was_not_ended_by_it(record: Record) -> None:
+    assert rows(record, REBOOTED) == rows(REBOOTED, record) == []
+
+
+def test_a_failed_probe_explains_an_end_before_a_reboot_does() -> None:
+    unhealthy = event("Unhealthy", "Liveness probe failed: timeout", "kubelet", KILLED - timedelta(seconds=5))
+    for given in (
+        (unhealthy, restarted(137, "Error", 110), REBOOTED),
+        (REBOOTED, unhealthy, restarted(137, "Error", 110)),
+    ):
+        assert rows(*given)[-1].cause == "liveness"
+
+
+BY_LABELS: Final = (
+    "The node's labels, as the kubelet had them then, did not match the pod's node selector or affinity."
+)
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+@pytest.mark.parametrize(
+    ("labels", "wanted", "explanation"),
+    [
+        ({"pool": "spot"}, {"pool": "spot"}, f"{BY_LABELS} The Node object, as last seen, has labels that match."),
+        ({}, {"pool": "spot"}, f"{BY_LABELS} The Node object, as last seen, has none that match either."),
+        ({"pool": "spot"}, {}, BY_LABELS),  # nothing that was seen asks for a label
+        (None, {"pool": "spot"}, BY_LABELS),  # the Node was not seen
+    ],
+)
+def test_a_pod_that_was_refused_for_labels_is_compared_with_its_node(
+    labels: dict[str, str] | None, wanted: dict[str, str], explanation: str, passes: int
+) -> None:
+    """After a reboot the kubelet refuses pods before it knows the labels of its Node (kubernetes#98534)."""
+    body = {
+        "metadata": {"name": "p", "namespace": "d", "uid": "u"},
+        "spec": {"nodeName": "n", "nodeSelector": wanted},
+        "status": {"phase": "Failed", "reason": "NodeAffinity", "message": "Pod Predicate NodeAffinity failed"},
+    }
+    pod = PodRecord(ts=KILLED, cluster="c", node="n", change="ADDED", object=msgspec.convert(body, Pod))
+    told = event("NodeAffinity", "Predicate NodeAffinity failed", "kubelet", KILLED)
+    seen = NodeRecord(
+        ts=KILLED, cluster="c", node="n", change="ADDED",
+        object=msgspec.convert({"metadata": {"name": "n", "labels": labels}}, Node),
+    )  # fmt: skip
+    for given in permutations((pod, told) if labels is None else (pod, told, seen)):
+        assert rows(*given * passes)[-1].explanation == explanation

@@ -16,6 +16,7 @@ from streams.fold.findings import (
     Alert,
     EvictionSignal,
     ImageGc,
+    LateJoiners,
     NodeFit,
     NodeRow,
     NumaSkew,
@@ -61,8 +62,13 @@ def _fit(seconds: float, requested: int) -> NodeFit:
     return row(NodeFit, ts=at(seconds), node="n", free=4000 - requested, **of)
 
 
-def _gc(verdict: str, seconds: float) -> ImageGc:
-    return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds))
+def _gc(verdict: str, seconds: float, reason: str = "invalid_capacity") -> ImageGc:
+    of = {"reason": reason, "high_percent": 85, "low_percent": 80, "occurrences": 3}
+    return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds), **of)
+
+
+def _late(seconds: float, verdict: str) -> LateJoiners:
+    return row(LateJoiners, ts=at(seconds), verdict=verdict, youngest_nodes=["n"], oldest_nodes=["n"])
 
 
 def _alert(status: str, seconds: float) -> Alert:
@@ -87,22 +93,39 @@ def _resize(seconds: float, state: str) -> Resize:
     return row(Resize, ts=at(seconds), node="n", state=state, **POD)
 
 
+_AT_ONCE = {f"seconds_to_{which}": 0.0 for which in ("hard", "soft", "hard_earliest", "soft_earliest")}
+"""What a forecast says of a threshold that is met."""
+
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
     Pair("cordoned", [_node(1, unschedulable=True)], [_node(50)]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
-        "MemoryPressure",
-        [row(PressureChange, node="n", condition="MemoryPressure", status=True)],
-        [row(PressureChange, ts=at(50), node="n", condition="MemoryPressure", status=False, lasted_seconds=50.0)],
+        "DiskPressure",
+        [row(PressureChange, node="n", condition="DiskPressure", status=True)],
+        [row(PressureChange, ts=at(50), node="n", condition="DiskPressure", status=False, lasted_seconds=50.0)],
     ),
     Pair(
-        "below the hard threshold on 1 node", [_signal(1, GIB // 2, GIB, hard_met=True)], [_signal(50, 4 * GIB, GIB)]
+        "below the hard threshold on 1 node",
+        [_signal(1, GIB // 2, GIB, hard_met=True, **_AT_ONCE)],
+        [_signal(50, 4 * GIB, GIB)],
     ),
     Pair("near a threshold on 1 node", [_signal(1, 2 * GIB, GIB, seconds_to_hard=60.0)], [_signal(50, 8 * GIB, GIB)]),
     Pair("without a threshold", [_signal(1, GIB // 8, None)], [_signal(50, 8 * GIB, None)]),
     Pair("Image GC does not run", [_gc("persistent", 1)], [_gc("recovered", 50)]),
+    Pair(
+        "below the soft threshold on 1 node",
+        [_signal(1, GIB // 2, None, soft_threshold=GIB, soft_met=True, **_AT_ONCE)],
+        [_signal(50, 4 * GIB, None, soft_threshold=GIB)],
+    ),
+    Pair("Image GC fails at every start", [_gc("restart_loop", 1)], [_gc("recovered", 50)]),
+    Pair(
+        "Image GC frees too little",
+        [_gc("insufficient_freed", 1, "insufficient_freed")],
+        [_gc("recovered", 50, "insufficient_freed")],
+    ),
+    Pair("joined later stay emptier", [_late(1, "late_joiners_emptier")], [_late(50, "even")]),
     Pair("More requested than allocatable", [_fit(1, 4001)], [_fit(50, 4000)]),
     Pair("Uneven NUMA nodes", [_skew(1, 1.0, 4)], [_skew(50, 0.0, 0)]),
     Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),
@@ -130,8 +153,13 @@ NOTES = {"cordoned", "karpenter"}
 
 def _of(name: str, rows: Sequence[Row]) -> list[Row]:
     """The rows on a node, of a pod or an alert of that name."""
-    named = ("node", "uid", "pod", "fingerprint")
-    return [each._replace(**{field: name for field in named if getattr(each, field, "")}) for each in rows]  # type: ignore[attr-defined] # each is a NamedTuple
+    named, listed = ("node", "uid", "pod", "fingerprint"), ("youngest_nodes", "oldest_nodes")
+    fields = [
+        {field: name for field in named if getattr(each, field, "")}
+        | {field: [name] for field in listed if getattr(each, field, ())}
+        for each in rows
+    ]
+    return [each._replace(**of) for each, of in zip(rows, fields, strict=True)]  # type: ignore[attr-defined] # each is a NamedTuple
 
 
 def _open(text: Text) -> list[str]:

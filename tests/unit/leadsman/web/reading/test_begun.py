@@ -12,7 +12,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Fit
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
-from streams.fold.findings import EvictionSignal, LateJoiners, NodeFit, NodeRow, NumaSkew
+from streams.fold.findings import EvictionSignal, LateJoiners, NodeEvent, NodeFit, NodeRow, NumaSkew
 
 SCOPE = Scope("c", T0, T0 + timedelta(hours=1))
 MET = Margin("memory.available", 1, 10, 2, None, True, False, None, None, False, False)
@@ -78,6 +78,30 @@ def test_a_node_is_drained_since_it_was_cordoned_or_tainted(database: Database, 
         *(row(NodeRow, ts=at(when), node="n", **changed) for when in (-5, 3)),
     )
     assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-5))
+
+
+@pytest.mark.parametrize(
+    ("events", "since"),
+    [
+        ({"NodeNotSchedulable": -20}, Since(at(-20))),
+        ({"NodeSchedulable": -30, "NodeNotSchedulable": -20}, Since(at(-20))),
+        ({"NodeNotSchedulable": -40, "NodeSchedulable": -30}, Since(at(-5))),
+        ({"Starting": -20.5, "NodeNotSchedulable": -20}, Since(at(-20), or_earlier=True)),
+        ({"Starting": -50, "NodeNotSchedulable": -20}, Since(at(-20))),
+        ({"DisruptionTerminating": -20, "TerminatingOnInterruption": -10}, Since(at(-20), or_earlier=True)),
+        ({}, Since(at(-5), or_earlier=True)),
+    ],
+)
+def test_the_kubelets_events_date_a_cordon_that_the_node_object_does_not(
+    database: Database, events: dict[str, float], since: Since
+) -> None:
+    """A kubelet that starts on a cordoned node writes NodeNotSchedulable too; the node was cordoned before."""
+    about = {"object_kind": "Node", "object_name": "n", "node": "n", "component": "kubelet", "occurrences": 1}
+    told = (row(NodeEvent, ts=at(when), reason=reason, name=reason, **about) for reason, when in events.items())
+    store(database, row(NodeRow, ts=at(-5), node="n", unschedulable=True), *told)
+    scope = SCOPE._replace(since=at(-60))
+    begun = read_begun(database, scope, [node_line("n")], [{"node": "n", "cordoned": 1, "taints": []}], late=False)
+    assert begun["cordoned", ""]["n"] == since
 
 
 def test_late_joiners_are_of_the_cluster(database: Database) -> None:

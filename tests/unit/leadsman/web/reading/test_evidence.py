@@ -238,8 +238,25 @@ def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
 def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
     blind = SEEN._replace(pods=0, pods_seen=False)
     assert "No evictions" not in nothing_found(blind)
-    assert nothing_found(blind).endswith("No pod was seen: evictions, OOM kills and pending pods are not known.")
+    assert nothing_found(blind).endswith(
+        "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+    )
     assert not blind.complete
+
+
+def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
+    deaf = SEEN._replace(events=0, events_seen=False)
+    found = nothing_found(deaf)
+    assert found.startswith("No evictions, node pressure, nodes that are not Ready, pending pods, NUMA or ")
+    assert found.endswith(
+        "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."
+    )
+    assert not deaf.complete
+
+
+def test_only_statistics_tell_of_no_more_than_what_is_left() -> None:
+    alone = SEEN._replace(nodes=0, pods=0, events=0, pods_seen=False, events_seen=False)
+    assert nothing_found(alone).startswith("No resources below a threshold in 0 nodes")
 
 
 def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:

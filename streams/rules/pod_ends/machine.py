@@ -1,0 +1,107 @@
+"""Bounds and explains ends on a node by its machine's shutdowns, reboots and silences (rules: how-pods-end)."""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.node import Node
+from ingest.model.objects.pod import ContainerTerminated
+from streams.rules.events.messages import is_kubelet_start
+from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
+from streams.rules.pod_ends.when import When
+from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
+
+MAX_TIMES: Final = 40
+"""Times of a kind that later witnesses can still complete."""
+RESTART: Final = timedelta(minutes=15)
+"""The longest time from the end of a container to the Event that its machine was rebooted."""
+LATE: Final = timedelta(minutes=1)
+"""The longest time from a start after the reboot to that Event, which waits for the node's first status."""
+_LOST_CODE: Final = 255
+"""Exit code that container runtimes write for a container that is gone when they start."""
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """Times, in order."""
+
+    shut_down: tuple[datetime, ...] = ()
+    """Its kubelet saw that it shuts down."""
+    rebooted: tuple[datetime, ...] = ()
+    """Its kubelet found another boot id."""
+    returned: tuple[datetime, ...] = ()
+    """Its kubelet was at work again."""
+    lost: tuple[datetime, ...] = ()
+    """Its kubelet no longer reported."""
+    labels: dict[str, str] | None = None
+    """Labels of its Node as last seen; None if it was not seen."""
+
+
+def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Machine:
+    """The machine after an Event about its node."""
+    if is_shutdown(reason, message):
+        return msgspec.structs.replace(machine, shut_down=_with(machine.shut_down, at))
+    if reason == "Rebooted":
+        rebooted, returned = _with(machine.rebooted, at), _with(machine.returned, at)
+        return msgspec.structs.replace(machine, rebooted=rebooted, returned=returned)
+    if is_kubelet_start(reason, message):
+        return msgspec.structs.replace(machine, returned=_with(machine.returned, at))
+    return machine
+
+
+def with_node(machine: Machine, node: Node) -> Machine:
+    """The machine after its Node was seen."""
+    labels = node.metadata.labels or {}
+    if labels != machine.labels:
+        machine = msgspec.structs.replace(machine, labels=labels)
+    for each in node.status.conditions or ():
+        if each.type == "Ready" and each.last_transition_time is not None:
+            if each.status == "True":
+                return msgspec.structs.replace(machine, returned=_with(machine.returned, each.last_transition_time))
+            if each.status == "Unknown":
+                return msgspec.structs.replace(machine, lost=_with(machine.lost, each.last_transition_time))
+    return machine
+
+
+def _with(times: tuple[datetime, ...], at: datetime) -> tuple[datetime, ...]:
+    return times if at in times else tuple(sorted((*times, at))[-MAX_TIMES:])
+
+
+def narrowed(machine: Machine, cause: str, when: When) -> When:
+    """The same end, not before the first sign of its cause within its bounds, and not after the next return."""
+    begins = {"node_shutdown": machine.shut_down, "node_lost": machine.lost}.get(cause, ())
+    if when.is_known or when.latest is None:
+        return when
+    began = next((at for at in begins if (when.earliest or at) <= at <= when.latest), None)
+    if began is None:
+        return when
+    ended = next((at for at in machine.returned if began < at <= when.latest), when.latest)
+    return When(began, is_known=False, earliest=began, latest=ended)
+
+
+def compared(machine: Machine, node: str, wanted: Terms | None) -> str:
+    """Return a sentence on whether the Node has the labels that a pod asks for; empty if it was not seen."""
+    if machine.labels is None or wanted is None:
+        return ""
+    has_them = meets_any(wanted, {**machine.labels, NODE_NAME: node})
+    return f"The Node object, as last seen, {'has labels that match' if has_them else 'has none that match either'}."
+
+
+def may_be_of_a_reboot(terminated: ContainerTerminated) -> bool:
+    """Tell whether a container ended as a reboot ends it: killed, or gone when its runtime started."""
+    return known_code(terminated) in {None, _LOST_CODE, SIGKILL, SIGTERM}
+
+
+def end_of_container(terminated: ContainerTerminated) -> When | None:
+    """When a container ended that may be of a reboot: a runtime that found it gone has its own start instead."""
+    at = terminated.finished_at
+    is_known = known_code(terminated) in {SIGKILL, SIGTERM}
+    return None if at is None else When(at, is_known, latest=None if is_known else at)
+
+
+def was_rebooted(machine: Machine, ended_at: datetime, started_at: datetime | None) -> bool:
+    """Tell whether the machine was rebooted between the end of a container and its next start, if that is known."""
+    return any(
+        ended_at - LATE <= at <= ended_at + RESTART and (started_at is None or at <= started_at + LATE)
+        for at in machine.rebooted
+    )
