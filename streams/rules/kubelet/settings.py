@@ -125,7 +125,7 @@ def _nothing_left(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 _SAME_BYTES: Final = 1 << 20
-"""Less is no finding: a file system's capacity is measured more than once, and nobody acts on it."""
+"""A smaller difference is ignored: a file system's capacity is measured more than once, and nobody acts on it."""
 
 
 def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
