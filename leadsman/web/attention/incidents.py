@@ -1,4 +1,4 @@
-"""Joins what is found about one resource of the same nodes into one card, with its cause and the step that ends it.
+"""Joins what is found about one resource into one card, with its nodes, its cause and the step that ends it.
 
 Pure.
 """
@@ -30,13 +30,14 @@ _CULPRITS: Final = 3
 _PODS: Final = 3
 """Pods of one command."""
 _COMMAND: Final = 250
-"""Characters of a command: a name that does not fit is not cut but left out."""
+"""Characters of a command: pods whose names do not fit are left out of it, never cut."""
 
 
 def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
-    """Join the items about one resource and the same nodes, at the place of the first.
+    """Join the items about one resource that last, where the first of them stood; those that are over likewise.
 
-    An item that is over joins one that lasts on the same node. `culprits` are the pods that grow most, by node.
+    An item that is over joins those that last on one of its nodes. `culprits` has a row for each node and kind: the pod
+    that grows most.
     """
     found: list[Item] = []
     left = list(items)
@@ -49,7 +50,7 @@ def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
         lasting = {name for each in parts if each.now for name in each.nodes}
         parts = [each for each in parts if each.now == first.now or not lasting.isdisjoint(each.nodes)]
         left = [each for each in left if not any(each is part for part in parts)]
-        found.append(_blamed(_joined(parts), culprits))
+        found.append(_with_culprits(_joined(parts), culprits))
     return found
 
 
@@ -78,8 +79,8 @@ def _joined(parts: Sequence[Item]) -> Item:
     )
 
 
-def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
-    """With the workloads that grow on its nodes, and the command that stops them; only while it lasts."""
+def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
+    """Add the growing workloads and the command that stops them to an item that still lasts."""
     growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
     if not item.now or not growing:
         return item
@@ -93,7 +94,7 @@ def _blamed(item: Item, culprits: Sequence[RowDict]) -> Item:
         shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
     pods = [row for _, rows in ranked for row in rows]
     owned = [row for row in pods if row["owner"]]
-    command = _stops(owned or pods)
+    command = _delete_command(owned or pods)
     after = "Its replacement starts small: lower its limit or roll it back" if owned else "No controller recreates it"
     step = Step(f"Stop what grows: {command}. {after}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
@@ -104,8 +105,8 @@ def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
     return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
 
 
-def _stops(rows: Sequence[RowDict]) -> str:
-    """The command that deletes the pods that grow most, of the namespace of the first."""
+def _delete_command(rows: Sequence[RowDict]) -> str:
+    """Return the command that deletes up to _PODS pods, of the first namespace whose command fits."""
     for namespace, same in groupby(rows, key=lambda row: str(row["namespace"])):
         pods = [quote(plain(row["pod"], _COMMAND)) for row in same][:_PODS]
         while pods:
