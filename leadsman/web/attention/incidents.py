@@ -36,8 +36,8 @@ _COMMAND: Final = 250
 def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
     """Join the items about one resource that last, where the first of them stood; those that are over likewise.
 
-    An item that is over joins those that last on one of its nodes. `culprits` has a row for each node and kind: the pod
-    that grows most.
+    An item that is over joins those that last on one of its nodes. `culprits` has a row for each node and kind: the
+    pod that grows most.
     """
     found: list[Item] = []
     left = list(items)
