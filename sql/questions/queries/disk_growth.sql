@@ -66,10 +66,10 @@ FROM
     (
         SELECT cluster, node, ts, sum(rootfs_used_bytes + logs_used_bytes + volumes_used_bytes) AS bytes
         FROM pod_samples
-        WHERE (cluster, node, ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0)
+        WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)
         GROUP BY cluster, node, ts
     ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
-    WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0) AND n.nodefs_used_bytes IS NOT NULL
+    WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, last_at FROM last_samples) AND n.nodefs_used_bytes IS NOT NULL
 )
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})

@@ -41,7 +41,7 @@ FROM
 (
     SELECT * EXCEPT (high_percent, low_percent), toNullable(high_percent) AS high_percent, toNullable(low_percent) AS low_percent
     FROM image_gc_state
-    WHERE (cluster, node, ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0)
+    WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)
 ) AS s
 FULL OUTER JOIN
 (

@@ -22,11 +22,11 @@ WITH
                 ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
             ) AS place
         FROM eviction_signals
-        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(last_at) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM last_signals)
             AND ({cluster:String} = '' OR cluster = {cluster:String})
             AND ({node:String} = '' OR node = {node:String})
     ),
-    lasts AS (SELECT cluster, node, max(last_at) AS last FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0),
+    lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
     grown AS
     (
         SELECT

@@ -51,7 +51,6 @@ LEFT JOIN
     SELECT cluster, uid, toNullable(max(memory_working_set_bytes_max)) AS highest
     FROM pod_samples_5m
     GROUP BY cluster, uid
-    SETTINGS final = 0
 ) AS h USING (cluster, uid)
 WHERE notEmpty(verdict) AND ({verdict:String} = '' OR has(verdict, {verdict:String}))
     AND ({namespace:String} = '' OR namespace = {namespace:String})

@@ -16,7 +16,7 @@ CREATE OR REPLACE VIEW disk_growth AS
 WITH
     lasts AS
     (
-        SELECT cluster, node, max(last_at) AS last_at FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster, node
+        SELECT cluster, node, last_at FROM last_samples
     ),
     recent AS
     (

@@ -45,7 +45,7 @@ WITH
                     s.pids_max > 0 AND s.pids_current IS NOT NULL
                 ]) AS signals
         FROM node_samples AS s FINAL
-        WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0)
+        WHERE (s.cluster, s.node, s.ts) IN (SELECT cluster, node, last_at FROM last_samples)
     ),
     versions AS
     (
@@ -113,7 +113,7 @@ WITH
         (
             SELECT *
             FROM pod_samples FINAL
-            WHERE (cluster, node, ts) IN (SELECT cluster, node, max(last_at) FROM node_samples_5m GROUP BY cluster, node SETTINGS final = 0)
+            WHERE (cluster, node, ts) IN (SELECT cluster, node, last_at FROM last_samples)
         ) AS p ON p.cluster = s.cluster AND p.node = s.node AND p.ts = s.ts AND p.uid = l.uid
         LEFT JOIN versions AS v ON v.cluster = s.cluster AND v.node = s.node
         WHERE l.known_at <= s.ts AND NOT l.latest.3

@@ -39,7 +39,7 @@ FROM
 LEFT JOIN
 (
     -- A maximum needs no merged rows
-    SELECT cluster, node, max(last_at) AS last_sample_at FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster, node
+    SELECT cluster, node, last_at AS last_sample_at FROM last_samples
 ) AS s
     ON s.cluster = n.cluster AND s.node = n.node
 LEFT JOIN lasts AS l ON l.cluster = n.cluster

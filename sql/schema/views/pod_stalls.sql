@@ -13,7 +13,7 @@ WITH
     (
         -- By pieces of five minutes, so that of the samples only these are read
         SELECT cluster, node, toStartOfInterval(last_at - toIntervalMinute(arrayJoin([0, 5])), toIntervalMinute(5)) AS piece
-        FROM (SELECT cluster, node, max(last_at) AS last_at FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0) GROUP BY cluster, node)
+        FROM (SELECT cluster, node, last_at FROM last_samples)
     ),
     read AS
     (

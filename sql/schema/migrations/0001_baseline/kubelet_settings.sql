@@ -22,7 +22,7 @@ CREATE TABLE IF NOT EXISTS kubelet_settings
     kube_reserved Map(String, String) COMMENT 'Reserved for Kubernetes by resource, quantity',
     cpu_manager_policy_options Map(String, String) COMMENT 'Options of the CPU manager policy, for example full-pcpus-only',
     topology_manager_policy_options Map(String, String) COMMENT 'Options of the topology manager policy, for example prefer-closest-numa-nodes',
-    enforce_node_allocatable Array(LowCardinality(String)) COMMENT 'Cgroups that are limited: pods, system-reserved, kube-reserved; empty if /configz has none',
+    enforce_node_allocatable Array(String) COMMENT 'Cgroups that are limited: pods, system-reserved, kube-reserved; empty if /configz has none',
     system_reserved_cgroup LowCardinality(String) COMMENT 'Cgroup of the system daemons; empty if none is set',
     kube_reserved_cgroup LowCardinality(String) COMMENT 'Cgroup of the kubelet and the container runtime; empty if none is set',
     cgroup_driver LowCardinality(String) COMMENT 'cgroupfs or systemd',
