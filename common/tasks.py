@@ -84,11 +84,12 @@ async def in_thread(act: Callable[[], Result]) -> Result:
             await asyncio.wait({running})
         except asyncio.CancelledError as error:
             cancelled = error
-    if cancelled is None:
+    if cancelled is not None and running.exception() is None:
+        raise cancelled
+    if cancelled is not None and (task := asyncio.current_task()):
+        task.uncancel()
+        task.cancel()
+    try:
         return running.result()
-    if failure := running.exception():
-        if task := asyncio.current_task():
-            task.uncancel()
-            task.cancel()
-        raise failure
-    raise cancelled
+    finally:
+        del running, cancelled  # an error holds this frame: without a cycle, what it opened closes at once

@@ -133,7 +133,7 @@ def _silence(view: Overview) -> Iterator[Item]:
 
 _KERNEL: Final = frozenset({"OOMKilling", "SystemOOM"})
 _WARNINGS: Final = {
-    "OOMKilling": "The node ran out of memory",
+    "OOMKilling": "The kernel killed processes that ran out of memory",
     "SystemOOM": "The node ran out of memory",
     "BackOff": "Crash loop: containers end and are restarted again and again",
     "ContainerGCFailed": "Garbage collection of containers fails",
@@ -154,8 +154,8 @@ _WARNINGS: Final = {
 _STEPS: Final = {
     "BackOff": Step("Read what it wrote last: kubectl logs --previous"),
     "ContainerGCFailed": Step("Look at the container runtime of the node"),
-    "OOMKilling": Step("Find which pods use more than they request", "over_request"),
-    "SystemOOM": Step("Find which pods use more than they request", "over_request"),
+    "OOMKilling": Step("Find which pods use more than they request", "requests"),
+    "SystemOOM": Step("Find which pods use more than they request", "requests"),
 }
 
 

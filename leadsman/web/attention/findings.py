@@ -82,7 +82,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             text,
             tuple(nodes),
             "nodes",
-            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "unguarded_signals"),
+            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "settings_warnings"),
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
@@ -277,7 +277,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
             f"Pods request more than there is to give: {', '.join(each)}.",
             nodes,
             "nodes",
-            step=Step("Move pods, or lower requests to what is used", "over_request"),
+            step=Step("Move pods, or lower requests to what is used", "requests"),
             about=(("NodeOvercommitted", ""),),
         ).begun(first(view.begun, "over", over, nodes))
 
@@ -288,10 +288,11 @@ _REQUESTED: Final = {"cpu": "CPUs", "ephemeral-storage": "ephemeral storage"}
 def _numa(view: Overview) -> Iterator[Item]:
     late = view.late_joiners
     if late is not None and late["verdict"] == "late_joiners_emptier":
-        names = (*late["youngest_nodes"], *late["oldest_nodes"])
         title = "Nodes that joined later stay emptier"
         step = Step("See by which placement pods would be even", "numa_whatif")
-        item = Item(Severity.WARNING, title, sentence(late["explanation"]), names, "numa", step=step)
+        item = Item(
+            Severity.WARNING, title, sentence(late["explanation"]), tuple(late["youngest_nodes"]), "numa", step=step
+        )
         yield item.begun(first(view.begun, "late", ("",), ("",)))
     nodes = [node for node in view.nodes if node.uneven]
     if nodes:

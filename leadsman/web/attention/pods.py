@@ -61,8 +61,8 @@ def evicted(view: Overview) -> Iterator[Item]:
 
 
 _EVICTION_STEPS: Final = {
-    "memory": Step("Compare what pods use with what they request", "over_request"),
-    "ephemeral-storage": Step("Find what fills the disk", "ephemeral_storage"),
+    "memory": Step("Compare what pods use with what they request", "requests"),
+    "ephemeral-storage": Step("Find what fills the disk", "disk_growth"),
     "inodes": Step("Find what makes many small files", "evicted_pods"),
     "pids": Step("Find what forks", "evicted_pods"),
 }

@@ -27,7 +27,6 @@ WITHIN_PART: Final = frozenset({"margins", "order", "numa", "fit"})
 """Sections of a node's part of a report."""
 ANSWERED: Final = {
     "disk_growth": "margins",
-    "ephemeral_storage": "order",
     "events": "timeline",
     "evicted_pods": "order",
     "fit": "fit",
@@ -36,15 +35,15 @@ ANSWERED: Final = {
     "node_volumes": "scheduler",
     "numa_map": "numa",
     "numa_whatif": "numa",
-    "over_request": "order",
     "pending_fit": "scheduler",
     "pending_pods": "scheduler",
     "pending_resizes": "attention",
     "pressure_history": "timeline",
     "pressure_oscillation": "timeline",
     "refused_pods": "timeline",
+    "requests": "order",
+    "settings_warnings": "margins",
     "source_errors": "unknown",
-    "unguarded_signals": "margins",
 }
 """The section of a report that answers a saved question, for a reader without the database."""
 OF_NODE: Final = {"nodes": "margins"}

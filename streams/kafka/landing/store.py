@@ -12,6 +12,7 @@ from aiokafka import TopicPartition
 
 from common.backoff import Backoff
 from common.clock import SYSTEM
+from common.cycles import forget_frames
 from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed
 
@@ -93,6 +94,7 @@ class Storing:
             try:
                 answer = await self._once(ask)
             except TransientFailure as failure:
+                forget_frames(failure)
                 self.refusals += 1
                 self.refusal = str(failure)
                 wait_seconds = backoff.next_seconds()

@@ -1,9 +1,11 @@
 """Tasks beside a block: how they end, and whose error is raised."""
 
 import asyncio
+import gc
 import re
 import threading
-from collections.abc import Coroutine
+import weakref
+from collections.abc import Coroutine, Iterator
 from contextlib import suppress
 
 import pytest
@@ -192,3 +194,29 @@ async def test_nobody_begins_a_task_by_another_way(folder: str) -> None:
     other_ways = re.compile(r"ensure_future|create_task|TaskGroup")
     files = (ROOT / folder).rglob("*.py")
     assert {file.name for file in files if other_ways.search(file.read_text())} <= {"tasks.py"}
+
+
+class Opened:
+    """A file or connection that closes when nobody holds it any more."""
+
+
+@pytest.fixture
+def no_cycle_search() -> Iterator[None]:
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_cycle_search")
+async def test_what_a_failed_thread_opened_is_closed_when_its_error_is_handled() -> None:
+    held: list[weakref.ref[Opened]] = []
+
+    def act() -> None:
+        opened = Opened()
+        held.append(weakref.ref(opened))
+        raise KeyError
+
+    with suppress(KeyError):
+        await in_thread(act)
+    await asyncio.sleep(0)  # the loop drops the call that it is in
+    assert [each() for each in held] == [None]

@@ -410,7 +410,7 @@ def test_evictions_of_one_resource_are_one_card_with_whose() -> None:
     assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
     assert (item.since, item.until, item.now) == (T0, T0 + timedelta(minutes=3), False)
     assert disk.title == "2 pods evicted for ephemeral storage"
-    assert str(disk.step) == "Find what fills the disk: leadsman query ephemeral_storage."
+    assert str(disk.step) == "Find what fills the disk: leadsman query disk_growth."
 
 
 def test_evictions_that_no_pod_explains_lead_outside_of_pods() -> None:
