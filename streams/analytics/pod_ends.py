@@ -10,13 +10,13 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.objects.event import ObjectReference, event_time
-from ingest.model.objects.pod import Pod, PodMetadata
+from ingest.model.objects.event import event_time
+from ingest.model.objects.pod import Pod
 from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
+from streams.analytics.pod_end_rows import new_row, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put
-from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
@@ -55,8 +55,6 @@ from streams.rules.scheduling.selectors import Terms
 
 MAX_ENDS: Final = 500
 """Ends of a node that later witnesses can still confirm."""
-LATE: Final = timedelta(seconds=2)
-"""The longest time from an end to the second of the Event about it: Events have whole seconds."""
 DELETION_GRACE: Final = timedelta(seconds=30)
 """The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
@@ -129,7 +127,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     if end is not None and uid not in state.finished:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
-        row = _row(record, pod.metadata, end)
+        row = new_row(record, pod.metadata, end)
         if end.cause in _BOUNDED and not row.time_known:
             state = _left_open(state, Open(row))
             row = _bounded(state.machine, row)
@@ -159,14 +157,14 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
             "",
             None if terminated.finished_at is None else When(terminated.finished_at),
         )
-        row = _row(record, pod, end, ended.container, ended.attempt)
+        row = new_row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
         return _witnessed(state, row, rows)
     known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
     when, failed_at = end_of_container(terminated), state.unhealthy.get(pod.uid)
     by_probe = failed_at is not None and when is not None and is_end_by_probe(record.object, failed_at, when.at)
     if when is not None and ended.restarted and may_be_of_a_reboot(terminated) and not by_probe:
-        row = _row(record, pod, End("node_reboot", "", "Rebooted", "", when), ended.container, ended.attempt)
+        row = new_row(record, pod, End("node_reboot", "", "Rebooted", "", when), ended.container, ended.attempt)
         row = row._replace(exit_code=known_code(terminated), restarted=True, witness="both")
         state = _left_open(state, Open(row, ended.started_at))
         if was_rebooted(state.machine, when.at, ended.started_at):
@@ -176,7 +174,7 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
             end = End("liveness", KUBELET, "Unhealthy", "", When(terminated.finished_at))
         else:
             end = End("exited", "", terminated.reason, "", When(terminated.finished_at))
-        row = _row(record, pod, end, ended.container, ended.attempt)
+        row = new_row(record, pod, end, ended.container, ended.attempt)
         return _witnessed(state, row._replace(exit_code=SIGKILL, restarted=True), rows)
     if known is None or known.exit_code is not None:
         return state
@@ -251,7 +249,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     at, text, component = event_time(event) or record.ts, message(event), component_of(event)
     if component not in {"", KUBELET}:
         end = preempted_end(event.reason, text, component, When(at))
-        return (state if end is None else _witnessed(state, _row(record, about, end), rows)), rows
+        return (state if end is None else _witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
     if event.reason == "Unhealthy":
@@ -264,12 +262,12 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
             attempt = _attempt(state, about.uid, container, at)
             restarts = state.restarts.get(about.uid, {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
-            row = _row(record, about, End("liveness", KUBELET, event.reason, text, When(at)), container, attempt)
+            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, When(at)), container, attempt)
             state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
         return state, rows
     end = kubelet_end(event.reason, text, When(at))
     if end is not None and about.uid not in state.finished:
-        state = _witnessed(state, _row(record, about, end), rows)
+        state = _witnessed(state, new_row(record, about, end), rows)
     return state, rows
 
 
@@ -332,98 +330,19 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 
 
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    """The state with one more witness of an end; the first counts, and a later one of the same cause confirms it.
-
-    The first witness of who did it replaces an end without one.
-    """
+    """The state with one more witness of an end."""
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
-    if known is not None and _tells_who(row, known):
-        row = row._replace(
-            restarted=known.restarted or row.restarted,
-            witness="both",
-            owner_kind=known.owner_kind or row.owner_kind,
-            owner_name=known.owner_name or row.owner_name,
-            exit_code=known.exit_code,
-            deleted=known.deleted,
-            restart_policy=known.restart_policy,
-        )
-    elif known is not None:
-        confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
-        told = row if row.time_known and not known.time_known and row.cause == known.cause else known
-        row = known._replace(
-            ts=told.ts,
-            time_known=told.time_known,
-            earliest=told.earliest,
-            latest=told.latest,
-            restart_policy=known.restart_policy or row.restart_policy,
-            witness=confirmed,
-            exit_code=known.exit_code if row.exit_code is None else row.exit_code,
-            restarted=known.restarted or row.restarted,
-            explanation=max(known.explanation, row.explanation, key=len),
-            deleted=known.deleted or row.deleted,
-            owner_kind=known.owner_kind or row.owner_kind,
-            owner_name=known.owner_name or row.owner_name,
-            updated_at=row.updated_at,
-        )
+    if known is not None:
+        row = with_witness(known, row)
         if row == known._replace(updated_at=row.updated_at):
             return state
     rows.append(row)
     return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
 
 
-def _tells_who(row: PodEnd, known: PodEnd) -> bool:
-    """True if a later witness names who ended it, and not something after its end."""
-    ended_by = known.ts if known.time_known or known.latest is None else known.latest
-    return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
-
-
 def _key(uid: str, container: str, attempt: int) -> str:
     return f"{uid}/{container}/{attempt}"
-
-
-def _row(
-    record: PodRecord | EventRecord,
-    about: PodMetadata | ObjectReference,
-    end: End,
-    container: str = "",
-    attempt: int = 0,
-) -> PodEnd:
-    pod = record.object if isinstance(record, PodRecord) else None
-    owners = (pod and pod.metadata.owner_references) or ()
-    owner = next((each for each in owners if each.controller), None)
-    when = end.when or When(record.ts)
-    refusal = parse_refusal(end.reason, end.message) if end.cause == "admission" else Refusal()
-    return PodEnd(
-        cluster=record.cluster,
-        ts=when.at,
-        node=record.node,
-        namespace=about.namespace,
-        pod=about.name,
-        uid=about.uid,
-        container=container,
-        attempt=attempt,
-        cause=end.cause,
-        actor=end.actor,
-        reason=end.reason,
-        message=end.message,
-        witness="event" if pod is None else "status",
-        exit_code=None if pod is None else exit_code(pod),
-        restarted=False,
-        deleted=pod is not None and record.change == "DELETED",
-        owner_kind=owner.kind if owner else "",
-        owner_name=owner.name if owner else "",
-        updated_at=record.ts,
-        time_known=when.is_known,
-        earliest=when.earliest,
-        latest=when.latest,
-        restart_policy=pod.spec.restart_policy if pod else "",
-        refused_by=refusal.refused_by,
-        resource=refusal.resource,
-        requested=refusal.requested,
-        available=refusal.available,
-        explanation=refusal.words,
-    )
 
 
 REDUCER: Final = Reducer(

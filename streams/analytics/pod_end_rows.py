@@ -1,0 +1,99 @@
+"""A row of `pod_ends` from one witness, and from one more."""
+
+from datetime import timedelta
+from typing import Final
+
+from ingest.model.objects.event import ObjectReference
+from ingest.model.objects.pod import PodMetadata
+from ingest.model.records import EventRecord, PodRecord
+from streams.fold.findings import PodEnd
+from streams.rules.events.admission import Refusal, parse_refusal
+from streams.rules.pod_ends.causes import WITHOUT_WITNESS, End, exit_code
+from streams.rules.pod_ends.when import When
+
+LATE: Final = timedelta(seconds=2)
+"""The longest time from an end to the second of the Event about it: Events have whole seconds."""
+
+
+def new_row(
+    record: PodRecord | EventRecord,
+    about: PodMetadata | ObjectReference,
+    end: End,
+    container: str = "",
+    attempt: int = 0,
+) -> PodEnd:
+    pod = record.object if isinstance(record, PodRecord) else None
+    owners = (pod and pod.metadata.owner_references) or ()
+    owner = next((each for each in owners if each.controller), None)
+    when = end.when or When(record.ts)
+    refusal = parse_refusal(end.reason, end.message) if end.cause == "admission" else Refusal()
+    return PodEnd(
+        cluster=record.cluster,
+        ts=when.at,
+        node=record.node,
+        namespace=about.namespace,
+        pod=about.name,
+        uid=about.uid,
+        container=container,
+        attempt=attempt,
+        cause=end.cause,
+        actor=end.actor,
+        reason=end.reason,
+        message=end.message,
+        witness="event" if pod is None else "status",
+        exit_code=None if pod is None else exit_code(pod),
+        restarted=False,
+        deleted=pod is not None and record.change == "DELETED",
+        owner_kind=owner.kind if owner else "",
+        owner_name=owner.name if owner else "",
+        updated_at=record.ts,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
+        restart_policy=pod.spec.restart_policy if pod else "",
+        refused_by=refusal.refused_by,
+        resource=refusal.resource,
+        requested=refusal.requested,
+        available=refusal.available,
+        explanation=refusal.words,
+    )
+
+
+def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
+    """Return a known end with one more witness: the first counts, and a later one of the same cause confirms it.
+
+    The first witness of who did it replaces an end without one.
+    """
+    if _tells_who(row, known):
+        return row._replace(
+            restarted=known.restarted or row.restarted,
+            witness="both",
+            owner_kind=known.owner_kind or row.owner_kind,
+            owner_name=known.owner_name or row.owner_name,
+            exit_code=known.exit_code,
+            deleted=known.deleted,
+            restart_policy=known.restart_policy,
+        )
+    confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
+    told = row if row.time_known and not known.time_known and row.cause == known.cause else known
+    return known._replace(
+        ts=told.ts,
+        time_known=told.time_known,
+        earliest=told.earliest,
+        latest=told.latest,
+        restart_policy=known.restart_policy or row.restart_policy,
+        witness=confirmed,
+        exit_code=known.exit_code if row.exit_code is None else row.exit_code,
+        restarted=known.restarted or row.restarted,
+        explanation=max(known.explanation, row.explanation, key=len),
+        deleted=known.deleted or row.deleted,
+        owner_kind=known.owner_kind or row.owner_kind,
+        owner_name=known.owner_name or row.owner_name,
+        updated_at=row.updated_at,
+    )
+
+
+def _tells_who(row: PodEnd, known: PodEnd) -> bool:
+    """True if a later witness names who ended it, and not something after its end."""
+    ended_by = known.ts if known.time_known or known.latest is None else known.latest
+    return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
