@@ -28,7 +28,7 @@ class Edit(NamedTuple):
 EDITS: Final = (
     Edit("streams/analytics/kubelet_settings.py", "    last: Kube", "    later: int = 1\n    last: Kube"),
     Edit("streams/analytics/kubelet_settings.py", "return State(row), (row,)", "return State(last=row), (row,)"),
-    Edit("streams/analytics/kubelet_settings.py", "version=2,", "version=3,"),
+    Edit("streams/analytics/kubelet_settings.py", "version=3,", "version=4,"),
     Edit(
         "streams/fold/findings/nodes.py",
         'over-committed."""\n    pods: int\n',

@@ -14,7 +14,7 @@ from components.rows import T0, row, store, store_samples, summary
 from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
-from streams.fold.findings import EvictionSignal, NodeFit, NodeRow, PodBinding
+from streams.fold.findings import EvictionSignal, NodeEvent, NodeFit, NodeRow, PodBinding
 from waiting import PATIENCE_SECONDS
 
 QUIET: Final = "c"
@@ -91,7 +91,9 @@ def _site(db: Path) -> Iterator[str]:
 
 
 def _quiet(db: Database) -> None:
-    """Six nodes with room in every signal, sampled until the end."""
+    """Six nodes with room in every signal, sampled until the end, and an Event of a pull."""
+    pulled = {"type": "Normal", "reason": "Pulled", "object_kind": "Pod", "object_name": "web-0", "namespace": "shop"}
+    store(db, row(NodeEvent, name="e", observed_at=T0, occurrences=1, **pulled))
     names = [f"node-{number}" for number in range(1, 7)]
     for nth, node in enumerate(names):
         store(
