@@ -54,15 +54,16 @@ _PREFIX: Final = re.compile(rb'^[^\n{"]{1,200}(?=\{"[^\n]*\}[ \t]*\r?$)', re.MUL
 
 _EVENT_LINE: Final = re.compile(rb'^\{"[^\n]{0,4000}"(?:involvedObject|regarding)":[^\n]*\}[ \t]*\r?$', re.MULTILINE)
 """An Event that an exporter printed between the lines of its own log."""
+_JSON_LINE: Final = re.compile(rb"^[{\[]", re.MULTILINE)
 
 
 _FENCED: Final = re.compile(rb"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 def without_fences(data: bytes) -> bytes:
-    """The YAML between the fences of a ticket; text without fences as it is."""
-    found = _FENCED.findall(data)
-    return b"---\n".join(found) if found else data
+    """The YAML between the fences of a ticket; text without it, or with YAML outside of fences, as it is."""
+    found = [each for each in _FENCED.findall(data) if b"kind:" in each]
+    return b"---\n".join(found) if found and b"kind:" not in _FENCED.sub(b"", data) else data
 
 
 def is_prefixed(head: bytes) -> bool:
@@ -80,7 +81,7 @@ def without_prefixes(data: bytes) -> bytes:
     if data.lstrip().startswith((b"{", b"[")):
         return data
     found = _EVENT_LINE.findall(data)
-    return NEWLINE.join(found) if found else data
+    return NEWLINE.join(found) if found and len(found) == len(_JSON_LINE.findall(data)) else data
 
 
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")

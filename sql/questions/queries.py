@@ -95,8 +95,21 @@ def saved_query(name: str) -> SavedQuery:
 
 
 def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limits | None = None) -> Result:
-    """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError."""
-    return db.query(query.sql, values(query, given), limits.settings(embedded=db.embedded) if limits else None)
+    """The query's answer; parameters that are not given have their defaults. Raises BadParameter or DatabaseError.
+
+    With limits, rows that are in the order of time come the newest first, so that a limit keeps the newest.
+    """
+    if limits is None:
+        return db.query(query.sql, values(query, given))
+    sql = newest_first(query.sql) if query.newest else query.sql
+    return db.query(sql, values(query, given), limits.settings(embedded=db.embedded))
+
+
+def newest_first(sql: str) -> str:
+    """Return a question whose first column of order, a time, goes down."""
+    before, by, columns = sql.rpartition("ORDER BY ")
+    first, comma, rest = columns.partition(",")
+    return f"{before}{by}{first.rstrip()} DESC{comma}{rest}"
 
 
 def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:

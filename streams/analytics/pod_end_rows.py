@@ -85,7 +85,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         witness=confirmed,
         exit_code=known.exit_code if row.exit_code is None else row.exit_code,
         restarted=known.restarted or row.restarted,
-        explanation=max(known.explanation, row.explanation, key=len),
+        explanation=max(known.explanation, row.explanation if row.cause == known.cause else "", key=len),
         deleted=known.deleted or row.deleted,
         owner_kind=known.owner_kind or row.owner_kind,
         owner_name=known.owner_name or row.owner_name,
@@ -96,4 +96,6 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
 def _tells_who(row: PodEnd, known: PodEnd) -> bool:
     """True if a later witness names who ended it, and not something after its end."""
     ended_by = known.ts if known.time_known or known.latest is None else known.latest
-    return known.cause in WITHOUT_WITNESS and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE
+    # a reboot is only concluded: an Event about the container comes before it
+    open_to = known.cause in WITHOUT_WITNESS or (known.cause, row.cause) == ("node_reboot", "liveness")
+    return open_to and row.cause not in WITHOUT_WITNESS and row.ts <= ended_by + LATE

@@ -69,6 +69,8 @@ class Open(msgspec.Struct, frozen=True):
     """An end as its pod alone shows it, which the node's Events can bound or explain."""
 
     row: PodEnd
+    began_at: datetime | None = None
+    """When a restarted container was started before its end."""
     started_at: datetime | None = None
     """When a restarted container was started next."""
     wanted: Terms | None = None
@@ -166,8 +168,8 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
     if when is not None and ended.restarted and may_be_of_a_reboot(terminated) and not by_probe:
         row = new_row(record, pod, End("node_reboot", "", "Rebooted", "", when), ended.container, ended.attempt)
         row = row._replace(exit_code=known_code(terminated), restarted=True, witness="both")
-        state = _left_open(state, Open(row, ended.started_at))
-        if was_rebooted(state.machine, when.at, ended.started_at):
+        state = _left_open(state, Open(row, terminated.started_at, ended.started_at))
+        if was_rebooted(state.machine, terminated.started_at, when.at, ended.started_at):
             return _witnessed(state, row, rows) if _is_unexplained(known) else state
     if known is None and ended.restarted and known_code(terminated) == SIGKILL and terminated.finished_at is not None:
         if by_probe:
@@ -273,7 +275,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
 
 def _left_open(state: State, end: Open) -> State:
     key = _key(end.row.uid, end.row.container, end.row.attempt)
-    return state if on_shelf(state.open, key) else _with(state, open=put(state.open, key, end, MAX_ENDS))
+    known = on_shelf(state.open, key)
+    if known is not None and (known.started_at is not None or end.started_at is None):
+        return state
+    return _with(state, open=put(state.open, key, end, MAX_ENDS))
 
 
 def _bounded(machine: Machine, row: PodEnd) -> PodEnd:
@@ -303,7 +308,8 @@ def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[St
 def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
     """The row of an end by what the machine did; None where that adds nothing."""
     if end.row.cause == "node_reboot":
-        return end.row if _is_unexplained(known) and was_rebooted(machine, end.row.ts, end.started_at) else None
+        by_reboot = was_rebooted(machine, end.began_at, end.row.ts, end.started_at)
+        return end.row if by_reboot and _is_unexplained(known) else None
     if known is None or known.cause != end.row.cause:
         return None
     if end.wanted is not None:

@@ -168,6 +168,7 @@ class PodSpec(KeptObject, frozen=True):
 class ContainerTerminated(KeptObject, frozen=True):
     reason: str = ""
     exit_code: ExitCode = 0
+    started_at: datetime | None = None
     finished_at: datetime | None = None
 
 

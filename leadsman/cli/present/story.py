@@ -212,7 +212,7 @@ def _heading(database: Database, cluster: str, console: Console) -> None:
 
 
 def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None:
-    found = [each.removesuffix(".") for each in missing]
+    found = list(missing)
     found += [f"{words} {shortened(nodes)}." if nodes else words for words, nodes in uncertain(view)]
     if found:
         console.print(Text("Uncertain", style="bold"))

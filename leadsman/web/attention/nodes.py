@@ -87,7 +87,8 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     if marked and len(marked) == len(rows):
         at = min(marked)
         before = duration((view.scope.judged_at - at).total_seconds())
-        return item._replace(text=f"{text} The taint is of {timestamp(at)} UTC, {before} before.", since=at)
+        which = "The taint" if len(set(marked)) == 1 else "The oldest taint"
+        return item._replace(text=f"{text} {which} is of {timestamp(at)} UTC, {before} before.", since=at)
     return item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 

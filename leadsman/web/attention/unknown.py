@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.amounts import counted
-from leadsman.web.reading.evidence import NO_EVENT, NO_POD, freshness
+from leadsman.web.reading.evidence import NO_EVENT, freshness, no_pod
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, plainly, timestamp
 
@@ -44,7 +44,7 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         when = "towards the end of" if evidence.seen else "in"
         yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
-        yield NO_POD, ()
+        yield no_pod(evidence), ()
     if not evidence.events_seen:
         yield NO_EVENT, ()
 

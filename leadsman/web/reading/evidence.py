@@ -159,7 +159,7 @@ def gaps(evidence: Evidence) -> list[str]:
         "No Node object was seen.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
-        NO_POD: not evidence.pods_seen,
+        no_pod(evidence): not evidence.pods_seen,
         NO_EVENT: not evidence.events_seen,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
@@ -167,5 +167,11 @@ def gaps(evidence: Evidence) -> list[str]:
     return [text for text, is_missing in missing.items() if is_missing]
 
 
-NO_POD: Final = "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+def no_pod(evidence: Evidence) -> str:
+    """Return what is not known without pods."""
+    if evidence.events_seen:
+        return "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
+    return "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+
+
 NO_EVENT: Final = "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."

@@ -66,7 +66,7 @@ class Question(NamedTuple):
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None where nothing is asked. Raises DatabaseError."""
         if self.query is not None:
-            return _cut(run(db, self.query, self.given, LIMITS), newest=self.query.newest)
+            return _cut(run(db, self.query, self.given, LIMITS))
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
@@ -107,7 +107,5 @@ def csv_of(db: Database, question: Question, process: QueryProcess) -> str | Non
     return text
 
 
-def _cut(result: Result, *, newest: bool = False) -> Answer:
-    """Return as many rows as a page has, the newest first where the last are the newest."""
-    rows = result.rows[::-1] if newest else result.rows
-    return Answer(result._replace(rows=rows[: LIMITS.rows]), cut=len(rows) > LIMITS.rows)
+def _cut(result: Result) -> Answer:
+    return Answer(result._replace(rows=result.rows[: LIMITS.rows]), cut=len(result.rows) > LIMITS.rows)

@@ -51,7 +51,36 @@ episodes AS
     WHERE (c.status OR (c.place = 1 AND c.lasted_seconds IS NOT NULL))
         AND began_at < {until:DateTime64(6)} AND coalesce(ended_at, {since:DateTime64(6)}) >= {since:DateTime64(6)}
 ),
--- A minute before, since the summary that the kubelet found low is one of its own
+-- A minute before, since the summary that the kubelet found low is one of its own; but not in the episode before
+bounded AS
+(
+    SELECT
+        *,
+        assumeNotNull(greatest(began_at - toIntervalMinute(1), coalesce(
+            lagInFrame(toNullable(ended_at)) OVER (PARTITION BY cluster, node, condition ORDER BY began_at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW),
+            began_at - toIntervalMinute(1)))) AS from_at
+    FROM episodes
+),
+sampled AS
+(
+    SELECT
+        cluster,
+        node,
+        ts,
+        arrayJoin(['MemoryPressure', 'DiskPressure']) AS condition,
+        if(condition = 'MemoryPressure', memory_available_bytes,
+            least(coalesce(nodefs_available_bytes, imagefs_available_bytes), coalesce(imagefs_available_bytes, nodefs_available_bytes))) AS available,
+        if(condition = 'DiskPressure', imagefs_used_bytes, NULL) AS used
+    FROM node_samples
+    WHERE (cluster, node) IN (SELECT cluster, node FROM episodes) AND ts >= (SELECT min(from_at) FROM bounded)
+),
+layers AS
+(
+    SELECT cluster, node, ts, sum(rootfs_used_bytes) AS bytes
+    FROM pod_samples
+    WHERE (cluster, node) IN (SELECT cluster, node FROM episodes WHERE condition = 'DiskPressure') AND ts >= (SELECT min(from_at) FROM bounded)
+    GROUP BY cluster, node, ts
+),
 measured AS
 (
     SELECT
@@ -59,15 +88,29 @@ measured AS
         e.node AS node,
         e.condition AS condition,
         e.began_at AS began_at,
-        min(multiIf(
-            e.condition = 'MemoryPressure', s.memory_available_bytes,
-            e.condition = 'DiskPressure', least(coalesce(s.nodefs_available_bytes, s.imagefs_available_bytes), coalesce(s.imagefs_available_bytes, s.nodefs_available_bytes)),
-            NULL) AS available) AS lowest,
-        argMax(available, s.ts) AS last,
-        if(e.condition = 'DiskPressure', max(s.imagefs_used_bytes) - argMax(s.imagefs_used_bytes, s.ts), NULL) AS images_freed
-    FROM episodes AS e
-    INNER JOIN node_samples AS s ON s.cluster = e.cluster AND s.node = e.node
-    WHERE s.ts >= e.began_at - INTERVAL 1 MINUTE AND s.ts <= coalesce(e.ended_at, s.ts)
+        min(s.available) AS lowest,
+        argMax(s.available, s.ts) AS last,
+        max(s.images) - argMax(s.images, s.ts) AS images_freed
+    FROM (SELECT s.*, if(s.used IS NULL, NULL, greatest(0, s.used - l.bytes)) AS images FROM sampled AS s LEFT JOIN layers AS l USING (cluster, node, ts)) AS s
+    ASOF INNER JOIN bounded AS e ON s.cluster = e.cluster AND s.node = e.node AND s.condition = e.condition AND s.ts >= e.from_at
+    WHERE s.ts <= coalesce(e.ended_at, s.ts)
+    GROUP BY cluster, node, condition, began_at
+),
+evicted AS
+(
+    SELECT e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at, count() AS pods
+    FROM
+    (
+        SELECT cluster, node, ts, arrayJoin(multiIf(
+            resource = 'memory', ['MemoryPressure'],
+            resource IN ('ephemeral-storage', 'inodes'), ['DiskPressure'],
+            resource = 'pids', ['PIDPressure'],
+            ['MemoryPressure', 'DiskPressure', 'PIDPressure'])) AS condition
+        FROM evictions
+        WHERE cause = 'pressure'
+    ) AS v
+    ASOF INNER JOIN bounded AS e ON v.cluster = e.cluster AND v.node = e.node AND v.condition = e.condition AND v.ts >= e.from_at
+    WHERE v.ts <= coalesce(e.ended_at, v.ts)
     GROUP BY cluster, node, condition, began_at
 )
 SELECT
@@ -78,18 +121,11 @@ SELECT
     e.ended_at AS ended_at,
     e.lasted_seconds AS lasted_seconds,
     e.evidence AS evidence,
-    v.evicted AS evicted_pods,
+    v.pods AS evicted_pods,
     m.lowest AS lowest_available_bytes,
     m.last AS last_available_bytes,
     m.images_freed AS images_freed_bytes
 FROM episodes AS e
 LEFT JOIN measured AS m USING (cluster, node, condition, began_at)
-LEFT JOIN
-(
-    SELECT cluster, node, condition, began_at, countIf(v.ts >= began_at - INTERVAL 1 MINUTE AND v.ts <= coalesce(ended_at, v.ts)) AS evicted
-    FROM episodes AS e
-    INNER JOIN (SELECT * FROM evictions WHERE cause = 'pressure') AS v USING (cluster, node)
-    WHERE v.resource IN multiIf(condition = 'MemoryPressure', ['memory'], condition = 'DiskPressure', ['ephemeral-storage', 'inodes'], ['pids'])
-    GROUP BY cluster, node, condition, began_at
-) AS v USING (cluster, node, condition, began_at)
+LEFT JOIN evicted AS v USING (cluster, node, condition, began_at)
 ORDER BY began_at, cluster, node, condition

@@ -1,7 +1,7 @@
 -- Which living pods request nothing, use more than they request, or request much more than they ever used
 -- group Pods
 -- shows node, pod, resource, request, used, verdict
--- needs pods
+-- needs pods, samples
 -- was over_request verdict=exceeded
 -- was unused_requests verdict=unused
 -- was without_requests verdict=none

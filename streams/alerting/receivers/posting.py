@@ -27,6 +27,7 @@ _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
 _HANGS: Final = 0
 """For a status: it was connected to, and did not answer in time, or with something that is not HTTP."""
 _SHOWN: Final = 300
+_READ: Final = 4096
 _WORD: Final = re.compile(r"[\w~-]{6,}")
 _REDACTED: Final = "[redacted]"
 log = structlog.get_logger(__name__)
@@ -51,6 +52,8 @@ class Poster:
         self.name = _name(kind, url)
         self._url = url
         self._hidden = _secrets(url) | {*_WORD.findall(secret)}
+        parts = urlsplit(url)
+        self._whole = [each for each in (secret, unquote(parts.path), unquote(parts.query)) if len(each) > 1]
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
 
@@ -113,7 +116,9 @@ class Poster:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
-                content = await answer.content.read(_SHOWN)
+                content = await answer.content.read(_READ)
+                if not answer.content.at_eof():
+                    content = b" ".join(content.split()[:-1])  # the last word may be a part of a secret
                 asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
                 return answer.status, self._shown(content.decode(errors="replace")), asked
         except aiohttp.ConnectionTimeoutError as error:
@@ -125,9 +130,10 @@ class Poster:
 
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
-        return plain(
-            _WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], unquote(reply)), _SHOWN
-        )
+        reply = unquote(reply)
+        for whole in self._whole:
+            reply = reply.replace(whole, _REDACTED)
+        return plain(_WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], reply), _SHOWN)
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:

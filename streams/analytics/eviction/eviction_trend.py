@@ -1,7 +1,7 @@
 """How near each eviction signal is to its thresholds, and when it will cross them: table `eviction_signals`."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -26,6 +26,8 @@ from streams.rules.image_gc.thresholds import (
     is_disabled,
 )
 
+SOFT_GAP: Final = timedelta(minutes=5)
+"""After so long without a sample it is unknown whether a soft threshold was met all the time."""
 _NO_THRESHOLDS: Final = SignalThresholds()
 _NEVER: Final = (None, None, None)
 
@@ -41,6 +43,7 @@ class State(msgspec.Struct, frozen=True):
     """Courses by signal."""
     soft_since: dict[str, datetime] = {}
     """The first of the samples in a row that are below a signal's soft threshold."""
+    sampled_at: datetime | None = None
 
 
 class _Followed(NamedTuple):
@@ -71,7 +74,9 @@ def _settings(state: State, record: SettingsRecord) -> State:
         return state
     thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
     parse_duration(record.config.image_maximum_gc_age)
-    return msgspec.structs.replace(state, config=record.config, thresholds=thresholds)
+    is_same = state.config is not None and state.config.eviction_soft == record.config.eviction_soft
+    soft_since = state.soft_since if is_same else {}
+    return msgspec.structs.replace(state, config=record.config, thresholds=thresholds, soft_since=soft_since)
 
 
 def _restarted(state: State, at: datetime) -> State:
@@ -111,6 +116,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
     gc_bytes = _image_gc_begins(state.config, record)
     seconds = record.ts.timestamp()
     courses = dict(state.courses)
+    followed_on = state.sampled_at is not None and record.ts - state.sampled_at <= SOFT_GAP
     soft_since: dict[str, datetime] = {}
     alike: dict[Observed, _Followed] = {}
     rows: list[EvictionSignal] = []
@@ -124,10 +130,12 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
         row = _row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed)
         if row.soft_met:
-            soft_since[signal] = state.soft_since.get(signal, record.ts)
+            soft_since[signal] = state.soft_since.get(signal, record.ts) if followed_on else record.ts
             row = row._replace(soft_met_since=soft_since[signal])
         rows.append(row)
-    ahead = State(state.config, state.kubelet_version, state.windows, layout, thresholds, courses, soft_since)
+    ahead = State(
+        state.config, state.kubelet_version, state.windows, layout, thresholds, courses, soft_since, record.ts
+    )
     return ahead, [row._replace(acts_first=_acts_first(row, rows)) if _nears(row) else row for row in rows]
 
 

@@ -114,6 +114,8 @@ def _signal(state: State, row: Eviction) -> str:
 
 
 def _with_kind(state: State, row: Eviction) -> Eviction:
+    if state.config is None or state.config.eviction_hard is None:
+        return row  # defaults are assumed
     observed = observe(state.samples[-1].node) if state.samples else {}
     capacities = {**state.capacities, **{signal: each.capacity for signal, each in observed.items()}}
     thresholds = effective_thresholds(state.config, state.kubelet_version).by_signal

@@ -113,6 +113,8 @@ class Eviction(NamedTuple):
             return low
         if self.resource in {"memory", "ephemeral-storage"}:
             left, threshold = size(self.available), size(self.threshold)
+            if self.available >= self.threshold:  # while a minimum reclaim keeps an eviction going
+                return f"{low}, {left} available, the threshold is {threshold}"
             by = f"{size(self.threshold - self.available)} " if left == threshold else ""
             return f"{low}, {left} available, {by}below the {threshold} threshold"
         return f"{low}, {self.available} available, below the threshold of {self.threshold}"

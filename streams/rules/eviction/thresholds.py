@@ -283,12 +283,14 @@ def threshold_kind(
     of_signal = thresholds.get(signal)
     if threshold is None or of_signal is None:
         return ""
-    for kind, text in (("hard", of_signal.hard), ("soft", of_signal.soft)):
-        if text is None or (text.endswith("%") and signal not in capacities):
-            continue
-        if abs(threshold_value(text, capacities.get(signal, 0)) - threshold) <= abs(threshold) * _SAME:
-            return kind
-    return ""
+    kinds = [
+        kind
+        for kind, text in (("hard", of_signal.hard), ("soft", of_signal.soft))
+        if text is not None
+        and (signal in capacities or not text.endswith("%"))
+        and abs(threshold_value(text, capacities.get(signal, 0)) - threshold) <= abs(threshold) * _SAME
+    ]
+    return kinds[0] if len(kinds) == 1 else ""
 
 
 def _texts(thresholds: SignalThresholds | None) -> list[str]:

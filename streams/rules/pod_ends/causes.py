@@ -65,6 +65,7 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "NodeLost": ("node_lost", "node-controller"),
     "DeadlineExceeded": ("deadline", KUBELET),
 }
+_NOT_ENOUGH: Final = "Node didn't have enough"
 _OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",
@@ -133,6 +134,8 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
     end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
+    if end is not None and end.cause == "admission" and _ran(pod):
+        return None
     return end and end._replace(
         when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
     )
@@ -141,15 +144,24 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
 def _rejected(pod: Pod) -> End | None:
     """Return the end of a pod that its kubelet rejected for another reason, by how the message begins.
 
-    The older beginning is a word that others use too, so it counts only if no container of the pod has ended.
+    The older beginning is a word that others use too, so it counts only before a sentence of its own, and if no
+    container of the pod has ended.
     """
     status, (newer, older) = pod.status, REJECTED
+    text = without_rejection(status.message)
     is_rejected = status.message.startswith(newer) or (
-        status.message.startswith(older) and exited_container(pod) is None
+        status.message.startswith(older) and text[:1].isupper() and exited_container(pod) is None
     )
-    if not is_rejected:
+    if not is_rejected or status.reason == "Evicted":
         return None
-    return End("admission", KUBELET, status.reason, without_rejection(status.message), None)
+    return End("admission", KUBELET, status.reason, text, None)
+
+
+def _ran(pod: Pod) -> bool:
+    """Tell whether a pod with the reason of a refusal has run, and nothing else shows that a kubelet refused it."""
+    status = pod.status
+    refused = status.reason == "Evicted" or status.message.startswith((*REJECTED, _NOT_ENOUGH))
+    return not refused and exited_container(pod) is not None
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:

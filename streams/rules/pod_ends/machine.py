@@ -68,13 +68,15 @@ def _with(times: tuple[datetime, ...], at: datetime) -> tuple[datetime, ...]:
 
 
 def narrowed(machine: Machine, cause: str, when: When) -> When:
-    """The same end, not before the first sign of its cause within its bounds, and not after the next return."""
+    """The same end, not before the sign of its cause within its bounds, and not after the next return."""
     begins = {"node_shutdown": machine.shut_down, "node_lost": machine.lost}.get(cause, ())
     if when.is_known or when.latest is None:
         return when
-    began = next((at for at in begins if (when.earliest or at) <= at <= when.latest), None)
-    if began is None:
+    signs = [at for at in begins if (when.earliest or at) <= at <= when.latest]
+    if not signs:
         return when
+    # a pod outlives earlier losses of its node
+    began = signs[-1 if cause == "node_lost" else 0]
     ended = next((at for at in machine.returned if began < at <= when.latest), when.latest)
     return When(began, is_known=False, earliest=began, latest=ended)
 
@@ -99,9 +101,14 @@ def end_of_container(terminated: ContainerTerminated) -> When | None:
     return None if at is None else When(at, is_known, latest=None if is_known else at)
 
 
-def was_rebooted(machine: Machine, ended_at: datetime, started_at: datetime | None) -> bool:
-    """Tell whether the machine was rebooted between the end of a container and its next start, if that is known."""
-    return any(
-        ended_at - LATE <= at <= ended_at + RESTART and (started_at is None or at <= started_at + LATE)
+def was_rebooted(
+    machine: Machine, began_at: datetime | None, ended_at: datetime, started_at: datetime | None
+) -> bool:
+    """Tell whether the machine was rebooted between the end of a container and its next start.
+
+    A container that began after the reboot ended by something else, and so may one that was not started again.
+    """
+    return started_at is not None and any(
+        ended_at - LATE <= at <= min(ended_at + RESTART, started_at + LATE) and (began_at is None or began_at < at)
         for at in machine.rebooted
     )

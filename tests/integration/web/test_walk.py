@@ -41,7 +41,7 @@ WALKS: Final = {
         ("free the resource, or raise requests",),
         (
             ("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),
-            ("All 21 columns", "wide=1"),
+            ("All 22 columns", "wide=1"),
         ),
         # that pod held 4.75 GiB, and 61 % of all that the node's pods used
         ("hog-775668d95b-wcnzb", "memory.available", "14.4 GiB", "4.75 GiB", "61 %"),

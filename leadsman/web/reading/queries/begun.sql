@@ -43,11 +43,11 @@ FROM
             (
                 SELECT node, groupArray(ts) AS starts
                 FROM node_events
-                WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason = 'Starting' AND component = 'kubelet'
+                WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason IN ('Starting', 'Rebooted') AND component = 'kubelet'
                 GROUP BY node
             ) AS s ON s.node = e.node
             ARRAY JOIN if(
-                e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at AND e.ts < at + toIntervalMinute(1), s.starts),
+                e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at - toIntervalSecond(1) AND e.ts < at + toIntervalMinute(1), s.starts),
                 ['after'], ['before', 'after']) AS change
             WHERE e.cluster = {cluster:String} AND e.node IN {cordoned:Array(String)} AND e.ts < {until:DateTime64(6)}
                 AND e.object_kind = 'Node' AND e.reason IN (

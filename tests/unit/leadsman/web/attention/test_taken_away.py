@@ -153,7 +153,9 @@ class Kind(NamedTuple):
 
 KINDS: Final = (
     Kind("nodes", "No Node object was seen"),
-    Kind("pods", "No pod was seen: evictions, OOM kills, rejections and pending pods are not known"),
+    Kind(
+        "pods", "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not"
+    ),
     Kind("events", "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known"),
     Kind("configz", "The thresholds of 1 node are assumed to be the defaults: no /configz was seen"),
     Kind("summaries", "tatistics"),

@@ -239,7 +239,7 @@ def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
     blind = SEEN._replace(pods=0, pods_seen=False)
     assert "No evictions" not in nothing_found(blind)
     assert nothing_found(blind).endswith(
-        "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+        "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
     )
     assert not blind.complete
 
