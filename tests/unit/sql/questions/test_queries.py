@@ -384,6 +384,35 @@ def test_an_episode_of_pressure_shows_whether_images_were_enough_or_pods_were_ev
     assert [column(database, "pressure_history", name, node="hit") for name in columns] == [[1], [105], [165], [None]]
 
 
+def test_evicted_pods_layers_are_no_deleted_images_and_count_in_one_episode(database: Database) -> None:
+    """Two episodes 20 s apart. A pod with a layer of 40 bytes goes in the first; 100 in use were 60 of images."""
+    for began, ended in ((0, 300), (320, 620)):
+        of = {"node": "n", "condition": "DiskPressure"}
+        store(
+            database,
+            row(PressureChange, ts=T0 + timedelta(seconds=began), status=True, **of),
+            row(PressureChange, ts=T0 + timedelta(seconds=ended), status=False, lasted_seconds=300.0, **of),
+        )
+    store(database, row(Eviction, ts=T0 + timedelta(seconds=290), node="n", cause="pressure", resource="", uid="1"))
+    for second, used, layer in ((10, 100, 40), (295, 60, 0), (330, 60, 0)):
+        pods = [{"namespace": "ns", "pod": "p", "uid": "1", "rootfs_used_bytes": layer}]
+        at = T0 + timedelta(seconds=second)
+        store_samples(database, summary(at, "n", pods, nodefs_available_bytes=second, imagefs_used_bytes=used))
+    columns = ("evicted_pods", "images_freed_bytes", "lowest_available_bytes")
+    assert [column(database, "pressure_history", name) for name in columns] == [[1, 0], [0, 0], [10, 330]]
+
+
+def test_a_limit_keeps_the_newest_rows_of_an_answer_in_the_order_of_time(database: Database) -> None:
+    store(
+        database,
+        *(row(Eviction, ts=T0 + timedelta(seconds=at), node="n", cause="limit", uid=str(at)) for at in range(9)),
+    )
+    found = run(database, saved_query("evicted_pods"), {}, LIMITS)
+    times = [dict(zip(found.column_names, each, strict=True))["ts"] for each in found.rows]
+    assert times == sorted(times, reverse=True)
+    assert len(times) == 9
+
+
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
 def test_what_is_in_the_order_of_time_is_asked_of_a_range(
     query: SavedQuery, on_nothing: dict[str, OnNothing]

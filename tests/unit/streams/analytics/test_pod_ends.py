@@ -288,12 +288,15 @@ def test_a_pod_of_a_lost_node_was_lost_after_its_kubelet_fell_silent(passes: int
         assert (row.cause, row.earliest, row.latest) == ("node_lost", KILLED, read_at)
 
 
-def restarted(code: int, reason: str, after: float) -> Record:
-    """A container that runs again so many seconds after its end."""
-    ended = {"terminated": {"exitCode": code, "reason": reason, "finishedAt": KILLED}}
+def restarted(code: int, reason: str, after: float, began: float = -600) -> Record:
+    """A container that runs again so many seconds after its end, and had begun so many seconds after it."""
+    begun = KILLED + timedelta(seconds=began)
+    ended = {"terminated": {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": KILLED}}
     return status(1, {"running": {"startedAt": KILLED + timedelta(seconds=after)}}, ended)
 
 
+CRASHED: Final = {"terminated": {"exitCode": 255, "reason": "Error", "startedAt": START, "finishedAt": KILLED}}
+IS_KILLED_AND_RUNS: Final = restarted(137, "Error", 110)
 REBOOTED: Final = at_node("Rebooted", "Node n has been rebooted, boot id: 6f9c", 100)
 
 
@@ -307,6 +310,7 @@ REBOOTED: Final = at_node("Rebooted", "Node n has been rebooted, boot id: 6f9c",
         (restarted(137, "Error", 60), "node_reboot", True),  # the Event waits for the node's status
         (restarted(137, "Error", 10), "exited", True),  # it ran again before the reboot
         (restarted(137, "OOMKilled", 110), "oom_kill", True),
+        (restarted(137, "Error", 110, began=101), "exited", True),  # it crashed after the reboot
     ],
 )
 def test_containers_that_a_reboot_restarted_have_a_row_that_says_so(
@@ -322,6 +326,19 @@ def test_containers_that_a_reboot_restarted_have_a_row_that_says_so(
 @pytest.mark.parametrize("record", [restarted(1, "Error", 110), restarted(0, "Completed", 110)])
 def test_a_container_that_ended_by_itself_before_a_reboot_was_not_ended_by_it(record: Record) -> None:
     assert rows(record, REBOOTED) == rows(REBOOTED, record) == []
+
+
+def test_a_crash_that_waits_for_its_restart_is_not_laid_to_a_later_reboot() -> None:
+    """Nor once it is known that the container was started again before the reboot."""
+    waits = status(1, {"waiting": {"reason": "CrashLoopBackOff"}}, CRASHED)
+    again = status(1, {"running": {"startedAt": KILLED + timedelta(seconds=10)}}, CRASHED)
+    for given in permutations((waits, again, REBOOTED)):
+        assert "node_reboot" not in {row.cause for row in rows(*given)}
+
+
+@pytest.mark.parametrize("given", list(permutations((EVENT, REBOOTED, IS_KILLED_AND_RUNS))))
+def test_a_failed_probe_explains_an_end_whatever_comes_first(given: tuple[Record, ...]) -> None:
+    assert rows(*given)[-1].cause == "liveness"
 
 
 def test_a_failed_probe_explains_an_end_before_a_reboot_does() -> None:

@@ -400,6 +400,20 @@ async def test_a_receiver_that_repeats_its_address_or_its_key_puts_neither_into_
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("before", [270, 285, 4070, 4085])
+async def test_a_reply_that_is_cut_within_a_secret_shows_no_part_of_it(before: int) -> None:
+    address = "/ABCDEFGHIJKLMNOPQRSTUVWX"
+    async with Server().running() as server:
+        server.answers = [404] * REFUSALS
+        server.reply = {"text": "_ " * (before // 2) + address}
+        poster = posting.Poster("slack", server.url + address, FakeClock().clock, "a.b+c/d=e1234")
+        with pytest.raises(posting.Refused) as refused:
+            await poster.post("", b"[]", dict)
+        await poster.close()
+    assert "ABC" not in str(refused.value)
+
+
+@pytest.mark.asyncio
 async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next_do_not_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

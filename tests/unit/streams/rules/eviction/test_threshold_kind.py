@@ -11,9 +11,19 @@ MIB: Final = 1024**2
 CAPACITY: Final = 100_000_000_000
 THRESHOLDS: Final = effective_thresholds(
     KubeletConfiguration(
-        eviction_hard={"memory.available": "100Mi", "nodefs.available": "10%"},
-        eviction_soft={"memory.available": "1Gi", "nodefs.available": "15%", "pid.available": "5%"},
-        eviction_soft_grace_period={"memory.available": "90s", "nodefs.available": "2m", "pid.available": "1m"},
+        eviction_hard={"memory.available": "100Mi", "nodefs.available": "10%", "imagefs.inodesFree": "1000"},
+        eviction_soft={
+            "memory.available": "1Gi",
+            "nodefs.available": "15%",
+            "pid.available": "5%",
+            "imagefs.inodesFree": "5%",
+        },
+        eviction_soft_grace_period={
+            "memory.available": "90s",
+            "nodefs.available": "2m",
+            "pid.available": "1m",
+            "imagefs.inodesFree": "1m",
+        },
     )
 ).by_signal
 
@@ -31,6 +41,7 @@ THRESHOLDS: Final = effective_thresholds(
         ("pid.available", 1638, {"pid.available": 32768}, "soft"),
         ("imagefs.available", 1, {"imagefs.available": CAPACITY}, ""),  # no threshold
         ("", 100 * MIB, {}, ""),
+        ("imagefs.inodesFree", 1000, {"imagefs.inodesFree": 20_000}, ""),  # 1000 and 5 % of it
     ],
 )
 def test_the_threshold_in_bytes_shows_whether_it_is_the_hard_or_the_soft_one(

@@ -1,7 +1,7 @@
 """What ended a pod, reasoned from rules: how-pods-end, eviction-messages, admission-failures."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import msgspec
 import pytest
@@ -57,6 +57,30 @@ def terminated(reason: str, code: int) -> dict[str, Any]:
 
 def container(restarts: int, state: dict[str, Any], last: dict[str, Any] | None = None) -> dict[str, Any]:
     return {"name": "w", "restartCount": restarts, "state": state, "lastState": last or {}}
+
+
+RAN: Final = [{"name": "w", "state": {"terminated": {"exitCode": 1, "reason": "Error"}}}]
+
+
+@pytest.mark.parametrize(
+    ("reason", "message", "containers", "cause"),
+    [
+        ("OutOfmemory", "Flink task manager ran out of memory", RAN, "exited"),
+        ("OutOfmemory", "Pod Node didn't have enough resource: memory", RAN, "admission"),
+        ("OutOfmemory", "Node didn't have enough resource: memory", RAN, "admission"),
+        ("OutOfmemory", "", [], "admission"),
+        ("ProviderFailed", "Pod sandbox lost its virtual machine", [], "exited"),
+        ("Evicted", "Pod was evicted because its pool is upgraded", [], None),
+        ("Evicted", "Pod Was evicted because its pool is upgraded", [], None),
+    ],
+)
+def test_words_that_others_use_too_are_no_refusal_by_themselves(
+    reason: str, message: str, containers: list[dict[str, Any]], cause: str | None
+) -> None:
+    status = {"phase": "Failed", "reason": reason, "message": message, "containerStatuses": containers}
+    of = pod(status)
+    end = pod_end(of, AT, is_gone=False) or own_end(of, AT)
+    assert (end.cause if end else None) == cause
 
 
 def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
