@@ -1,6 +1,6 @@
 """What is over leaves saved questions and alerts too: the same pairs as those of look, page and report."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -55,7 +55,7 @@ def _in(cluster: str, rows: list[Row]) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def answers(empty_database: EmptyDatabase) -> Iterator[dict[str, list[dict[str, Any]]]]:
+def answers(empty_database: EmptyDatabase) -> dict[str, list[dict[str, Any]]]:
     """The rows of each question, of all pairs at once: each is two clusters."""
     with empty_database() as database:
         for pair in PAIRS:
@@ -65,7 +65,7 @@ def answers(empty_database: EmptyDatabase) -> Iterator[dict[str, list[dict[str, 
         for name in {each.query for each in ASKED.values()}:
             answer = run(database, saved_query(name), {})
             found[name] = [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
-        yield found
+    return found
 
 
 def test_every_finding_has_a_question() -> None:
