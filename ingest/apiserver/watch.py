@@ -67,9 +67,9 @@ class Watch:
     `namespace` only its objects are listed.
 
     `contact` is called with the stream's name for each page of a list, line of a watch and 404 of an optional
-    resource. `glance` is called with the name and the text of
-    each existing object, even without news. The tally counts `unchanged`, `bookmark`, `oversized`, `undecodable`,
-    `unknown_type`, `list`, `gap`, `cut`, `silent` and `failure`.
+    resource. `glance` is called with the name and the text of each existing object, even without news. The tally
+    counts `unchanged`, `bookmark`, `oversized`, `undecodable`, `unknown_type`, `list`, `gap`, `cut`, `silent` and
+    `failure`.
     """
 
     def __init__(

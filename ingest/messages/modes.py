@@ -45,8 +45,8 @@ _SPELLED: Final = {
 """Reasons as kubelets spell them now, by other spellings: of kubelets before 1.18, and of those that retell them."""
 
 
-def _reason(text: str) -> str:
-    return _clean(_SPELLED.get(text, text))
+def _spelled(reason: str) -> str:
+    return _SPELLED.get(reason, reason)
 
 
 def _clean(text: str) -> str:
@@ -54,6 +54,6 @@ def _clean(text: str) -> str:
 
 
 _remembered: Final = lru_cache(4096)(scrub)
-CREDENTIALS: Final = Mode(_reason, lambda _, message: _clean(message))
-STRICT: Final = Mode(lambda reason: allowed_reason(_SPELLED.get(reason, reason)), allowed)
+CREDENTIALS: Final = Mode(lambda reason: _clean(_spelled(reason)), lambda _, message: _clean(message))
+STRICT: Final = Mode(lambda reason: allowed_reason(_spelled(reason)), allowed)
 MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}

@@ -38,7 +38,7 @@ class AlertLog:
         self.emitted: list[Alert] = []
 
     def __call__(self, seconds: float, *rows: Row, new_minute: bool = False) -> list[str]:
-        """What these rows at this time emit, as `status alertname`."""
+        """Return what these rows at this time emit, as `status alertname`."""
         return self._step(Concluded(at(seconds), self._node, new_minute, rows))
 
     def record(self, record: Record) -> list[str]:

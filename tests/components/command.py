@@ -64,7 +64,7 @@ def in_a_process(*arguments: object, db: Path | str | None = None, cwd: Path | N
 
 
 def _looks_at_files(words: Sequence[str], cwd: Path) -> bool:
-    """Of a cluster `look` runs a loop."""
+    """Tell whether `look` reads files: it follows a cluster in a loop, and so in a process of its own."""
     return any((cwd / word).is_file() for word in words)
 
 

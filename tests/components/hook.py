@@ -1,4 +1,4 @@
-"""What receives alerts in tests: an HTTP server that keeps what it is sent."""
+"""An HTTP server that receives alerts in tests, and keeps what it is sent."""
 
 import json
 import threading
@@ -9,9 +9,7 @@ from typing import Any
 
 
 class Hook:
-    """`status` is what it answers, after `delay_seconds`, and 500 to the
-    alert `failing`.
-    """
+    """Answers `status` after `delay_seconds`, and 500 to the alert `failing`."""
 
     def __init__(self, status: int = 200, delay_seconds: float = 0.0, failing: str = "") -> None:
         self.status = status

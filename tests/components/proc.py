@@ -1,4 +1,4 @@
-"""What Linux tells of a running process."""
+"""Reads from Linux what a running process holds and takes."""
 
 import os
 from pathlib import Path
@@ -27,11 +27,11 @@ def open_files(pid: int) -> int:
 
 
 def children(pid: int) -> set[int]:
-    """Those that its main thread started and that have not been waited for; OSError where it has ended."""
+    """Return the children of its main thread that have not been waited for; OSError where it has ended."""
     return set(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
 
 
 def cpu_seconds(pid: int) -> float:
-    """What it has taken so far, with the children that it waited for; OSError where it has ended."""
+    """Return the time it has taken, with the children that it waited for; OSError where it has ended."""
     stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return sum(map(int, stat[11:15])) / _TICKS

@@ -1,4 +1,4 @@
-"""What people read of a database: the story of `look`, the page and the report."""
+"""Renders what people read of a database: the story of `look`, the page and the report."""
 
 import io
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ GIB = 1 << 30
 
 
 class Text(HTMLParser):
-    """What a reader sees, and the classes of the elements."""
+    """Has the text that a reader sees, and the classes of the elements."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

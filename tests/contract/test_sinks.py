@@ -1,4 +1,4 @@
-"""What every sink promises, fed with what all captures of the repository hold: files, Kafka's messages, tables."""
+"""Every sink keeps its promises, fed with all captures of the repository: files, Kafka's messages, tables."""
 
 import asyncio
 from collections import Counter
@@ -100,7 +100,7 @@ def rows_of(batches: Iterable[Batch]) -> dict[type[Row], list[Row]]:
 
 
 def told(observation: Observation) -> tuple[Any, ...]:
-    """What a capture must hold of an observation; its managed fields and line breaks may go."""
+    """Return what a capture must hold of an observation; its managed fields and line breaks may go."""
     try:
         document = msgspec.json.decode(observation.object)
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""What every resource of the table promises, over what all captures of the repository hold of it."""
+"""Every resource of the table keeps its promises, over what all captures of the repository hold of it."""
 
 import copy
 import json

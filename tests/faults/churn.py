@@ -6,11 +6,10 @@ drawn of them.
 
 import asyncio
 import heapq
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from pathlib import Path
-from resource import getpagesize
 from typing import Any, Final, cast
 
 import msgspec
@@ -18,6 +17,7 @@ import msgspec
 from bench.generate import BEGIN, TOPOLOGY, node_object, observed, pod_object
 from bench.shapes import Json, Shapes, load_shapes
 from bench.summaries import Summaries, node_name, pod_names
+from components.proc import resident_bytes
 from fakes.checkpoints import write_cpu_manager_state
 from ingest.kafka.publish import Publisher
 from ingest.model.observation import Observation
@@ -116,7 +116,7 @@ class Worker:
             logs=len(self.logs[TOPICS.nodes.name].logs(0)),
             changelog_bytes=sum(len(key) + len(value) for kept in changelogs for key, value in kept.items()),
             alerts=len(self.kept.get(TOPICS.alerts.name, ())),
-            resident_bytes=int(Path("/proc/self/statm").read_text().split()[1]) * getpagesize(),
+            resident_bytes=resident_bytes(os.getpid()),
         )
 
 

@@ -77,7 +77,7 @@ class Tools:
         return {"questions": [_described(each._asdict()) for each in saved_queries()]}
 
     def ask_saved_question(self, name: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """The rows of a saved question, by a name of saved_questions."""
+        """The rows of a saved question, by a name of saved_questions; rows that have a time come the newest first."""
         return _rows(run(self._db, saved_query(name), parameters or {}, LIMITS))
 
     def eviction_order(self, node: str, cluster: str = "", until: str = "") -> Answer:

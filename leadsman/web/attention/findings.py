@@ -66,11 +66,14 @@ def _unguarded(view: Overview) -> Iterator[Item]:
     """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
     found: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
+        low = [each for each in node.margins if each.available * 100 < UNGUARDED_PERCENT * each.capacity]
+        if node.stale or not low:
+            continue
         bare = unguarded_of(
             Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in node.margins
         )
-        for margin in node.margins if not node.stale else ():
-            if margin.available * 100 < UNGUARDED_PERCENT * margin.capacity and margin.signal in bare:
+        for margin in low:
+            if margin.signal in bare:
                 found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
     for resource, nodes in found.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))

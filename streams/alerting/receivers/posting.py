@@ -51,9 +51,7 @@ class Poster:
         """Why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
-        self._hidden = _secrets(url) | {*_WORD.findall(secret)}
-        parts = urlsplit(url)
-        self._whole = [each for each in (secret, unquote(parts.path), unquote(parts.query)) if len(each) > 1]
+        self._secrets = [*_secrets(url), secret]
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
 
@@ -130,10 +128,10 @@ class Poster:
 
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
-        reply = unquote(reply)
-        for whole in self._whole:
-            reply = reply.replace(whole, _REDACTED)
-        return plain(_WORD.sub(lambda word: _REDACTED if word[0] in self._hidden else word[0], reply), _SHOWN)
+        reply, hidden = unquote(reply), {word for each in self._secrets for word in _WORD.findall(each)}
+        for secret in self._secrets:
+            reply = reply.replace(secret, _REDACTED) if len(secret) > 1 else reply
+        return plain(_WORD.sub(lambda word: _REDACTED if word[0] in hidden else word[0], reply), _SHOWN)
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:
@@ -146,11 +144,11 @@ def log_parked(alert: AlertMessage, error: Failed) -> None:
     log.error("an alert is parked", alert=alert.labels.get("alertname"), reason=str(error))
 
 
-def _secrets(url: str) -> set[str]:
-    """The words of an address that can be secret: all but scheme, host and port."""
+def _secrets(url: str) -> list[str]:
+    """The parts of an address that can be secret: all but scheme, host and port."""
     parts = urlsplit(url)
-    found = " ".join((parts.path, parts.query, parts.fragment, parts.username or "", parts.password or ""))
-    return {*_WORD.findall(unquote(found))}
+    found = (parts.path, parts.query, parts.fragment, parts.username or "", parts.password or "")
+    return list(map(unquote, found))
 
 
 def _name(kind: str, url: str) -> str:

@@ -111,13 +111,14 @@ class Eviction(NamedTuple):
         low = f"low on {self.resource or 'a resource that its kubelet did not name'}"
         if self.available is None or self.threshold is None:
             return low
+        left, bound, by = str(self.available), f"the threshold of {self.threshold}", ""
         if self.resource in {"memory", "ephemeral-storage"}:
             left, threshold = size(self.available), size(self.threshold)
-            if self.available >= self.threshold:  # while a minimum reclaim keeps an eviction going
-                return f"{low}, {left} available, the threshold is {threshold}"
+            bound = f"the {threshold} threshold"
             by = f"{size(self.threshold - self.available)} " if left == threshold else ""
-            return f"{low}, {left} available, {by}below the {threshold} threshold"
-        return f"{low}, {self.available} available, below the threshold of {self.threshold}"
+        if self.available >= self.threshold:  # a minimum reclaim keeps an eviction going
+            return f"{low}, {left} available, not below {bound}"
+        return f"{low}, {left} available, {by}below {bound}"
 
     @property
     def outside(self) -> str:

@@ -89,7 +89,7 @@ class PodEnd(NamedTuple):
     say.
     """
     resource: str = ""
-    """Over what it was refused; empty where the text names none."""
+    """The resource that it was refused for, or the node's conditions; empty where the text names none."""
     requested: int | None = None
     """These two by the kubelet's text, in base units, cpu in millicores."""
     available: int | None = None

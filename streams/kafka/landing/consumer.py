@@ -54,10 +54,7 @@ log = structlog.get_logger(__name__)
 
 
 class Landing:
-    """Consumes topics and hands portions to a store, which a thread runs.
-
-    `run` retries a TransientFailure of the store, and raises any other error. A refused portion holds up all others.
-    """
+    """Consumes topics and hands portions to a store, which a thread runs. A refused portion holds up all others."""
 
     def __init__(
         self,
@@ -71,8 +68,7 @@ class Landing:
         client_options: aiokafka_fixes.Options | None = None,
         gaps: Gaps | None = None,
     ) -> None:
-        options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
-        self._options = options
+        self._options = options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
         self._topics = topics
         self._group = group
         self._limits = limits
@@ -125,7 +121,7 @@ class Landing:
     async def run(self, stop: asyncio.Event) -> None:
         """Land until `stop`; a portion that is being stored then is finished, if it ends within GRACE_SECONDS.
 
-        Raises what the store raised, KafkaError, or FilesUnusable.
+        Raises what the store raised, except a TransientFailure, which is retried; KafkaError; or FilesUnusable.
         """
         self._consumer.subscribe(list(self._topics), listener=_Listener(self))
         try:

@@ -54,7 +54,7 @@ class _Object(msgspec.Struct, frozen=True):
 
 
 class Outcome(NamedTuple):
-    """What was seen, in seconds, requests and objects."""
+    """Has what was seen, in seconds, requests and objects."""
 
     nodes: int
     pods: int
