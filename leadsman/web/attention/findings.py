@@ -85,7 +85,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             text,
             tuple(nodes),
             "nodes",
-            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "settings_warnings"),
+            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "unguarded_signals"),
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )

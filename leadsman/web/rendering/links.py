@@ -42,8 +42,8 @@ ANSWERED: Final = {
     "pressure_oscillation": "timeline",
     "refused_pods": "timeline",
     "requests": "order",
-    "settings_warnings": "margins",
     "source_errors": "unknown",
+    "unguarded_signals": "margins",
 }
 """The section of a report that answers a saved question, for a reader without the database."""
 OF_NODE: Final = {"nodes": "margins"}

@@ -333,17 +333,13 @@ def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: alert_coverage, "),
+        (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: admission_storms, "),
         (
             ("fit", "--param", "moon=1"),
             USAGE,
             "query fit has no parameter 'moon'. It has: cluster, limited, node, resource",
         ),
-        (
-            ("source_errors", "--param", "seconds=abc"),
-            USAGE,
-            "parameter seconds cannot be 'abc': it is of type UInt32",
-        ),
+        (("sample_gaps", "--param", "seconds=abc"), USAGE, "parameter seconds cannot be 'abc': it is of type UInt32"),
         (("--sql", "SELEC 1"), QUERY, "syntax error at line 1, column 7"),
     ],
 )

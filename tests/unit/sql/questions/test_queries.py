@@ -425,9 +425,8 @@ def test_what_is_in_the_order_of_time_is_asked_of_a_range(
 
 def test_gaps_between_samples_are_found(database: Database) -> None:
     store_samples(database, *(summary(T0 + timedelta(seconds=s), "n") for s in (0, 10, 100, 110)))
-    assert column(database, "sample_gaps", "longest_silence_seconds") == [90]
-    assert column(database, "sample_gaps", "times", seconds="10") == [3]
-    assert column(database, "source_errors", "times") == []
+    assert column(database, "sample_gaps", "gap_seconds") == [90]
+    assert column(database, "sample_gaps", "gap_seconds", seconds="10") == [10, 90, 10]
 
 
 def test_uncertain_counts_are_listed_with_what_is_certain(database: Database) -> None:

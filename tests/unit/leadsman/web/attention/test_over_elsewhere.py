@@ -32,6 +32,7 @@ ASKED: Final = {
     "below the hard threshold on 1 node": NEXT,
     "below the soft threshold on 1 node": NEXT,
     "near a threshold on 1 node": NEXT,
+    "without a threshold": Question("unguarded_signals", lambda row: row["available_percent"] < 5),
     "Image GC does not run": GC,
     "Image GC fails at every start": GC,
     "Image GC frees too little": GC,
@@ -44,10 +45,8 @@ ASKED: Final = {
     "Condition KernelDeadlock": Question("nodes", lambda row: bool(row["problems"])),
     "PodsEvicted": Question("alerts", lambda row: row["status"] == "firing"),
 }
-WITHOUT_QUESTION: Final = {"Uneven NUMA nodes", "without a threshold"}
-"""`numa_map` has the room of each NUMA node, and no verdict. `settings_warnings` names a missing threshold, whatever
-is left.
-"""
+WITHOUT_QUESTION: Final = {"Uneven NUMA nodes"}
+"""`numa_map` has the room of each NUMA node, and no verdict."""
 
 
 def _in(cluster: str, rows: list[Row]) -> list[Row]:
