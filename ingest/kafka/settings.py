@@ -1,6 +1,6 @@
 """The address of Kafka, and the settings of our topics."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -57,9 +57,10 @@ class KafkaSettings(Section):
             min_insync_replicas=self.min_insync_replicas or max(1, self.replication_factor - 1),
         )
 
-    def every_topic(self) -> Sequence[Topic]:
-        """The catalogue, and the changelogs of the workers."""
-        return (*self.topics(), *changelogs(self.work_group(), self.topics()))
+    def every_topic(self, flat: Iterable[str] = ()) -> Sequence[Topic]:
+        """The catalogue, the changelogs of the workers, and the topics of tables that are published flat."""
+        known = self.topics()
+        return (*known, *changelogs(self.work_group(), known), *map(known.flat, flat))
 
     def work_group(self) -> str:
         """The consumer group of the workers."""

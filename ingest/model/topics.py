@@ -62,6 +62,11 @@ class Topics(NamedTuple):
         """The topic of the log that a record belongs to."""
         return self.nodes if record.node else self.cluster
 
+    def flat(self, table: str) -> Topic:
+        """The topic of a table's rows, a message each, where the settings ask for it."""
+        name = f"{self.findings.name.removesuffix('findings')}flat.{table}"
+        return self.findings._replace(name=name, what=f"Rows of {table}, a flat JSON object each")
+
 
 def topics(
     prefix: str = "leadsman",

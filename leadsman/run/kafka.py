@@ -11,11 +11,11 @@ from ingest.kafka.settings import KafkaSettings
 from ingest.model.observation import Observed, Unreadable
 
 
-async def make_topics(kafka: KafkaSettings) -> TopicsFound:
+async def make_topics(kafka: KafkaSettings, flat: Iterable[str] = ()) -> TopicsFound:
     """Create the topics that are missing, and log how others differ. Raises TopicsUnusable and FilesUnusable."""
     return await ensure_topics(
         kafka.bootstrap_servers,
-        kafka.every_topic(),
+        kafka.every_topic(flat),
         replication_factor=kafka.replication_factor,
         options=kafka.client_options(),
     )

@@ -55,7 +55,7 @@ async def check_kafka(settings: Settings) -> Checked:
     try:
         found = await ensure_topics(
             kafka.bootstrap_servers,
-            kafka.every_topic(),
+            kafka.every_topic(settings.work.flat),
             replication_factor=kafka.replication_factor,
             options=kafka.client_options(),
             make=False,

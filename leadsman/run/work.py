@@ -22,7 +22,7 @@ async def run_worker(
     """
     kafka = settings.kafka
     worker = worker_of(settings, reducers, skipped)
-    await make_topics(kafka)
+    await make_topics(kafka, settings.work.flat)
     with stop_on_signals() as stop:
         await worker.run(stop)
 
@@ -43,4 +43,5 @@ def worker_of(
         unacknowledged=kafka.unacknowledged_messages,
         skipped=skipped,
         state_seconds=settings.work.state_seconds,
+        flat=settings.work.flat,
     )

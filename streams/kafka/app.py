@@ -64,11 +64,12 @@ class Worker:
         unacknowledged: int = MAX_UNACKNOWLEDGED,
         skipped: Collection[str] = (),
         state_seconds: float = STATE_SECONDS,
+        flat: Collection[str] = (),
     ) -> None:
         """`instance` names it among the group's workers, so that it takes up its partitions
         at once after a restart; two that run have different ones. `unacknowledged` messages at most wait for Kafka.
         Records at the positions `skipped` become dead letters. States are written, and what they cover is
-        acknowledged, `state_seconds` after they first changed.
+        acknowledged, `state_seconds` after they first changed. Rows of the tables `flat` are published flat too.
         """
         self._client_options = client_options or {}
         self._app = _app(bootstrap_servers, group, instance, replication_factor, self._client_options)
@@ -86,6 +87,7 @@ class Worker:
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
         )
         self._skipped = skipped
+        self._flat = frozenset(flat)
         self._state_seconds = state_seconds
         self._states: dict[str, LogStates] = {}
         self._folders: dict[str, LogFolder] = {}
@@ -273,7 +275,7 @@ class Worker:
             reducers, changelog, faust_fixes.changelog_of(values), self._publisher
         )
         folder = self._folders[source.name] = LogFolder(
-            reducers, states, self._publisher, topics, self._skipped, self._findings
+            reducers, states, self._publisher, topics, self._skipped, self._findings, self._flat
         )
         agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds, self._is_hole)
 

@@ -1,9 +1,21 @@
 """Settings with which work and land use Kafka."""
 
-from pydantic import PositiveFloat, PositiveInt
+from typing import Annotated
+
+from pydantic import AfterValidator, PositiveFloat, PositiveInt
 
 from common.settings import Section
+from streams.kafka.messages.flat import FLAT_TABLES
 from streams.rules.numa.late_joiners import GROUP_GAP
+
+
+def _known(table: str) -> str:
+    if table not in FLAT_TABLES:
+        raise ValueError(f"there is no such table; known are {', '.join(sorted(FLAT_TABLES))}")
+    return table
+
+
+FlatTable = Annotated[str, AfterValidator(_known)]
 
 
 class WorkSettings(Section):
@@ -20,6 +32,10 @@ class WorkSettings(Section):
     state_seconds: PositiveFloat = 30.0
     """States are written so long after they first changed, and what they cover is acknowledged then: a crash has so
     much folded again. Half of it doubles what Kafka stores of states.
+    """
+    flat: tuple[FlatTable, ...] = ()
+    """Tables whose rows are also published to `leadsman.flat.<table>`, a flat JSON object each: for Kafka Connect,
+    Flink or ksqlDB.
     """
 
 

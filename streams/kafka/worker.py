@@ -31,6 +31,7 @@ from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from streams.kafka.messages.findings import encode_findings, finding_headers
+from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
 from streams.kafka.states import LeftOut, Log, LogStates, Turn
 
 MAX_ROWS: Final = 500
@@ -66,6 +67,16 @@ class Outbox:
             value = encode_findings(each.cluster, each.node, each.ts, each.rows)
             headers = finding_headers(each.cluster, each.node, each.ts, each.place)
             self._handed_over.append(await self._publisher.send(self._topics.findings.name, key, value, headers))
+
+    async def flat(self, tables: Collection[str], record: AnyRecord, message: Message, rows: Sequence[Row]) -> None:
+        """Add the rows of a record that belong to these tables, and its samples, a message each."""
+        if not tables:
+            return
+        flat = chain(flat_samples(tables, record, message.value), flat_rows(tables, rows))
+        for number, (table, value) in enumerate(flat):
+            headers = flat_headers(table, record, f"{message.position}#{number}")
+            topic = self._topics.flat(table).name
+            self._handed_over.append(await self._publisher.send(topic, message.key, value, headers))
 
     async def alert(self, alert: Alert) -> None:
         """Add an alert in its current state."""
@@ -142,13 +153,17 @@ class LogFolder:
         topics: Topics,
         skipped: Collection[str] = (),
         figures: Figures | None = None,
+        flat: Collection[str] = (),
     ) -> None:
-        """Records at the positions `skipped` become dead letters. `figures` takes each row that is concluded."""
+        """Records at the positions `skipped` become dead letters. `figures` takes each row that is concluded. Rows of
+        the tables `flat` have messages of their own too.
+        """
         self._fold = Fold(reducers)
         self._states = states
         self._publisher = publisher
         self._topics = topics
         self._skipped = frozenset(skipped)
+        self._flat = frozenset(flat)
         self._in_a_row: Counter[bytes] = Counter()
         """Bad messages in a row, by log."""
         self.left_out = 0
@@ -282,6 +297,7 @@ class LogFolder:
                 elif isinstance(output, SourceError):
                     known = output.resource in BY_NAME or output.resource == AGENT
                     self.source_errors[output.kind, output.resource if known else "other"] += 1
+        await outbox.flat(self._flat, record, message, rows)
         return rows
 
     def _log_rejected(self, rejected: Rejected, record: AnyRecord, message: Message) -> None:

@@ -8,10 +8,16 @@ from ingest.model.records import PublishedRecord
 from paths import ROOT
 from streams.kafka.messages.alerts import AlertMessage
 from streams.kafka.messages.findings import Findings
+from streams.kafka.messages.flat import message_types
 
 FOLDER: Final = ROOT / "streams/kafka/schemas"
 """`*.json` are of this version; `released/` holds those that messages in topics may still have."""
-MODELS: Final[dict[str, object]] = {"record": PublishedRecord, "findings": Findings, "alert": AlertMessage}
+MODELS: Final[dict[str, object]] = {
+    "record": PublishedRecord,
+    "findings": Findings,
+    "alert": AlertMessage,
+    "flat": message_types(),
+}
 
 
 def schema(name: str) -> str:

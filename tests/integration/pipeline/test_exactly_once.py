@@ -3,6 +3,7 @@
 LEADSMAN_KILLS says how often; LEADSMAN_SEED repeats the moments.
 """
 
+import json
 import os
 import random
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ from components.pipeline import (
     examples,
 )
 from components.rows import dicts
+from components.topics import messages
 from ingest.files.fingerprint import fingerprint
 from ingest.files.sources import read_sources
 from paths import CAPTURES, NUMA_KUBELETS
@@ -36,6 +38,7 @@ from waiting import eventually, lasting, unhurried
 
 pytestmark = pytest.mark.components("kafka")
 
+FLAT = ("evictions", "image_gc", "node_events", "pod_bindings", "node_samples", "pod_samples")
 NUMA_OBSERVATIONS = 2_700
 """Two minutes and the begin of the third."""
 LOST = ("drop_before", "drop_after", "error")
@@ -69,13 +72,23 @@ def pipeline(
 
 
 def test_two_workers_give_the_digest_of_the_embedded_replay(pipeline: Pipeline, expected: list[TableDigest]) -> None:
-    """One alone does below, whatever happens to it."""
+    """One alone does below, whatever happens to it. A consumer of flat topics can store the same rows."""
     pipeline.part("land", "0").start()
     for number in range(2):
-        pipeline.part("work", str(number)).start()
+        pipeline.part("work", str(number), LEADSMAN_WORK__FLAT=json.dumps(FLAT)).start()
     pipeline.replay(examples(CAPTURES))
     pipeline.settle()
     assert pipeline.digest() == expected
+    with connect(pipeline.dsn) as database:
+        for table in FLAT:
+            found = messages(pipeline.settings.kafka.bootstrap_servers, pipeline.topics.flat(table).name)
+            lines = "\n".join(each.value.decode() for each in found)
+            database.command(f"CREATE TABLE flat_{table} AS {table}")
+            taken = "SETTINGS date_time_input_format = 'best_effort' FORMAT JSONEachRow"
+            database.command(f"INSERT INTO flat_{table} {taken} {lines}")
+            rows, flat = (f"SELECT * EXCEPT landed_at FROM {each} FINAL" for each in (table, f"flat_{table}"))
+            assert database.query(f"SELECT count() FROM ({rows})").rows != [(0,)], table
+            assert database.query(f"({rows} EXCEPT {flat}) UNION ALL ({flat} EXCEPT {rows})").rows == [], table
 
 
 def test_alerts_over_many_nodes_are_those_of_the_embedded_replay_whichever_worker_is_first(

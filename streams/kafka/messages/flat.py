@@ -1,0 +1,74 @@
+"""Flat messages: a JSON object a row, on a topic a table, for consumers that want one table and nothing else.
+
+`leadsman.flat.<table>` has the columns of that table. Its key is that of the log, `cluster/node` or `cluster`, so a
+node's rows arrive in their order. A later row replaces an earlier one of the same natural key, as in the table.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import Final, get_args, get_type_hints
+
+import msgspec
+
+from ingest.model.records import AnyRecord, SampleRecord, SummaryRecord
+from ingest.model.samples import NodeSample, PodColumns
+from ingest.model.topics import Headers, event_headers
+from streams.fold.findings import TABLES, DeadLetter, Row, stored_types, stored_values
+
+KIND: Final = "flat"
+_OF_NODE: Final = {"cluster": str, "ts": datetime, "node": str}
+_OF_SAMPLES: Final = {
+    "node_samples": get_type_hints(NodeSample),
+    "pod_samples": {name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()},
+}
+_ROW_TYPES: Final = {table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter}
+FLAT_TABLES: Final = frozenset(_ROW_TYPES | _OF_SAMPLES)
+"""Tables that can be published flat."""
+_encode: Final = msgspec.json.Encoder().encode
+_summary: Final = msgspec.json.Decoder(SummaryRecord)
+
+
+def columns(table: str) -> dict[str, object]:
+    """Return the types of a flat message by its names."""
+    if table in _OF_SAMPLES:
+        return _OF_NODE | _OF_SAMPLES[table]
+    return stored_types(_ROW_TYPES[table])
+
+
+def flat_rows(tables: Collection[str], rows: Sequence[Row]) -> Iterator[tuple[str, bytes]]:
+    """Encode rows of these tables: the table and the message of each."""
+    for row in rows:
+        if (table := TABLES[type(row)]) in tables and table in _ROW_TYPES:
+            (values,) = stored_values(type(row), [row])
+            yield table, _encode(dict(zip(_NAMES[table], values, strict=True)))
+
+
+def flat_samples(tables: Collection[str], record: AnyRecord, value: bytes) -> Iterator[tuple[str, bytes]]:
+    """Encode a summary for `node_samples` and `pod_samples`; `value` is the message that it was decoded from."""
+    if not isinstance(record, SampleRecord):
+        return
+    of_node = {"cluster": record.cluster, "ts": record.ts, "node": record.node}
+    if "node_samples" in tables:
+        yield "node_samples", _encode(of_node | msgspec.structs.asdict(record.sample))
+    if "pod_samples" in tables:
+        pods = msgspec.structs.asdict(_summary.decode(value).pods)
+        pods["volumes"] = pods["volumes"] or [""] * len(pods["uid"])  # an older version has none
+        for values in zip(*pods.values(), strict=True):
+            yield "pod_samples", _encode(of_node | dict(zip(pods, values, strict=True)))
+
+
+def flat_headers(table: str, record: AnyRecord, identity: str) -> Headers:
+    """Headers of a flat message."""
+    return event_headers(table, f"{KIND}.{table}", identity, record.cluster, record.node, record.ts.isoformat())
+
+
+def message_types(tables: Iterable[str] = FLAT_TABLES) -> type[msgspec.Struct]:
+    """Return a struct with the message of each table, for its JSON Schema."""
+    messages = [
+        (table, msgspec.defstruct("".join(map(str.title, table.split("_"))), list(columns(table).items())))
+        for table in sorted(tables)
+    ]
+    return msgspec.defstruct("Flat", messages)
+
+
+_NAMES: Final = {table: tuple(stored_types(row_type)) for table, row_type in _ROW_TYPES.items()}
