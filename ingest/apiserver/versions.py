@@ -4,15 +4,17 @@
 
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Final, Protocol
+from typing import Final, NamedTuple
 
 import msgspec
 import structlog
 
 from common.errors import SourceUnusable
+from common.tasks import in_thread
 from common.text import plain
 from ingest.model.observation import UNDECODABLE
 
@@ -20,14 +22,16 @@ FORMAT: Final = 1
 log = structlog.get_logger(__name__)
 
 
-class VersionStore(Protocol):
-    """Keeps the resourceVersion of each stream of one cluster."""
+class Kept(NamedTuple):
+    """The versions by stream, and how to replace them."""
 
-    def load(self) -> dict[str, str]:
-        """The versions by stream; a stream that is missing starts with a list."""
+    versions: Mapping[str, str]
+    """A stream that is missing starts with a list."""
+    save: Callable[[Mapping[str, str]], Awaitable[None]] | None
+    """Replaces all of them or none. Raises OSError. None where they cannot be kept."""
 
-    def save(self, versions: Mapping[str, str]) -> None:
-        """Replace what is kept, all of it or nothing."""
+
+NOT_KEPT: Final = Kept({}, None)
 
 
 class VersionsError(SourceUnusable):
@@ -46,6 +50,10 @@ class VersionFile:
     def __init__(self, path: Path, cluster: str) -> None:
         self._path = path
         self._cluster = cluster
+
+    def kept(self) -> Kept:
+        """Raises VersionsError as `load`."""
+        return Kept(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
         """Empty where the file is damaged or of another format: all is listed then, and the file is replaced.

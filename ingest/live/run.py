@@ -12,13 +12,13 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from common.tasks import Begin, Tasks, in_thread
+from common.tasks import Begin, Tasks
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
 from ingest.apiserver.filters import metadata_of
 from ingest.apiserver.node_leases import NodeLeases
-from ingest.apiserver.versions import Acknowledgements, Ticket, VersionFile, VersionStore
+from ingest.apiserver.versions import NOT_KEPT, Acknowledgements, Kept, Ticket, VersionFile
 from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.live.scheduler import Scheduler, schedulers
@@ -64,15 +64,14 @@ class Live:
     """The sources of one cluster; `tally` counts what happens, per stream."""
 
     def __init__(
-        self, settings: LiveSettings, access: Configuration, store: VersionStore | None, clock: Clock = SYSTEM
+        self, settings: LiveSettings, access: Configuration, kept: Kept = NOT_KEPT, clock: Clock = SYSTEM
     ) -> None:
-        """Raises VersionsError as `store.load`."""
         self.tally: Tally = Counter()
         self._settings = settings
         self._access = access
         self._clock = clock
-        self._store = store
-        self._saved = store.load() if store else {}
+        self._save_versions = kept.save
+        self._saved = kept.versions
         self._save_failure = ""
         self._acknowledgements = Acknowledgements(self._saved)
         self._freshness = Freshness()
@@ -92,11 +91,12 @@ class Live:
         )
 
     @classmethod
-    async def connect(cls, settings: LiveSettings, *, clock: Clock = SYSTEM) -> "Live":
-        """Read the credentials and the versions; raises KubeconfigError and VersionsError."""
+    async def connect(cls, settings: LiveSettings, kept: Kept = NOT_KEPT, *, clock: Clock = SYSTEM) -> "Live":
+        """Read the credentials, and the versions if they have a file; raises KubeconfigError and VersionsError."""
         access = await configuration(settings.kubeconfig, settings.context)
-        store = VersionFile(settings.versions_file, settings.scope) if settings.versions_file else None
-        return cls(settings, access, store, clock)
+        if settings.versions_file:
+            kept = VersionFile(settings.versions_file, settings.scope).kept()
+        return cls(settings, access, kept, clock)
 
     def degraded(self) -> dict[str, str]:
         """Why each stream that cannot be read now cannot; a custom resource that does not exist is not among them."""
@@ -132,8 +132,7 @@ class Live:
         """
         async with AsyncExitStack() as stack:
             stack.enter_context(registered(self._figures(), self._why_not))
-            if self._store:
-                stack.push_async_callback(self._save, self._store)
+            stack.push_async_callback(self._save)
             await self._fleet.connect(self._access, stack)
             watches = [
                 self._watch(resource, await stack.enter_async_context(ApiClient(self._access)))
@@ -154,8 +153,7 @@ class Live:
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
             for work in (*following, *asking, self._check_freshness(), leases.run()):
                 self._begin(work)
-            if self._store:
-                self._begin(self._keep_versions(self._store))
+            self._begin(self._keep_versions())
             yield self._deliver()
 
     async def _deliver(self) -> AsyncIterator[Delivery]:
@@ -269,18 +267,18 @@ class Live:
         self.tally[kind, "silence"] += 1
         return error("kubelet", STATS_SUMMARY.name, report, node) if node else error("watch", silence.stream, report)
 
-    async def _keep_versions(self, store: VersionStore) -> None:
+    async def _keep_versions(self) -> None:
         while True:
             await self._clock.sleep(SAVE_SECONDS)
-            await self._save(store)
+            await self._save()
 
-    async def _save(self, store: VersionStore) -> None:
+    async def _save(self) -> None:
         """A disk that is full now is tried again; nothing is lost by an older version."""
         versions = self._acknowledgements.versions
-        if versions == self._saved:
+        if self._save_versions is None or versions == self._saved:
             return
         try:
-            await in_thread(partial(store.save, versions))
+            await self._save_versions(versions)
         except OSError as error:
             self.tally["versions", "failure"] += 1
             self._save_failure = plain(error)

@@ -73,7 +73,7 @@ class LiveSettings(Section):
     """
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None
-    """File that keeps the streams' versions across restarts; without it each start lists again."""
+    """File that keeps the streams' versions across restarts. Without it `watch` keeps them in Kafka."""
     queue_observations: PositiveInt = 2000
     """How many observations wait in memory before the sources are slowed down."""
     redact: Redact = "credentials"

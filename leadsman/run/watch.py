@@ -1,6 +1,7 @@
 """The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
 
 import asyncio
+from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Final
 
@@ -15,8 +16,10 @@ from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
 from ingest.apiserver.requests import ApiError
+from ingest.apiserver.versions import NOT_KEPT, Kept
 from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
+from ingest.kafka.versions import versions_in
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
@@ -43,7 +46,8 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
 
         async def work(publish: Publish = publish) -> None:
             log.info("watching begins", cluster=watch.cluster)
-            await Watching(await Live.connect(watch), publish).run(stop)
+            async with _kept(kafka, watch) as kept:
+                await Watching(await Live.connect(watch, kept), publish).run(stop)
 
         if not watch.election.enabled:
             await work()
@@ -58,6 +62,14 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
                 return await publish(received)
 
             await lead(election, partial(work, publish_as_leader), stop)
+
+
+def _kept(kafka: KafkaSettings, watch: LiveSettings) -> AbstractAsyncContextManager[Kept]:
+    """Keep versions in Kafka, where the next watcher finds them, unless they have a file."""
+    if watch.versions_file:
+        return nullcontext(NOT_KEPT)
+    group = f"{kafka.topic_prefix}-watch-{watch.scope}"
+    return versions_in(kafka.bootstrap_servers, kafka.client_options(), group, kafka.topics().cluster.name)
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:

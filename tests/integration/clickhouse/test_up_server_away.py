@@ -50,7 +50,7 @@ async def up(dsn: str, journal: Path, api: FakeApiServer) -> AsyncIterator[Up]:
         database = Patient(opened, stop.is_set, reported.append)
         with closing(Journal(journal, "")) as written, Lander(database) as lander:
             replay = Replay(REDUCERS, lander, DatabaseCheckpoints(database), resumes=True)
-            live = Live(settings, access, None, CLOCK)
+            live = Live(settings, access, clock=CLOCK)
             yield Up(InProcess("lab", live, written, replay, print, CLOCK), database, reported, stop)
 
 

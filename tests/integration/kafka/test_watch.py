@@ -1,5 +1,6 @@
 """`leadsman watch` between a real API server and a real Kafka: replicas, permissions, secrets."""
 
+import asyncio
 import json
 import uuid
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from aiokafka.admin import AIOKafkaAdminClient
 
 from components.cluster.kubernetes import ApiError, Cluster
 from components.command import leadsman_process
@@ -16,6 +18,7 @@ from components.pipeline import waiting
 from components.processes import Process
 from components.rows import dicts
 from components.topics import messages
+from ingest.kafka.aiokafka_fixes import started
 from integration.cluster.node_story import CANARY
 from sql.database.open import connect
 from waiting import eventually
@@ -111,28 +114,47 @@ def test_another_replica_takes_over_from_a_killed_one_and_nothing_is_missed(
     eventually("the first pod is in Kafka", lambda: "before" in watchers.pods(namespace))
     first.kill()
     _make_pod(cluster, namespace, "between")
+    _make_pod(cluster, namespace, "brief")  # a list would no longer have it
+    cluster.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/brief")
     # the second has to see the Lease unchanged for its 15 s
     second.await_ready(lambda: "watching begins" in second.last_lines())
     _make_pod(cluster, namespace, "after")
-    eventually("the others are in Kafka", lambda: {"between", "after"} <= {*watchers.pods(namespace)})
+    eventually("the others are in Kafka", lambda: {"between", "brief", "after"} <= {*watchers.pods(namespace)})
     assert CANARY.encode() not in b"".join(watchers.messages())
 
 
+def committed(kafka: Kafka, group: str) -> dict[str, str]:
+    """The versions that a watcher keeps in Kafka."""
+
+    async def read() -> dict[str, str]:
+        async with started(AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
+            found = await admin.list_consumer_group_offsets(group)
+        return {name: at for each in found.values() for name, at in json.loads(each.metadata).items()}
+
+    return asyncio.run(read())
+
+
+@pytest.mark.parametrize("where", ["in a file", "in Kafka"])
 def test_a_watcher_that_ends_in_order_goes_on_where_it_was(
-    cluster: Cluster, watchers: Watchers, namespace: str, tmp_path: Path
+    where: str, cluster: Cluster, kafka: Kafka, watchers: Watchers, namespace: str, tmp_path: Path
 ) -> None:
-    kept = tmp_path / "versions.json"
-    versions = f"--versions={kept}"
+    file = tmp_path / "versions.json"
+    flags = (f"--versions={file}",) if where == "in a file" else ()
+
+    def kept() -> dict[str, str]:
+        if where == "in Kafka":
+            return committed(kafka, f"{watchers.prefix}-watch-lab")
+        return dict(json.loads(file.read_bytes())["versions"]) if file.exists() else {}
+
     _make_pod(cluster, namespace, "before")
-    first = watchers.start("first", versions)
+    first = watchers.start("first", *flags)
     first.await_ready(lambda: "watching begins" in first.last_lines())
     eventually("the pod is in Kafka", lambda: "before" in watchers.pods(namespace))
-    # a list that is not over begins anew
-    eventually("the list is over", lambda: kept.exists() and "pods" in json.loads(kept.read_bytes())["versions"])
+    eventually("the list is over", lambda: "pods" in kept())  # one that is not over begins anew
     first.stop()
     _make_pod(cluster, namespace, "between")
     # its Lease was given back: the next one need not wait for the end of it
-    second = watchers.start("second", versions)
+    second = watchers.start("second", *flags)
     second.await_ready(lambda: "between" in watchers.pods(namespace))
     second.stop()
     assert watchers.pods(namespace) == ["before", "between"]

@@ -14,7 +14,7 @@ from common.clock import SYSTEM
 from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, watching
 from fakes.clock import hurried
 from ingest.apiserver.leader import LeaderElection, LeaseName
-from ingest.apiserver.versions import VersionFile
+from ingest.apiserver.versions import NOT_KEPT, VersionFile
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
@@ -69,7 +69,7 @@ def _live(server: FakeApiServer, store: VersionFile | None = None, resources: tu
     access = Configuration()
     access.host = server.url
     settings = LiveSettings(cluster="lab", resources=resources, kubelet=KubeletSettings(access="off"))
-    return Live(settings, access, store)
+    return Live(settings, access, store.kept() if store else NOT_KEPT)
 
 
 @asynccontextmanager

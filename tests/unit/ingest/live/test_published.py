@@ -123,7 +123,7 @@ async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay
         access = Configuration()
         access.host = server.url
         settings = LiveSettings(kubelet=KubeletSettings(access="proxy", summary_seconds=0.05), redact=redact)
-        live = Live(settings, access, None)
+        live = Live(settings, access)
         stop = asyncio.Event()
         publish = Feed(cast("Publisher", recorded), topics(), strict=settings.strict).publish
         run = asyncio.ensure_future(Watching(live, publish).run(stop))

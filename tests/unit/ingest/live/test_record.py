@@ -10,7 +10,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from fakes.apiserver import FakeApiServer, event, listing, pod, refusal, watching
 from fakes.clock import hurried
-from ingest.apiserver.versions import VersionFile
+from ingest.apiserver.versions import NOT_KEPT, VersionFile
 from ingest.files.capture import read_capture
 from ingest.files.lines import SourceFile
 from ingest.files.rotate import Rotation, open_capture
@@ -35,7 +35,7 @@ async def _live(store: VersionFile | None = None) -> AsyncIterator[Live]:
         access = Configuration()
         access.host = server.url
         settings = LiveSettings(cluster="lab", resources=("nodes", "pods"), kubelet=KubeletSettings(access="off"))
-        yield Live(settings, access, store)
+        yield Live(settings, access, store.kept() if store else NOT_KEPT)
 
 
 def _written(path: Path) -> list[Observed]:

@@ -84,7 +84,7 @@ ALL = {
 
 async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None:
     async with _server() as server:
-        live = Live(_settings(), _access(server), None)
+        live = Live(_settings(), _access(server))
         seen = await _until(live, lambda seen: _kinds(seen) >= ALL)
         assert live.degraded() == {}
         assert set(live.ages_seconds()) == {"nodes", "pods", "kubelet/n1"}
@@ -94,7 +94,7 @@ async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None
 async def test_a_resource_that_is_forbidden_is_degraded_and_reported_and_the_others_run() -> None:
     async with _server() as server:
         server.script["/api/v1/pods"] = [refusal(403, "Forbidden", "pods is forbidden")]
-        live = Live(_settings(), _access(server), None)
+        live = Live(_settings(), _access(server))
         seen = await _until(live, lambda seen: _kinds(seen) >= (ALL - {("pods", "ADDED")}) | {("pods", "ERROR")})
         assert "403 Forbidden" in live.degraded()["pods"]
         assert set(live.degraded()) == {"pods"}
@@ -104,7 +104,7 @@ async def test_a_resource_that_is_forbidden_is_degraded_and_reported_and_the_oth
 
 async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole() -> None:
     async with _server() as server:
-        live = Live(_settings(resources=("nodes", "pods", "events")), _access(server), None)
+        live = Live(_settings(resources=("nodes", "pods", "events")), _access(server))
         server.script["/api/v1/events"] = [Answer(status=403)]
         assert not live.is_listed()
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
@@ -122,7 +122,7 @@ async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_rig
             well = {**_node("3"), "status": {"conditions": [{"type": "Ready", "status": "True"}]}}
             server.script["/api/v1/nodes"] = [listing("5", [well]), watching(event("ADDED", silent))]
             server.script[f"{leases}/n2"] = [answer]
-            live = Live(_settings(), _access(server), None)
+            live = Live(_settings(), _access(server))
             await _until(live, lambda seen, kind=type_: _kinds(seen) >= ALL | {("node_leases", kind)})
             assert live.degraded() == {}
             assert len(server.asked(f"{leases}/n2")) == 1
@@ -143,7 +143,7 @@ async def test_a_node_of_the_same_name_as_one_that_only_a_list_lacks_has_its_own
             watching(),
         ]
         server.script[lease] = [Answer(b'{"metadata":{"name":"n2"}}')]
-        live = Live(_settings(), _access(server), None)
+        live = Live(_settings(), _access(server))
         await _until(live, lambda seen: [one.resource for one in seen].count("node_leases") == 2)
         assert len(server.asked(lease)) == 2
 
@@ -152,7 +152,7 @@ async def test_a_node_that_is_gone_is_asked_no_more() -> None:
     async with _server() as server:
         both = listing("5", [_node("3"), _node("4", "n2")])
         server.script["/api/v1/nodes"] = [both, watching(event("DELETED", _node("6")))]
-        live = Live(_settings(), _access(server), None)
+        live = Live(_settings(), _access(server))
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             async for delivery in deliveries:
                 if delivery.observation.type == "DELETED":
@@ -167,7 +167,7 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
     store = VersionFile(tmp_path / "versions.json", "lab")
     settings = _settings(resources=("pods",))
     async with _server() as server:
-        live = Live(settings, _access(server), store)
+        live = Live(settings, _access(server), store.kept())
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             # the pod of the list, its end (two inventories and a bookmark), and two more pods
             taken = [await anext(deliveries) for _ in range(6)]
@@ -177,7 +177,7 @@ async def test_versions_are_kept_behind_what_is_acknowledged_and_a_restart_goes_
 
         server.requests.clear()
         server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
-        (again,) = await _until(Live(settings, _access(server), store), len)
+        (again,) = await _until(Live(settings, _access(server), store.kept()), len)
     assert msgspec.json.decode(again.observation.object)["metadata"]["name"] == "b"
     assert store.load() == {"pods": "8"}
 
@@ -186,7 +186,7 @@ async def test_kubelets_are_asked_after_a_restart_although_their_nodes_are_no_ne
     store = VersionFile(tmp_path / "versions.json", "lab")
     store.save({"nodes": "5"})
     async with _server() as server:
-        live = Live(_settings(resources=("nodes",)), _access(server), store)
+        live = Live(_settings(resources=("nodes",)), _access(server), store.kept())
         seen = await _until(live, lambda seen: ("stats/summary", "SNAPSHOT") in _kinds(seen))
     assert ("nodes", "ADDED") not in _kinds([one.observation for one in seen])
 
@@ -195,12 +195,12 @@ async def test_a_store_that_fails_is_degraded_and_heals(tmp_path: Path) -> None:
     folder = tmp_path / "mounted later"
     store = VersionFile(folder / "versions.json", "lab")
     async with _server() as server:
-        live = Live(_settings(resources=("pods",)), _access(server), store)
+        live = Live(_settings(resources=("pods",)), _access(server), store.kept())
         await _until(live, lambda seen: len(seen) == 3)
         assert "directory" in live.degraded()["versions"]
         folder.mkdir()
         server.script["/api/v1/pods"] = [listing("7", [pod("a", "3")]), watching(event("ADDED", pod("b", "8")))]
-        await _until(Live(_settings(resources=("pods",)), _access(server), store), lambda seen: len(seen) == 2)
+        await _until(Live(_settings(resources=("pods",)), _access(server), store.kept()), lambda seen: len(seen) == 2)
     assert store.load()["pods"]
 
 
@@ -213,7 +213,7 @@ async def test_an_error_that_no_source_was_made_for_ends_the_stream() -> None:
             raise ZeroDivisionError
 
         access.refresh_api_key_hook = broken
-        live = Live(_settings(), access, None)
+        live = Live(_settings(), access)
         with pytest.raises(ZeroDivisionError):
             await _until(live, lambda _: False)
 
@@ -228,7 +228,7 @@ async def test_a_silent_stream_is_reported_but_not_a_custom_resource_that_does_n
             await asyncio.sleep(min(seconds, 0.01))
 
         settings = _settings(resources=("pods", "noderesourcetopologies"))
-        live = Live(settings, _access(server), None, SYSTEM._replace(sleep=sleep))
+        live = Live(settings, _access(server), clock=SYSTEM._replace(sleep=sleep))
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             for _ in range(3):
                 await anext(deliveries)
@@ -249,7 +249,7 @@ async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_a
             lambda seconds: asyncio.sleep(min(seconds, 0.01)),
             SYSTEM.random,
         )
-        live = Live(_settings(resources=("pods",)), _access(server), None, clock)
+        live = Live(_settings(resources=("pods",)), _access(server), clock=clock)
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             began = clock.now()
             await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")

@@ -219,7 +219,7 @@ async def test_one_that_cannot_be_reached_is_degraded_and_the_watch_goes_on() ->
     )
     async with FakeApiServer().running() as server:
         server.script["/api/v1/nodes"] = [listing("5", []), watching()]
-        live = Live(settings, Configuration(host=server.url), None)
+        live = Live(settings, Configuration(host=server.url))
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
             while (error := (await anext(deliveries)).observation).resource != "scheduler_cache":
                 pass

@@ -58,7 +58,7 @@ def _live(server: FakeApiServer, clock: Clock) -> Live:
     access = Configuration()
     access.host = server.url
     settings = LiveSettings(cluster="lab", resources=("pods",), kubelet=KubeletSettings(access="off"))
-    return Live(settings, access, None, clock)
+    return Live(settings, access, clock=clock)
 
 
 @asynccontextmanager

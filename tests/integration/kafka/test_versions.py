@@ -1,0 +1,69 @@
+"""A watcher's versions in Kafka: there for the next one, and only for what that Kafka has."""
+
+import uuid
+from collections.abc import Mapping
+
+import pytest
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+
+from components.kafka import Kafka
+from ingest.kafka.admin import ensure_topics
+from ingest.kafka.aiokafka_fixes import started
+from ingest.kafka.publish import Publisher
+from ingest.kafka.versions import versions_in
+from ingest.model.topics import topics
+
+pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
+
+NOBODY = "127.0.0.1:1"
+
+
+class Watcher:
+    """Versions of one watcher after another, kept beside a topic of its own."""
+
+    def __init__(self, kafka: Kafka) -> None:
+        name = f"v{uuid.uuid4().hex[:8]}"
+        self.servers, self.group, self.topic = kafka.bootstrap_servers, f"{name}-watch", topics(name).cluster
+
+    async def make(self) -> None:
+        await ensure_topics(self.servers, [self.topic])
+        async with Publisher(self.servers) as publisher:
+            await publisher.send(self.topic.name, b"c", b"{}", partition=0)
+            await publisher.flush()
+
+    async def found(self, then: Mapping[str, str] | None = None) -> Mapping[str, str]:
+        """What it begins with; it keeps `then` before it ends."""
+        async with versions_in(self.servers, {}, self.group, self.topic.name) as kept:
+            assert kept.save is not None
+            if then is not None:
+                await kept.save(then)
+            return kept.versions
+
+
+async def test_the_next_watcher_finds_what_was_kept_last(kafka: Kafka) -> None:
+    watcher = Watcher(kafka)
+    await watcher.make()
+    assert await watcher.found({"pods": "7"}) == {}
+    assert await watcher.found({"pods": "8", "nodes": "3"}) == {"pods": "7"}
+    assert await watcher.found() == {"pods": "8", "nodes": "3"}
+
+
+@pytest.mark.parametrize(
+    ("offset", "metadata"), [(2, '{"pods": "7"}'), (1, "of another tool"), (1, '{"pods": 7}'), (1, "")]
+)
+async def test_a_commit_of_another_or_past_the_end_is_not_taken_for_versions(
+    offset: int, metadata: str, kafka: Kafka
+) -> None:
+    """The topic has one message, so one that was cut back or recreated ends before 2."""
+    watcher = Watcher(kafka)
+    await watcher.make()
+    async with started(AIOKafkaConsumer(group_id=watcher.group, bootstrap_servers=watcher.servers)) as consumer:
+        partition = TopicPartition(watcher.topic.name, 0)
+        consumer.assign([partition])
+        await consumer.commit({partition: OffsetAndMetadata(offset, metadata)})
+    assert await watcher.found() == {}
+
+
+async def test_a_watcher_begins_with_lists_while_kafka_does_not_answer() -> None:
+    async with versions_in(NOBODY, {}, "g", "t") as kept:
+        assert (kept.versions, kept.save) == ({}, None)
