@@ -26,36 +26,36 @@ LEFT: Final = timedelta(minutes=10)
 """So long an agent may still be heard of whose node was deleted."""
 
 
-class Agent(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LastSign(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: datetime
     """When it was heard last; where its node was deleted, when that was."""
     report_seconds: int = LIMIT_SECONDS
     """Silence after which it is reported next; 0 if its node was deleted."""
 
 
-def heard_of(agents: dict[str, Agent], record: HeardRecord, now: datetime | None) -> dict[str, Agent]:
+def heard_of(agents: dict[str, LastSign], record: HeardRecord, now: datetime | None) -> dict[str, LastSign]:
     """After a sign of life."""
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
         return agents
     at = record.ts if now is None else max(record.ts, now - LATE)
-    return {**agents, record.target: Agent(max(at, known.at) if known is not None else at)}
+    return {**agents, record.target: LastSign(max(at, known.at) if known is not None else at)}
 
 
-def node_changed(agents: dict[str, Agent], record: NodeRecord) -> dict[str, Agent]:
+def node_changed(agents: dict[str, LastSign], record: NodeRecord) -> dict[str, LastSign]:
     """After a record of a node: nothing is expected of the agent of one that was deleted."""
     name = record.object.metadata.name
     known = agents.get(name)
     if known is None or (record.change == "DELETED") != bool(known.report_seconds):
         return agents
-    return {**agents, name: Agent(record.ts, 0 if record.change == "DELETED" else LIMIT_SECONDS)}
+    return {**agents, name: LastSign(record.ts, 0 if record.change == "DELETED" else LIMIT_SECONDS)}
 
 
 def judged(
-    agents: Mapping[str, Agent], cluster: str, now: datetime
-) -> tuple[dict[str, Agent], Sequence[SourceError]]:
+    agents: Mapping[str, LastSign], cluster: str, now: datetime
+) -> tuple[dict[str, LastSign], Sequence[SourceError]]:
     """Report agents that were silent up to a time, and for how long."""
-    found: dict[str, Agent] = {}
+    found: dict[str, LastSign] = {}
     rows: list[SourceError] = []
     for node, agent in agents.items():
         if now - agent.at > (FORGET if agent.report_seconds else LEFT):
@@ -65,7 +65,7 @@ def judged(
         while report_seconds and silent_seconds > report_seconds:
             rows.append(_agent_row(cluster, node, agent.at, report_seconds))
             report_seconds *= 2
-        found[node] = agent if report_seconds == agent.report_seconds else Agent(agent.at, report_seconds)
+        found[node] = agent if report_seconds == agent.report_seconds else LastSign(agent.at, report_seconds)
     return found, rows
 
 
@@ -88,7 +88,7 @@ class State(msgspec.Struct, frozen=True):
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
     """Time up to which every change of a resource was seen, by any watcher."""
-    agents: dict[str, Agent] = {}
+    agents: dict[str, LastSign] = {}
     """Agents by node."""
     now: datetime | None = None
     """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""

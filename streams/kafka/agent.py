@@ -28,7 +28,7 @@ from aiokafka import TopicPartition
 
 from common.tasks import Tasks, detached
 from streams.kafka.message import FaustEvent, Message, MessagesMissing, of_event
-from streams.kafka.states import Turn
+from streams.kafka.states import Ownership
 from streams.kafka.worker import LogFolder
 
 BATCH_EVENTS: Final = 4000
@@ -51,7 +51,7 @@ class Stream(Protocol):
     async def ack(self, event: FaustEvent) -> bool: ...
 
 
-class Agent:
+class FaustAgent:
     """Folds what a stream gives until the process ends or something fails; a batch is what arrives within
     `within_seconds`. States are written, and their messages acknowledged, `state_seconds` after the first unwritten
     message, or earlier: after WRITE_FROM_MESSAGES, before a rebalance, at a stop.
@@ -174,7 +174,7 @@ class Agent:
         """False where the partitions went to another worker meanwhile."""
         messages = [of_event(event) for event in events]
         following = await self._following(messages)
-        if not await self._folder.fold(messages, self._turn()):
+        if not await self._folder.fold(messages, self._ownership()):
             log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
             return False
         for event in events:
@@ -189,7 +189,7 @@ class Agent:
 
     async def _write(self) -> None:
         """Write what was folded, and acknowledge it in its order."""
-        if not await self._folder.write(self._turn()):
+        if not await self._folder.write(self._ownership()):
             log.warning("states were written too late for the rebalance; their next owner folds the rest again")
             return
         for event in self._unwritten:
@@ -197,9 +197,9 @@ class Agent:
         self._unwritten.clear()
         self._due_at = None
 
-    def _turn(self) -> Turn:
+    def _ownership(self) -> Ownership:
         generation = self._of_generation
-        return Turn(generation, lambda: self._generation() == generation, dict(self.next_offsets))
+        return Ownership(generation, lambda: self._generation() == generation, dict(self.next_offsets))
 
     def _begin_generation(self) -> None:
         """Forget what was folded but not written in the last generation: it is received again."""

@@ -23,7 +23,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.fold.figures import FIGURES, Figures
 from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
-from streams.kafka.agent import Agent, Stream
+from streams.kafka.agent import FaustAgent, Stream
 from streams.kafka.changelog import Changelog
 from streams.kafka.faust_fixes import Membership
 from streams.kafka.gaps import Holes, Takeovers
@@ -267,7 +267,7 @@ class Worker:
         source: Topic,
         table: str,
         within_seconds: float,
-    ) -> Agent:
+    ) -> FaustAgent:
         app = self._app
         changelog = self._takeovers.changelogs[source.name] = Changelog()
         values = faust_fixes.table(app, table, source, changelog)
@@ -277,7 +277,9 @@ class Worker:
         folder = self._folders[source.name] = LogFolder(
             reducers, states, self._publisher, topics, self._skipped, self._findings, self._flat
         )
-        agent = Agent(folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds, self._is_hole)
+        agent = FaustAgent(
+            folder, lambda: app.consumer_generation_id, within_seconds, self._state_seconds, self._is_hole
+        )
 
         async def fold(stream: StreamT[bytes]) -> None:
             await agent.run(cast("Stream", stream))
@@ -324,7 +326,7 @@ def _app(
         web_enabled=False,
         web_tables_enabled=False,
         web_router_enabled=False,
-        stream_wait_empty=False,  # Agent.rest waits, and for the batch alone
+        stream_wait_empty=False,  # FaustAgent.rest waits, and for the batch alone
     )
     app.transport = faust_fixes.Transport(app.conf.broker_consumer, app)
     return app

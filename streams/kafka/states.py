@@ -32,13 +32,13 @@ the oldest first; a state without one is written whole.
 """
 
 
-class Log(NamedTuple):
+class LogKey(NamedTuple):
     partition: int
     """Partition of the source topic, and therefore of the changelog."""
     key: bytes
 
 
-class Turn(NamedTuple):
+class Ownership(NamedTuple):
     """The group's generation under which states are read and written, and whether it still holds."""
 
     generation: int
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 class LeftOut(NamedTuple):
     """Entries of a state that had no room."""
 
-    log: Log
+    log: LogKey
     mapping: str
     """Reducer and field that lost entries."""
     entries: int
@@ -95,13 +95,13 @@ class LogStates:
         self._max_log_bytes = max_log_bytes
         self._writer = secrets.randbits(63)
         self._cached: dict[bytes, _Cached] = {}
-        self._unwritten: dict[Log, Folded] = {}
+        self._unwritten: dict[LogKey, Folded] = {}
         self.written_bytes = 0
         """Bytes of record values that were sent, without keys."""
         self.left_out = 0
         """Entries, so far."""
 
-    def read(self, log: Log) -> Folded:
+    def read(self, log: LogKey) -> Folded:
         """The state with all that was folded, written or not."""
         folded = self._unwritten.get(log)
         if folded is not None:
@@ -114,7 +114,7 @@ class LogStates:
             self._cache(log.key, _Cached(stored.head, folded, Layout(), None))
         return folded
 
-    def keep(self, log: Log, before: Folded, after: Folded, generation: int) -> None:
+    def keep(self, log: LogKey, before: Folded, after: Folded, generation: int) -> None:
         """Collect a state for `write` if its offset moved, or if its record is of an earlier generation.
 
         The owner of that generation may still delete it.
@@ -126,25 +126,27 @@ class LogStates:
         """Go back to what the changelog has."""
         self._unwritten.clear()
 
-    async def write(self, turn: Turn) -> Sequence[LeftOut] | None:
+    async def write(self, ownership: Ownership) -> Sequence[LeftOut] | None:
         """Return when the changelog has the changed states and the progress, and earlier generations' records of both
         are deleted. None if the partitions went to another worker meanwhile: nothing may be acknowledged then.
         """
         unwritten, self._unwritten = self._unwritten, {}
-        forgotten = [log for log in starmap(Log, self._changelog.empty(turn.following)) if log not in unwritten]
-        if not turn.is_ours():
+        forgotten = [
+            log for log in starmap(LogKey, self._changelog.empty(ownership.following)) if log not in unwritten
+        ]
+        if not ownership.is_ours():
             return None
-        heads, left_out = await self.write_pieces(unwritten, Epoch(turn.generation, self._writer))
-        if not turn.is_ours():
+        heads, left_out = await self.write_pieces(unwritten, Epoch(ownership.generation, self._writer))
+        if not ownership.is_ours():
             return None
         await self.write_heads(heads)
-        if not turn.is_ours():
+        if not ownership.is_ours():
             return None
-        await self.cover(turn, unwritten, forgotten)
+        await self.cover(ownership, unwritten, forgotten)
         return left_out
 
     async def write_pieces(
-        self, unwritten: Mapping[Log, Folded], epoch: Epoch
+        self, unwritten: Mapping[LogKey, Folded], epoch: Epoch
     ) -> tuple[Sequence[_Record], Sequence[LeftOut]]:
         """Write the pieces that the heads of these states need; return the heads."""
         heads: list[_Record] = []
@@ -164,15 +166,15 @@ class LogStates:
         """Send the heads of states whose pieces are acknowledged."""
         await self._send_all(heads)
 
-    async def cover(self, turn: Turn, written: Iterable[Log], forgotten: Iterable[Log]) -> None:
+    async def cover(self, ownership: Ownership, written: Iterable[LogKey], forgotten: Iterable[LogKey]) -> None:
         """Delete the records that acknowledged heads replace, then write progress.
 
         If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
         """
-        epoch = Epoch(turn.generation, self._writer)
+        epoch = Epoch(ownership.generation, self._writer)
         progress = [
             _Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset))
-            for partition, offset in turn.following.items()
+            for partition, offset in ownership.following.items()
         ]
         records: list[_Record] = []
         for log in written:
@@ -182,14 +184,14 @@ class LogStates:
             records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
         earlier = [
             _Record(partition, old, None)
-            for partition in turn.following
+            for partition in ownership.following
             for old in self._changelog.superseded_progress(partition, epoch)
         ]
         if earlier:
             await self._send_all(progress)
         await self._send_all([*records, *earlier, *progress])
 
-    def _encode(self, log: Log, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
+    def _encode(self, log: LogKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)
         is_known = cached is not None and stored is not None and cached.head is stored.head and cached.epoch == epoch
         layout = cached.layout if cached is not None and is_known else Layout()

@@ -32,7 +32,7 @@ from streams.kafka.message import Message
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from streams.kafka.messages.findings import encode_findings, finding_headers
 from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
-from streams.kafka.states import LeftOut, Log, LogStates, Turn
+from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
 
 MAX_ROWS: Final = 500
 """That a message of findings gets at once."""
@@ -174,7 +174,7 @@ class LogFolder:
         """Rows by kind and resource; resources that are not of the capture format together."""
         self._figures = figures or Figures()
 
-    async def fold(self, messages: Sequence[Message], turn: Turn) -> bool:
+    async def fold(self, messages: Sequence[Message], ownership: Ownership) -> bool:
         """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
 
         False where the partitions went to another worker meanwhile: no state is kept, and it folds them again.
@@ -182,24 +182,24 @@ class LogFolder:
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)
-        folded: dict[Log, tuple[Folded, Folded]] = {}
+        folded: dict[LogKey, tuple[Folded, Folded]] = {}
         for each, of_log in _by_log(messages).items():
-            if not turn.is_ours():
+            if not ownership.is_ours():
                 return False
             before = self._states.read(each)
             folded[each] = before, await self._fold_log(each.key, before, of_log, outbox)
         await outbox.acknowledged()
-        if not turn.is_ours():
+        if not ownership.is_ours():
             return False
         for each, (before, after) in folded.items():
-            self._states.keep(each, before, after, turn.generation)
+            self._states.keep(each, before, after, ownership.generation)
         STAGE_SECONDS.labels("fold").observe(time.perf_counter() - began)
         return True
 
-    async def write(self, turn: Turn) -> bool:
+    async def write(self, ownership: Ownership) -> bool:
         """Return when Kafka has the states that were kept: what was folded can be acknowledged. False as there."""
         began = time.perf_counter()
-        left_out = await self._states.write(turn)
+        left_out = await self._states.write(ownership)
         if left_out is None:
             return False
         for each in left_out:
@@ -330,8 +330,8 @@ class LogFolder:
             await outbox.record(record, emission._replace(number=1))
 
 
-def _by_log(messages: Iterable[Message]) -> Mapping[Log, Sequence[Message]]:
-    by_log: dict[Log, list[Message]] = {}
+def _by_log(messages: Iterable[Message]) -> Mapping[LogKey, Sequence[Message]]:
+    by_log: dict[LogKey, list[Message]] = {}
     for message in messages:
-        by_log.setdefault(Log(message.partition, message.key), []).append(message)
+        by_log.setdefault(LogKey(message.partition, message.key), []).append(message)
     return by_log

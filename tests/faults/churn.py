@@ -26,7 +26,7 @@ from ingest.normalize.normalize import normalize
 from streams.analytics.registry import REDUCERS
 from streams.kafka.changelog import Changelog
 from streams.kafka.message import Headers, Message
-from streams.kafka.states import LogStates, Turn
+from streams.kafka.states import LogStates, Ownership
 from streams.kafka.worker import LogFolder
 from streams.rules.numa.cpu_checkpoint import CpuManagerState
 
@@ -96,17 +96,17 @@ class Worker:
 
     async def fold(self) -> None:
         """Everything that waits, and what is emitted meanwhile; then the states are written."""
-        turns = {name: self._turn(name) for name in self._waiting}
+        turns = {name: self._ownership(name) for name in self._waiting}
         while any(self._waiting.values()):
             for name, folder in self._folders.items():
                 messages, self._waiting[name] = self._waiting[name], []
                 if messages:
                     await folder.fold(messages, turns[name])
         for name, folder in self._folders.items():
-            await folder.write(self._turn(name))
+            await folder.write(self._ownership(name))
 
-    def _turn(self, topic: str) -> Turn:
-        return Turn(1, lambda: True, {0: self._offsets[topic]})
+    def _ownership(self, topic: str) -> Ownership:
+        return Ownership(1, lambda: True, {0: self._offsets[topic]})
 
     def figures(self, hour: int, alive: int) -> Figures:
         changelogs = [kept for topic, kept in self.kept.items() if topic.endswith("-changelog")]

@@ -9,7 +9,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka.landing.portion import Begun
-from streams.kafka.landing.resume import Landed, Log
+from streams.kafka.landing.resume import Landed, PartitionLog
 from streams.kafka.landing.store import Abandoned
 from streams.kafka.message import Message, of_record
 
@@ -48,7 +48,7 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 
 async def read_logs(
     options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
-) -> Mapping[TopicPartition, Log]:
+) -> Mapping[TopicPartition, PartitionLog]:
     """Read what the topics have of partitions, with the time of the message before each end in `last`. Raises
     KafkaError.
     """
@@ -59,7 +59,7 @@ async def read_logs(
         offsets = {tp: last[tp].end - 1 for tp in partitions if tp in last}
         offsets = {tp: offset for tp, offset in offsets.items() if earliest[tp] <= offset < ends[tp]}
         times = await _times(consumer, offsets)
-    return {tp: Log(earliest[tp], ends[tp], times.get(tp)) for tp in partitions}
+    return {tp: PartitionLog(earliest[tp], ends[tp], times.get(tp)) for tp in partitions}
 
 
 async def _times(consumer: AIOKafkaConsumer, offsets: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, int]:

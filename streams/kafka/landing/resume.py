@@ -23,7 +23,7 @@ UNKNOWN: Final = Landed(-1, UNKNOWN_MS)
 """It may have lost any of it."""
 
 
-class Log(NamedTuple):
+class PartitionLog(NamedTuple):
     """The topic's messages of a partition: offsets from `earliest` up to but not including `end`."""
 
     earliest: int
@@ -48,7 +48,11 @@ class Resume(NamedTuple):
 
 
 def resume(
-    partition: TopicPartition, committed: int, landed: Landed | None, log: Log, received: Landed | None = None
+    partition: TopicPartition,
+    committed: int,
+    landed: Landed | None,
+    log: PartitionLog,
+    received: Landed | None = None,
 ) -> Resume:
     """Decide where a partition resumes, and what is missing.
 

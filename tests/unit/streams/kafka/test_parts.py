@@ -23,10 +23,10 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored, Written
-from streams.kafka.states import Log, LogStates, Turn
+from streams.kafka.states import LogKey, LogStates, Ownership
 from streams.kafka.worker import LogFolder
 
-LOG: Final = Log(0, b"c")
+LOG: Final = LogKey(0, b"c")
 PIECE: Final = 1000
 
 
@@ -178,9 +178,9 @@ async def test_a_log_over_its_budget_loses_the_oldest_entries_of_its_largest_map
     folder = LogFolder(REDUCERS, logs, cast("Publisher", kafka), topics("x", partitions=1))
     values = {str(number): Value(None, (blake2b(str(number).encode()).hexdigest(),)) for number in range(3000)}
     state = folded(1, a=State(Inner(values), rest=("kept",)), b=State(Inner({"kept": Value()})))
-    turn = Turn(1, lambda: True, {0: 2})
+    ownership = Ownership(1, lambda: True, {0: 2})
     logs.keep(LOG, logs.read(LOG), state, 1)
-    assert await folder.write(turn)
+    assert await folder.write(ownership)
     for found in (logs.read(LOG), PartsCodec(REDUCERS).decode(changelog.get(LOG.key))):
         a = cast("State", found.log.states["a"])
         assert 500 < len(a.inner.values) < len(values)

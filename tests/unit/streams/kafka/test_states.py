@@ -19,9 +19,9 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
-from streams.kafka.states import Log, LogStates, Turn
+from streams.kafka.states import LogKey, LogStates, Ownership
 
-LOG: Final = Log(0, b"c")
+LOG: Final = LogKey(0, b"c")
 KEYS: Final = 7
 T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
 TURNS: Final = 20
@@ -98,8 +98,8 @@ class Owner:
         """Write; a worker that is stopped does not learn that its partitions are another's."""
 
         async def write(following: int) -> int:
-            turn = Turn(self.generation, lambda: True, {0: following})
-            assert await self.states.write(turn) == []
+            ownership = Ownership(self.generation, lambda: True, {0: following})
+            assert await self.states.write(ownership) == []
             return following
 
         self.writing = asyncio.create_task(write(self.next))

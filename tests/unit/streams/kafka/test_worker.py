@@ -22,12 +22,12 @@ from streams.fold.figures import Figures
 from streams.fold.findings import Row, SourceError
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
-from streams.kafka.agent import BATCH_EVENTS, Agent
+from streams.kafka.agent import BATCH_EVENTS, FaustAgent
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
 from streams.kafka.message import Message, MessagesMissing
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
-from streams.kafka.states import LogStates, Turn
+from streams.kafka.states import LogStates, Ownership
 from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, Concluded, LogFolder, Outbox
 from waiting import PATIENCE_SECONDS, until
 
@@ -39,7 +39,7 @@ GENERATION = 2
 """Of the consumer."""
 OVER = -1
 """Of a count that is forgotten in the next minute."""
-OURS = Turn(GENERATION, lambda: True, {0: 100_000})
+OURS = Ownership(GENERATION, lambda: True, {0: 100_000})
 
 
 class Count(msgspec.Struct, frozen=True):
@@ -103,9 +103,9 @@ class Kafka:
         return state.seen
 
 
-async def fold(folder: LogFolder, *messages: Message, turn: Turn = OURS) -> bool:
+async def fold(folder: LogFolder, *messages: Message, ownership: Ownership = OURS) -> bool:
     """Folded and written."""
-    return await folder.fold(messages, turn) and await folder.write(turn)
+    return await folder.fold(messages, ownership) and await folder.write(ownership)
 
 
 def message(offset: int, error: str = "e", value: bytes | None = None, key: bytes = b"c") -> Message:
@@ -128,7 +128,7 @@ async def test_a_message_that_comes_again_is_folded_once_also_by_the_next_worker
 
 async def test_a_batch_whose_partitions_went_away_stores_no_state() -> None:
     kafka = Kafka()
-    assert not await fold(kafka.folder(), message(0), turn=OURS._replace(is_ours=lambda: False))
+    assert not await fold(kafka.folder(), message(0), ownership=OURS._replace(is_ours=lambda: False))
     assert kafka.recovered().get(b"c") is None
     assert await fold(kafka.folder(), message(0))
     assert kafka.seen() == 1
@@ -169,7 +169,7 @@ async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_i
     kafka = Kafka()
     await fold(kafka.folder(), message(0))
     (before, _), *_ = kafka.changelog
-    await fold(kafka.folder(), message(0), turn=OURS._replace(generation=GENERATION + 1))
+    await fold(kafka.folder(), message(0), ownership=OURS._replace(generation=GENERATION + 1))
     kafka.changelog.append((before, None))
     assert kafka.seen() == 1
 
@@ -241,7 +241,7 @@ async def test_what_a_reducer_fails_on_is_a_dead_letter_and_is_acknowledged_with
     stream, kafka = Stream(message(0), message(1, "defect"), message(2)), Kafka()
     folder = kafka.folder()
     with structlog.testing.capture_logs() as logs:
-        await _run(Agent(folder, lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
+        await _run(FaustAgent(folder, lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [0, 1, 2]
     assert kafka.seen() == 2
     (letter,) = [Buried.read(headers, value) for topic, _, value, headers in kafka.sent if topic == "x.dead-letters"]
@@ -316,7 +316,7 @@ async def never(*_: object) -> bool:
     return False
 
 
-async def _run(agent: Agent, stream: Stream) -> None:
+async def _run(agent: FaustAgent, stream: Stream) -> None:
     """Until all was taken and folded, or something failed."""
     running = asyncio.ensure_future(agent.run(stream))
     try:
@@ -330,7 +330,7 @@ async def _run(agent: Agent, stream: Stream) -> None:
 
 async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() -> None:
     stream, kafka = Stream(message(0), message(1), message(2)), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
+    agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert not stream.enable_acks
     assert stream.acked == [0, 1, 2]
@@ -339,7 +339,7 @@ async def test_what_is_folded_is_acknowledged_in_its_order_and_not_by_faust() ->
 
 async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written() -> None:
     stream, kafka = Stream(message(0), message(1)), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600, is_hole=never)
+    agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
     await until(lambda: agent.folded == 2)
     assert (stream.acked, kafka.changelog) == ([], [])
@@ -352,7 +352,7 @@ async def test_what_is_folded_is_acknowledged_only_when_its_states_are_written()
 
 async def test_a_batch_that_is_full_waits_for_nothing() -> None:
     stream, kafka = Stream(*map(message, range(BATCH_EVENTS + 1))), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600, is_hole=never)
+    agent = FaustAgent(kafka.folder(), lambda: GENERATION, within_seconds=600, state_seconds=600, is_hole=never)
     running = asyncio.ensure_future(agent.run(stream))
     await until(lambda: agent.folded or agent.failure)
     running.cancel()
@@ -363,7 +363,7 @@ async def test_a_batch_that_is_full_waits_for_nothing() -> None:
 async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards() -> None:
     """The states of the generation before are gone with it, and nothing of it is acknowledged."""
     kafka, generation = Kafka(), [GENERATION]
-    agent = Agent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600, is_hole=never)
+    agent = FaustAgent(kafka.folder(), lambda: generation[0], 0.01, state_seconds=600, is_hole=never)
     first, second = Stream(message(0)), Stream()
     running = asyncio.ensure_future(agent.run(first))
     await until(lambda: agent.folded == 1)
@@ -383,7 +383,7 @@ async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards
 
 async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_raised() -> None:
     stream, kafka = Stream(message(0), message(1, "large")), Kafka()
-    agent = Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
+    agent = FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
     assert kafka.recovered().get(b"c") is None
@@ -393,7 +393,7 @@ async def test_of_a_batch_that_fails_nothing_is_acknowledged_and_the_error_is_ra
 
 async def test_a_message_that_is_missing_ends_the_agent() -> None:
     stream = Stream(message(0), message(2))
-    agent = Agent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
+    agent = FaustAgent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
     with pytest.raises(MessagesMissing, match=r"x\.cluster:0@2 came where 1 was next"):
@@ -409,7 +409,7 @@ async def test_offsets_that_the_topic_has_no_message_for_do_not_end_the_agent() 
         return True
 
     stream = Stream(message(0), message(2), message(3), message(7))
-    await _run(Agent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=is_hole), stream)
+    await _run(FaustAgent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=is_hole), stream)
     assert stream.acked == [0, 2, 3, 7]
     partition = TopicPartition("x.cluster", 0)
     assert asked == [(partition, 1, 2), (partition, 4, 7)]
@@ -417,7 +417,7 @@ async def test_offsets_that_the_topic_has_no_message_for_do_not_end_the_agent() 
 
 async def test_what_was_taken_before_a_rebalance_is_not_folded() -> None:
     stream, kafka = Stream(message(7), before_a_rebalance=[message(0)]), Kafka()
-    await _run(Agent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
+    await _run(FaustAgent(kafka.folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never), stream)
     assert stream.acked == [7]
     assert kafka.seen() == 1
 
