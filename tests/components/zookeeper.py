@@ -29,7 +29,7 @@ class ZooKeeper:
             "clientPort": str(self.port),
             "clientPortAddress": HOST,
             "admin.enableServer": "false",
-            "4lw.commands.whitelist": "ruok",
+            "4lw.commands.whitelist": "srvr",
         }
         properties = folder / "zookeeper.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
@@ -46,9 +46,10 @@ class ZooKeeper:
         self._process.stop()
 
     def _answers(self) -> bool:
+        """Tell whether it serves: one that starts answers too, and refuses each session."""
         try:
             with socket.create_connection((HOST, self.port), timeout=2) as connection:
-                connection.sendall(b"ruok")
-                return connection.recv(4) == b"imok"
+                connection.sendall(b"srvr")
+                return connection.recv(64).startswith(b"Zookeeper version")
         except OSError:
             return False
