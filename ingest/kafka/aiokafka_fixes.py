@@ -7,7 +7,7 @@ that version.
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import lru_cache, partial
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -18,9 +18,12 @@ from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import (
     BrokerResponseError,
+    GroupCoordinatorNotAvailableError,
+    GroupLoadInProgressError,
     KafkaError,
     NodeNotReadyError,
     NoError,
+    NotCoordinatorForGroupError,
     RebalanceInProgressError,
     kafka_errors,
 )
@@ -40,8 +43,8 @@ CLOSING_SECONDS: Final = 0.5
 """Time to close connections. A connection that was never made does not end, nor does a TLS one while its broker
 holds back an answer.
 """
-LOADING_SECONDS: Final = 0.1
-LOADING_ATTEMPTS: Final = 50
+LOADING_SECONDS: Final = 0.2
+LOADING_ATTEMPTS: Final = 150
 """Attempts to ask a coordinator that has not loaded a group."""
 log = structlog.get_logger(__name__)
 
@@ -239,14 +242,16 @@ async def committed(
 ) -> Mapping[TopicPartition, OffsetAndMetadata]:
     """Return a group's committed offset of each partition, negative without a commit. Raises KafkaError.
 
-    aiokafka's `list_consumer_group_offsets` returns nothing if the coordinator has not loaded the group yet.
+    aiokafka's `list_consumer_group_offsets` returns nothing if the coordinator has not loaded the group yet. A Kafka
+    that never had a group makes its coordinators now.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/admin/client.py
     """
     for _ in range(LOADING_ATTEMPTS):
-        found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
-        if not partitions - found.keys():
-            return found
+        with suppress(GroupCoordinatorNotAvailableError, GroupLoadInProgressError, NotCoordinatorForGroupError):
+            found = await admin.list_consumer_group_offsets(group, partitions=list(partitions))
+            if not partitions - found.keys():
+                return found
         await asyncio.sleep(LOADING_SECONDS)
     raise KafkaError(f"the coordinator does not say yet what {group} has committed")
 

@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from ingest.apiserver.versions import NOT_KEPT, Kept
-from ingest.kafka.aiokafka_fixes import Options, started
+from ingest.kafka.aiokafka_fixes import Options, committed, started
 from ingest.kafka.reaching import explain
 from ingest.model.observation import UNDECODABLE
 
@@ -38,9 +38,10 @@ async def versions_in(bootstrap_servers: str, options: Options, group: str, topi
     async with AsyncExitStack() as stack:
         try:
             admin = await stack.enter_async_context(started(AIOKafkaAdminClient(**servers)))
-            committed = (await admin.list_consumer_group_offsets(group)).get(partition)
+            before = (await committed(admin, group, {partition}))[partition]
             # a group without members: nothing is fetched, and Kafka takes commits from anyone
             consumer = await stack.enter_async_context(started(AIOKafkaConsumer(group_id=group, **servers, **_ALONE)))
+            end = (await consumer.end_offsets([partition]))[partition]
         except KafkaError as error:
             log.warning("versions cannot be kept: the next start lists again", group=group, reason=explain(error))
             yield NOT_KEPT
@@ -57,10 +58,10 @@ async def versions_in(bootstrap_servers: str, options: Options, group: str, topi
             except KafkaError as error:
                 raise OSError(explain(error)) from error
 
-        if committed is None or committed.offset > (await consumer.end_offsets([partition]))[partition]:
+        if not 0 <= before.offset <= end:
             yield Kept({}, save)  # never committed, or the topic was cut back or recreated since
         else:
-            yield Kept(_versions(committed.metadata), save)
+            yield Kept(_versions(before.metadata), save)
 
 
 def _versions(metadata: str) -> Mapping[str, str]:
