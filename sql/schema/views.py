@@ -9,22 +9,8 @@ from typing import Final, NamedTuple
 
 from sql.database.errors import MigrationMissing
 from sql.database.open import Database
-from streams.rules.eviction.unguarded import CONSEQUENCES
+from sql.schema.rules import with_rules
 
-MEETS: Final = """\
-(labels, wanted) -> arrayAll(
-    r -> multiIf(
-        r.2 = 'In', mapContains(labels, r.1) AND has(r.3, labels[r.1]),
-        r.2 = 'NotIn', NOT (mapContains(labels, r.1) AND has(r.3, labels[r.1])),
-        r.2 = 'Exists', mapContains(labels, r.1),
-        r.2 = 'DoesNotExist', NOT mapContains(labels, r.1),
-        r.2 = 'Gt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) > toInt64OrNull(r.3[1]), 0),
-        r.2 = 'Lt' AND length(r.3) = 1, ifNull(toInt64OrNull(labels[r.1]) < toInt64OrNull(r.3[1]), 0),
-        0),
-    wanted)"""
-"""An expression that tests whether labels meet all requirements, which are triples of key, operator and values, as
-streams/rules/scheduling/selectors.py does (rules: scheduler-fit).
-"""
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
 """Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than
@@ -87,7 +73,7 @@ def replace_views(db: Database, leadsman: str) -> None:
 
 def load_views() -> list[View]:
     """Every view, each after those it reads. Raises MigrationMissing if they read each other in a circle."""
-    texts = {file.stem: _completed(file.read_text("utf-8")) for file in sorted(VIEWS.glob("*.sql"))}
+    texts = {file.stem: with_rules(file.read_text("utf-8")) for file in sorted(VIEWS.glob("*.sql"))}
     columns = json.loads(COLUMNS.read_text("utf-8"))
     ordered: dict[str, View] = {}
     while texts:
@@ -96,12 +82,6 @@ def load_views() -> list[View]:
             raise MigrationMissing(f"views read each other in a circle: {', '.join(texts)}. Reinstall Leadsman")
         ordered |= {name: View(name, texts.pop(name), columns.get(name, ())) for name in ready}
     return list(ordered.values())
-
-
-def _completed(text: str) -> str:
-    """A view's text with what it shares with others, and with Python."""
-    consequences = ", ".join(f"'{each}'" for pair in CONSEQUENCES.items() for each in pair)
-    return text.replace("{meets}", MEETS).replace("{unguarded}", f"map({consequences})")
 
 
 def _reads(statement: str) -> set[str]:

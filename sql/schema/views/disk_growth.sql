@@ -27,9 +27,7 @@ WITH
     (
         SELECT
             s.cluster AS cluster, s.node AS node, s.ts AS ts, s.nodefs_used_bytes AS nodefs_used, s.imagefs_used_bytes AS imagefs_used,
-            -- A node with one file system for all: see layout_of in streams/rules/eviction/signals.py
-            ifNull(s.imagefs_capacity_bytes, 0) = 0 OR ifNull(s.nodefs_capacity_bytes, 0) = 0
-                OR (s.imagefs_capacity_bytes = s.nodefs_capacity_bytes AND (ifNull(s.imagefs_inodes, 0) = 0 OR ifNull(s.nodefs_inodes, 0) = 0 OR s.imagefs_inodes = s.nodefs_inodes)) AS single
+            {layout} = 'single' AS single
         FROM node_samples AS s
         WHERE (s.cluster, s.node, toStartOfInterval(s.ts, toIntervalMinute(5))) IN (SELECT cluster, node, piece FROM recent)
     ),

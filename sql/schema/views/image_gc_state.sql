@@ -1,4 +1,4 @@
--- rules: image-gc-loop; agrees with streams/rules/image_gc/thresholds.py.
+-- sql/schema/rules.py completes it.
 -- column decision: disabled, invalid_capacity, below_high or free
 -- column usage_percent: Disk usage of the image file system in percent; null if its capacity is 0
 -- column high_percent: Usage in percent at which image GC begins
@@ -18,16 +18,12 @@ WITH
             s.node AS node,
             greatest(0, coalesce(s.imagefs_capacity_bytes, 0)) AS capacity_bytes,
             greatest(0, least(coalesce(s.imagefs_available_bytes, 0), capacity_bytes)) AS available_bytes,
-            if(k.seen, k.image_gc_high_percent, 85) AS high_percent,
-            if(k.seen, k.image_gc_low_percent, 80) AS low_percent,
+            if(k.seen, k.image_gc_high_percent, {image_gc_high}) AS high_percent,
+            if(k.seen, k.image_gc_low_percent, {image_gc_low}) AS low_percent,
+            k.image_maximum_gc_age_seconds AS maximum_age_seconds,
             toUInt8(NOT k.seen) AS settings_assumed,
-            if(capacity_bytes > 0, 100 - toInt64(intDiv(toInt128(available_bytes) * 100, greatest(1, capacity_bytes))), NULL) AS usage_percent,
-            toInt64(intDiv(toInt128(capacity_bytes) * (100 - low_percent), 100)) - available_bytes AS above_low_bytes,
-            multiIf(
-                high_percent = 100 AND k.image_maximum_gc_age_seconds = 0, 'disabled',
-                capacity_bytes = 0, 'invalid_capacity',
-                usage_percent < high_percent, 'below_high',
-                'free') AS decision
+            if(capacity_bytes > 0, {image_gc_percent}, NULL) AS usage_percent,
+            {image_gc_verdict} AS decision
         FROM
         (
             SELECT cluster, ts, node, imagefs_capacity_bytes, imagefs_available_bytes
@@ -48,7 +44,7 @@ SELECT
     high_percent,
     low_percent,
     toUInt8(decision = 'free') AS over_high,
-    if(decision = 'free', greatest(0, above_low_bytes), 0) AS wanted_bytes,
+    if(decision = 'free', greatest(0, {image_gc_wanted}), 0) AS wanted_bytes,
     capacity_bytes,
     available_bytes,
     settings_assumed

@@ -12,6 +12,7 @@
 -- column low_percent: Usage in percent down to which it frees; null if no /configz was seen
 CREATE OR REPLACE VIEW image_pulls AS
 WITH
+    (available_bytes, capacity_bytes) -> {image_gc_percent} AS percent_used,
     toDateTime64('2200-01-01 00:00:00', 6, 'UTC') AS never,
     events AS
     (
@@ -93,11 +94,11 @@ WITH
         SELECT
             h.cluster AS cluster, h.node AS node, h.first_at AS began_at,
             -- Of five minutes that were not all above the threshold nobody knows when they were
-            if(100 - intDiv(toInt128(h.imagefs_available_bytes_max) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent, h.first_at, h.last_at) AS at
+            if(percent_used(h.imagefs_available_bytes_max, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent, h.first_at, h.last_at) AS at
         FROM node_history AS h
         ASOF INNER JOIN settings AS k ON k.cluster = h.cluster AND k.node = h.node AND h.last_at >= k.ts
         WHERE (h.cluster, h.node) IN (SELECT cluster, node FROM events) AND h.imagefs_capacity_bytes_last > 0
-            AND 100 - intDiv(toInt128(h.imagefs_available_bytes_min) * 100, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
+            AND percent_used(h.imagefs_available_bytes_min, h.imagefs_capacity_bytes_last) >= k.image_gc_high_percent
     )
 SELECT
     p.cluster AS cluster,

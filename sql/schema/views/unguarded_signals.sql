@@ -1,5 +1,5 @@
--- Signals that no eviction threshold guards, nor another signal of the same file system, at the last sample of a node
--- (rules: unguarded-signals).
+-- Signals that no eviction threshold guards, nor another signal of the same file system, at the last sample of a node;
+-- sql/schema/rules.py completes it.
 -- column ts: The last sample
 -- column signal: A signal whose threshold can be set
 -- column available: What is left: bytes, inodes or process ids
@@ -11,10 +11,7 @@ WITH
     latest AS
     (
         SELECT cluster, node, signal, last_at, available, capacity, hard_threshold, soft_threshold, thresholds_assumed,
-            multiIf(
-                signal LIKE '%inodesFree', 'inodes',
-                signal LIKE '%fs.available', 'ephemeral-storage',
-                signal = 'pid.available', 'pids', 'memory') AS resource
+            {signal_resource} AS resource
         FROM signal_history
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
     )
@@ -29,7 +26,7 @@ SELECT
         s.thresholds_assumed, 'No /configz was seen; this kubelet has no default for it.',
         s.signal = 'pid.available', 'It has no default, and evictionHard does not set it.',
         'The evictionHard in force lacks or disables it; a key that is set drops the defaults of all others.') AS reason,
-    {unguarded}[s.resource] AS consequence
+    {unguarded_consequence} AS consequence
 FROM latest AS s
 LEFT JOIN
 (
@@ -39,6 +36,6 @@ LEFT JOIN
     GROUP BY cluster, node, resource
 ) AS g ON g.cluster = s.cluster AND g.node = s.node AND g.resource = s.resource
 WHERE s.hard_threshold IS NULL AND s.soft_threshold IS NULL
-    AND s.signal IN ('memory.available', 'nodefs.available', 'nodefs.inodesFree', 'imagefs.available', 'imagefs.inodesFree', 'pid.available')
-    AND NOT arrayExists(x -> x.1 = s.capacity AND abs(x.2 - s.available) * 100 <= s.capacity, g.guarded)
+    AND has({settable_signals}, s.signal)
+    AND NOT arrayExists(x -> {is_near}, g.guarded)
 COMMENT 'Eviction signals that nothing guards, by the settings in force, before they run out'

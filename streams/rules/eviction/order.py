@@ -1,15 +1,16 @@
 """The order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
 
 QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
-ties are broken by namespace, name and uid, so that the result is deterministic. `sql/schema/views/eviction_order.sql`
-ranks the same way, and a test compares both.
+ties are broken by namespace, name and uid, so that the result is deterministic. The view `eviction_order` asks
+`MEASURES`, `compared` and `exceeds` too (`sql.schema.rules`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
+from streams.rules.values.expressions import Amount, choose
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
@@ -53,86 +54,79 @@ class SignalUse(NamedTuple):
     exceeds_request: bool
 
 
-class _Measure(NamedTuple):
-    usage: Callable[[RankedPod], int]
-    request: Callable[[RankedPod], int]
-    discount: Callable[[RankedPod], int]
+class Measure(NamedTuple):
+    """What the kubelet compares for a signal, by fields of `RankedPod`; the empty name is 0."""
+
+    usage: tuple[str, ...]
+    """Added up."""
+    request: str = ""
+    discount: str = ""
     """Subtracted from usage when two pods are compared that both exceed their request, or both do not."""
 
 
-def _nothing(_: RankedPod) -> int:
-    return 0
-
-
-def _memory_request(pod: RankedPod) -> int:
-    return pod.memory_request_bytes
-
-
-def _ephemeral_request(pod: RankedPod) -> int:
-    return pod.ephemeral_request_bytes
-
-
-def _writable_layer_bytes(pod: RankedPod) -> int:
-    return pod.rootfs_used_bytes
-
-
-def _writable_layer_inodes(pod: RankedPod) -> int:
-    return pod.rootfs_inodes_used
-
-
-def _logs_and_volumes_bytes(pod: RankedPod) -> int:
-    return pod.logs_used_bytes + pod.volumes_used_bytes
-
-
-def _logs_and_volumes_inodes(pod: RankedPod) -> int:
-    return pod.logs_inodes_used + pod.volumes_inodes_used
-
-
-def _all_bytes(pod: RankedPod) -> int:
-    return pod.rootfs_used_bytes + pod.logs_used_bytes + pod.volumes_used_bytes
-
-
-def _all_inodes(pod: RankedPod) -> int:
-    return pod.rootfs_inodes_used + pod.logs_inodes_used + pod.volumes_inodes_used
-
-
-_MEMORY: Final = _Measure(lambda pod: pod.memory_working_set_bytes, _memory_request, _memory_request)
-_PROCESSES: Final = _Measure(lambda pod: pod.processes, _nothing, _nothing)
-
-_BYTE_SIGNALS: Final = (signals.NODEFS_AVAILABLE, signals.IMAGEFS_AVAILABLE, signals.CONTAINERFS_AVAILABLE)
-_INODE_SIGNALS: Final = (signals.NODEFS_INODES_FREE, signals.IMAGEFS_INODES_FREE, signals.CONTAINERFS_INODES_FREE)
-_BYTES_USED: Final = {
-    Layout.SINGLE: (_all_bytes, _all_bytes, _all_bytes),
-    Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_bytes, _writable_layer_bytes, _writable_layer_bytes),
-    Layout.SPLIT: (_all_bytes, _nothing, _all_bytes),
+_MEMORY: Final = Measure(("memory_working_set_bytes",), "memory_request_bytes", "memory_request_bytes")
+_SHARES: Final = {
+    Layout.SINGLE: (("rootfs", "logs", "volumes"),) * 3,
+    Layout.SEPARATE_IMAGEFS: (("logs", "volumes"), ("rootfs",), ("rootfs",)),
+    Layout.SPLIT: (("rootfs", "logs", "volumes"), (), ("rootfs", "logs", "volumes")),
 }
-_INODES_USED: Final = {
-    Layout.SINGLE: (_all_inodes, _all_inodes, _all_inodes),
-    Layout.SEPARATE_IMAGEFS: (_logs_and_volumes_inodes, _writable_layer_inodes, _writable_layer_inodes),
-    Layout.SPLIT: (_all_inodes, _nothing, _all_inodes),
-}
+"""What of a pod is on the node's file system, on that of images, and on that of containers."""
+_FILE_SYSTEMS: Final = ("nodefs", "imagefs", "containerfs")
 
 
-def _measures(layout: Layout) -> dict[str, _Measure]:
+def _measures(layout: Layout) -> dict[str, Measure]:
     measures = {
         signals.MEMORY_AVAILABLE: _MEMORY,
         signals.ALLOCATABLE_MEMORY_AVAILABLE: _MEMORY,
-        signals.PID_AVAILABLE: _PROCESSES,
+        signals.PID_AVAILABLE: Measure(("processes",)),
     }
-    for signal, usage in zip(_BYTE_SIGNALS, _BYTES_USED[layout], strict=True):
-        measures[signal] = _Measure(usage, _ephemeral_request, _ephemeral_request)
-    for signal, usage in zip(_INODE_SIGNALS, _INODES_USED[layout], strict=True):
+    for file_system, shares in zip(_FILE_SYSTEMS, _SHARES[layout], strict=True):
+        measures[f"{file_system}.available"] = Measure(
+            tuple(f"{share}_used_bytes" for share in shares), "ephemeral_request_bytes", "ephemeral_request_bytes"
+        )
         # The inode request is 0, so any inode exceeds it; the last comparison still subtracts the ephemeral-storage
         # request, in bytes (rules: eviction-order).
-        measures[signal] = _Measure(usage, _nothing, _ephemeral_request)
+        measures[f"{file_system}.inodesFree"] = Measure(
+            tuple(f"{share}_inodes_used" for share in shares), "", "ephemeral_request_bytes"
+        )
     return measures
 
 
-_MEASURES: Final = {layout: _measures(layout) for layout in Layout}
+MEASURES: Final[Mapping[Layout, Mapping[str, Measure]]] = {layout: _measures(layout) for layout in Layout}
+PROCESSES_COUNT_SINCE: Final = 20
+"""Minor version since which processes are compared; before, priority alone was."""
 
-_Key: TypeAlias = tuple[bool | int, bool | int, bool | int, int, str, str, str, int]
+_Key: TypeAlias = tuple[int, int, int, int, str, str, str, int]
 _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
+
+
+def compared(
+    is_pid: Amount,
+    counts_processes: Amount,
+    has_stats: Amount,
+    usage: Amount,
+    request: Amount,
+    discount: Amount,
+    priority: Amount,
+) -> tuple[Amount, ...]:
+    """The amounts that two pods are compared by, one after the other; the pod with the lower one goes first.
+
+    Missing stats, then exceeding, then lower priority, then the larger usage above the request. For processes: lower
+    priority, then missing stats, then more processes (1.20 and later), or lower priority alone.
+    """
+    by_usage = has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
+    by_processes = priority, has_stats, 0, has_stats * (0 - usage)
+    by_priority = priority, 0, 0, 0
+    return tuple(
+        choose(is_pid, choose(counts_processes, processes, alone), other)
+        for processes, alone, other in zip(by_processes, by_priority, by_usage, strict=True)
+    )
+
+
+def exceeds(is_pid: Amount, has_stats: Amount, usage: Amount, request: Amount) -> Amount:
+    """Tell whether a pod uses more than it requests; processes have no request."""
+    return has_stats & (usage > request) & (is_pid == 0)
 
 
 def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
@@ -141,12 +135,9 @@ def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
     Bytes for memory and disks, inodes, or processes. Processes have no request that the kubelet would compare:
     their request is 0 and never exceeded. Raises KeyError for an unknown signal.
     """
-    measure = _MEASURES[layout][signal]
-    request = measure.request(pod)
-    if not pod.has_stats:
-        return SignalUse(None, request, exceeds_request=False)
-    usage = measure.usage(pod)
-    return SignalUse(usage, request, signal != signals.PID_AVAILABLE and usage > request)
+    usage, request, _ = _measured(MEASURES[layout][signal], pod)
+    is_over = exceeds(signal == signals.PID_AVAILABLE, pod.has_stats, usage, request)
+    return SignalUse(usage if pod.has_stats else None, request, bool(is_over))
 
 
 def rank(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str = "") -> list[int]:
@@ -168,37 +159,11 @@ def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubel
 
 
 def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> list[_Key]:
-    if signal != signals.PID_AVAILABLE:
-        return _usage_keys(_MEASURES[layout][signal], pods)
-    if is_at_least(kubelet_version, 20):
-        return _process_keys(pods)
-    return _priority_keys(pods)
-
-
-def _usage_keys(measure: _Measure, pods: Sequence[RankedPod]) -> list[_Key]:
-    """Missing stats, then exceeding, then lower priority, then the larger usage above the request."""
-    usage_of, request_of, discount_of = measure
-    keys: list[_Key] = []
-    for index, pod in enumerate(pods):
-        if pod.critical:
-            continue
-        if pod.has_stats:
-            usage = usage_of(pod)
-            within_request, excess = usage <= request_of(pod), usage - discount_of(pod)
-        else:
-            within_request, excess = False, 0
-        keys.append((pod.has_stats, within_request, pod.priority, -excess, pod.namespace, pod.name, pod.uid, index))
-    return keys
-
-
-def _process_keys(pods: Sequence[RankedPod]) -> list[_Key]:
-    """Lower priority, then missing stats, then more processes (1.20 and later)."""
+    measure = MEASURES[layout][signal]
+    is_pid, counts = signal == signals.PID_AVAILABLE, is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
     return [
         (
-            pod.priority,
-            pod.has_stats,
-            False,
-            -pod.processes if pod.has_stats else 0,
+            *compared(is_pid, counts, pod.has_stats, *_measured(measure, pod), pod.priority),
             pod.namespace,
             pod.name,
             pod.uid,
@@ -209,9 +174,11 @@ def _process_keys(pods: Sequence[RankedPod]) -> list[_Key]:
     ]
 
 
-def _priority_keys(pods: Sequence[RankedPod]) -> list[_Key]:
-    return [
-        (pod.priority, False, False, 0, pod.namespace, pod.name, pod.uid, index)
-        for index, pod in enumerate(pods)
-        if not pod.critical
-    ]
+def _measured(measure: Measure, pod: RankedPod) -> tuple[int, int, int]:
+    """Usage, request and discount."""
+    usage, request, discount = measure
+    return (
+        sum(getattr(pod, name) for name in usage),
+        getattr(pod, request) if request else 0,
+        getattr(pod, discount) if discount else 0,
+    )

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ingest.model.samples import NodeSample
+from streams.rules.values.expressions import Amount, choose
 
 MEMORY_AVAILABLE: Final = "memory.available"
 ALLOCATABLE_MEMORY_AVAILABLE: Final = "allocatableMemory.available"
@@ -152,18 +153,39 @@ def layout_of(sample: NodeSample) -> Layout:
     they are sampled at different moments. So two disks of the very same size look like one. A file system that
     the sample does not know (capacity missing or 0) counts as the node's.
     """
-    nodefs = (sample.nodefs_capacity_bytes, sample.nodefs_inodes)
-    imagefs = (sample.imagefs_capacity_bytes, sample.imagefs_inodes)
-    containerfs = (sample.containerfs_capacity_bytes, sample.containerfs_inodes)
-    if _may_be_same(imagefs, nodefs):
-        return Layout.SINGLE
-    if _may_be_same(containerfs, imagefs):
-        return Layout.SEPARATE_IMAGEFS
-    return Layout.SPLIT
+    return Layout(
+        layout(
+            sample.nodefs_capacity_bytes or 0,
+            sample.nodefs_inodes or 0,
+            sample.imagefs_capacity_bytes or 0,
+            sample.imagefs_inodes or 0,
+            sample.containerfs_capacity_bytes or 0,
+            sample.containerfs_inodes or 0,
+        )
+    )
 
 
-def _may_be_same(one: tuple[int | None, int | None], other: tuple[int | None, int | None]) -> bool:
-    """Tell whether two file systems, as (capacity bytes, inodes), look the same in everything known."""
-    if not one[0] or not other[0]:
-        return True
-    return one[0] == other[0] and (not one[1] or not other[1] or one[1] == other[1])
+def layout(
+    nodefs: Amount,
+    nodefs_inodes: Amount,
+    imagefs: Amount,
+    imagefs_inodes: Amount,
+    containerfs: Amount,
+    containerfs_inodes: Amount,
+) -> Amount:
+    """The layout by the capacities of the file systems, in bytes and inodes; 0 where not known."""
+    return choose(
+        _may_be_same(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
+        Layout.SINGLE,
+        choose(
+            _may_be_same(containerfs, containerfs_inodes, imagefs, imagefs_inodes),
+            Layout.SEPARATE_IMAGEFS,
+            Layout.SPLIT,
+        ),
+    )
+
+
+def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
+    """Tell whether two file systems look the same in everything known."""
+    is_unknown, are_inodes_unknown = (one == 0) | (other == 0), (one_inodes == 0) | (other_inodes == 0)
+    return is_unknown | ((one == other) & (are_inodes_unknown | (one_inodes == other_inodes)))

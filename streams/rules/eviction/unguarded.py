@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from streams.rules.eviction.signals import RESOURCES, SETTABLE
+from streams.rules.values.expressions import Amount
 
 CONSEQUENCES: Final = {
     "memory": "Nothing is evicted; once memory is used up, the kernel kills processes.",
@@ -34,6 +35,11 @@ def unguarded_of(readings: Iterable[Reading]) -> frozenset[str]:
 
 
 def _is_alike(one: Reading, other: Reading) -> bool:
-    """Two readings of one file system can be some seconds apart."""
-    is_near = one.capacity == other.capacity and abs(one.available - other.available) * 100 <= one.capacity
-    return one.signal == other.signal or (RESOURCES[one.signal] == RESOURCES[other.signal] and is_near)
+    if one.signal == other.signal or RESOURCES[one.signal] != RESOURCES[other.signal]:
+        return one.signal == other.signal
+    return bool(is_near(one.available, one.capacity, other.available, other.capacity))
+
+
+def is_near(available: Amount, capacity: Amount, other_available: Amount, other_capacity: Amount) -> Amount:
+    """Tell whether two readings can be of one file system; they can be some seconds apart."""
+    return (capacity == other_capacity) & (abs(available - other_available) * 100 <= capacity)

@@ -4,6 +4,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
+from streams.rules.values.expressions import Amount, choose, least, most
 
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
@@ -28,14 +29,29 @@ def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> in
     A missing value counts as 0, and `available_bytes` as at most the capacity.
     """
     capacity = capacity_bytes or 0
-    if capacity <= 0:
-        return None
-    return 100 - _available(available_bytes, capacity) * 100 // capacity
+    return int(percent_used(available_bytes or 0, capacity)) if capacity > 0 else None
 
 
-def wanted_bytes(available_bytes: int | None, capacity_bytes: int, low_percent: int) -> int:
+def percent_used(available: Amount, capacity: Amount) -> Amount:
+    return 100 - _available(available, capacity) * 100 // most(1, capacity)
+
+
+def wanted_bytes(available: Amount, capacity: Amount, low_percent: Amount) -> Amount:
     """Bytes to free until usage is down at the low threshold; 0 or less where it already is."""
-    return capacity_bytes * (100 - low_percent) // 100 - _available(available_bytes, capacity_bytes)
+    return capacity * (100 - low_percent) // 100 - _available(available, capacity)
+
+
+def verdict(available: Amount, capacity: Amount, high_percent: Amount, maximum_age_seconds: Amount) -> Amount:
+    """The `Verdict`, by bytes of the image file system."""
+    return choose(
+        is_disabled(high_percent, maximum_age_seconds),
+        "disabled",
+        choose(
+            capacity > 0,
+            choose(percent_used(available, capacity) < high_percent, "below_high", "free"),
+            "invalid_capacity",
+        ),
+    )
 
 
 def decide(
@@ -46,19 +62,15 @@ def decide(
     maximum_age_seconds: float = 0,
 ) -> ImageGcDecision:
     """Decide like a run of image GC with these readings of the image file system."""
-    percent = usage_percent(available_bytes, capacity_bytes)
-    if is_disabled(high_percent, maximum_age_seconds):
-        return ImageGcDecision("disabled", percent, 0)
-    if percent is None or capacity_bytes is None:
-        return ImageGcDecision("invalid_capacity", None, 0)
-    if percent < high_percent:
-        return ImageGcDecision("below_high", percent, 0)
-    return ImageGcDecision("free", percent, max(0, wanted_bytes(available_bytes, capacity_bytes, low_percent)))
+    available, capacity = available_bytes or 0, capacity_bytes or 0
+    found = verdict(available, capacity, high_percent, maximum_age_seconds)
+    wanted = max(0, wanted_bytes(available, capacity, low_percent)) if found == "free" else 0
+    return ImageGcDecision(found, usage_percent(available, capacity), wanted)
 
 
-def is_disabled(high_percent: int, maximum_age_seconds: float = 0) -> bool:
+def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount:
     """Tell whether image GC is never started; a maximum age (1.29 and later) keeps it running even at 100 percent."""
-    return high_percent == 100 and maximum_age_seconds == 0  # noqa: PLR2004  # percent
+    return (high_percent == 100) & (maximum_age_seconds == 0)  # noqa: PLR2004  # percent
 
 
 def gc_threshold_available_bytes(capacity_bytes: int, high_percent: int) -> int:
@@ -85,5 +97,5 @@ _IMAGE_FILE_SYSTEM: Final = {
 }
 
 
-def _available(available_bytes: int | None, capacity_bytes: int) -> int:
-    return max(0, min(available_bytes or 0, capacity_bytes))
+def _available(available: Amount, capacity: Amount) -> Amount:
+    return most(0, least(available, capacity))

@@ -1,12 +1,13 @@
 """Label and node selectors, as the scheduler matches them (rules: scheduler-fit)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 import msgspec
 
 from ingest.model.objects.pod import LabelSelector, MatchExpression, NodeSelectorTerm
+from streams.rules.values.expressions import Amount
 
 NODE_NAME: Final = ":name"
 """Stands for the field metadata.name of a node beside its labels: no label has a colon."""
@@ -62,22 +63,26 @@ def _term(term: NodeSelectorTerm) -> Iterator[Requirement]:
         yield Requirement(NODE_NAME, field.operator, field.values or []) if is_name else NOTHING[0]
 
 
+OPERATORS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
+    "In": lambda is_there, is_listed: is_there & is_listed,
+    "NotIn": lambda is_there, is_listed: (is_there & is_listed) == 0,
+    "Exists": lambda is_there, _: is_there,
+    "DoesNotExist": lambda is_there, _: is_there == 0,
+}
+"""What they ask of a label: whether it is there, and whether its value is among the wanted ones."""
+COMPARISONS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
+    "Gt": lambda have, bound: have > bound,
+    "Lt": lambda have, bound: have < bound,
+}
+"""What they ask of the number in a label, and of the only wanted value; not met where either is no number."""
+
+
 def _is_met(wanted: Requirement, value: str | None) -> bool:
-    match wanted.operator:
-        case "In":
-            return value in wanted.values
-        case "NotIn":
-            return value not in wanted.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            have, bound = _number(value), _number(wanted.values[0] if len(wanted.values) == 1 else None)
-            return (
-                have is not None and bound is not None and (have > bound if wanted.operator == "Gt" else have < bound)
-            )
-    return False
+    if operator := OPERATORS.get(wanted.operator):
+        return bool(operator(value is not None, value in wanted.values))
+    comparison = COMPARISONS.get(wanted.operator)
+    have, bound = _number(value), _number(wanted.values[0] if len(wanted.values) == 1 else None)
+    return comparison is not None and have is not None and bound is not None and bool(comparison(have, bound))
 
 
 def _number(text: str | None) -> int | None:

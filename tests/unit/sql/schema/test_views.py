@@ -18,7 +18,6 @@ from streams.fold.findings import (
     PodBinding,
     PressureChange,
 )
-from streams.rules.eviction import signals
 from streams.rules.eviction.order import RankedPod, rank, signal_use
 from streams.rules.eviction.signals import layout_of, observe
 from streams.rules.image_gc.thresholds import decide
@@ -199,13 +198,6 @@ def _bound(one: RankedPod, node: str) -> PodBinding:
         eviction_ephemeral_request_bytes=one.ephemeral_request_bytes,
         local_volumes=["other", "disk"],
     )
-
-
-def test_every_signal_of_the_rule_is_in_the_view() -> None:
-    from sql.schema.views import VIEWS  # noqa: PLC0415 - this test alone reads the text
-
-    text = (VIEWS / "eviction_order.sql").read_text("utf-8")
-    assert [signal for signal in signals.SIGNALS if f"'{signal}'" not in text] == []
 
 
 CGROUPS: Final = {

@@ -1,0 +1,81 @@
+"""Lets a rule be stated once, as a function of amounts, and be asked in Python and in SQL.
+
+Such a function takes integers and truths, or the columns of a query as `Expression`. It uses operators, `choose`,
+`least` and `most`, and no `if`, `and` or `or`, which would look at the value.
+"""
+
+from typing import Any, Final, TypeAlias
+
+Amount: TypeAlias = Any
+"""An integer, a truth or a word, or the `Expression` of one."""
+
+
+class Expression:
+    """A part of a query. Its products do not overflow, and its quotients of whole numbers are rounded down."""
+
+    __slots__ = ("sql",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, sql: str) -> None:
+        self.sql: Final = sql
+
+    def __str__(self) -> str:
+        return self.sql
+
+    def __and__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} AND {_sql(other)})")
+
+    def __or__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} OR {_sql(other)})")
+
+    def __eq__(self, other: Amount) -> "Expression":  # type: ignore[override]
+        return Expression(f"({self} = {_sql(other)})")
+
+    def __lt__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} < {_sql(other)})")
+
+    def __le__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} <= {_sql(other)})")
+
+    def __gt__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} > {_sql(other)})")
+
+    def __sub__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} - {_sql(other)})")
+
+    def __rsub__(self, other: Amount) -> "Expression":
+        return Expression(f"({_sql(other)} - {self})")
+
+    def __add__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} + {_sql(other)})")
+
+    def __mul__(self, other: Amount) -> "Expression":
+        return Expression(f"(toInt128({self}) * {_sql(other)})")
+
+    def __floordiv__(self, other: Amount) -> "Expression":
+        return Expression(f"toInt64(intDiv({self}, {_sql(other)}))")
+
+    def __abs__(self) -> "Expression":
+        return Expression(f"abs({self})")
+
+
+def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
+    if isinstance(condition, Expression):
+        return Expression(f"if({condition}, {_sql(then)}, {_sql(otherwise)})")
+    return then if condition else otherwise
+
+
+def least(one: Amount, other: Amount) -> Amount:
+    if isinstance(one, Expression) or isinstance(other, Expression):
+        return Expression(f"least({_sql(one)}, {_sql(other)})")
+    return min(one, other)
+
+
+def most(one: Amount, other: Amount) -> Amount:
+    if isinstance(one, Expression) or isinstance(other, Expression):
+        return Expression(f"greatest({_sql(one)}, {_sql(other)})")
+    return max(one, other)
+
+
+def _sql(of: Amount) -> str:
+    return f"'{of}'" if isinstance(of, str) else str(of)
