@@ -67,10 +67,13 @@ _ENCODER: Final = msgspec.json.Encoder()
 _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
-def decode_line(line: bytes, position: Position, *, summaries: bool = False) -> Observed | Unreadable:
+def decode_line(
+    line: bytes, position: Position, *, summaries: bool = False, known: Summary | None = None
+) -> Observed | Unreadable:
     """Decode one line of a capture; a line that is not an observation becomes an `Unreadable`, never an exception.
 
-    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line.
+    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line. It is not decoded where it is
+    `known`, by whoever encoded the line.
     """
     decoded: Summary | None = None
     try:
@@ -80,7 +83,7 @@ def decode_line(line: bytes, position: Position, *, summaries: bool = False) -> 
             summaries
             and (begin := _SUMMARY.match(line))
             and line.endswith(b"}}")
-            and (decoded := _summary(line, begin.end()))
+            and (decoded := known or _summary(line, begin.end()))
         ):
             envelope = _DECODER.decode(b"%bnull}" % begin[0])
             observation = msgspec.structs.replace(envelope, object=_object(line, begin.end()))

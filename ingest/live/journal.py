@@ -11,6 +11,7 @@ from common.private import FOLDER, open_private
 from ingest.files.envelope import decode_line, encode_line
 from ingest.files.lines import LINE_LIMIT_BYTES
 from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.model.summary import Summary
 
 SEGMENT_BYTES: Final = 16 * 1024 * 1024
 _DIGITS: Final = 8
@@ -45,15 +46,18 @@ class Journal:
         self._lines = self._bytes = 0
         self._reached = self._path.name
 
-    def write(self, observation: Observation) -> Observed | Unreadable:
-        """Append an observation; gives what a replay of the segment reads there. Raises OSError."""
+    def write(self, observation: Observation, decoded: object = None) -> Observed | Unreadable:
+        """Append an observation, whose object may be decoded already; gives what a replay of the segment reads there.
+        Raises OSError.
+        """
         line = encode_line(observation)
         self._file = self._file or open_private(self._path, "ab")
         self._file.write(line)
         self._file.flush()
         self._lines += 1
         self._bytes += len(line)
-        return decode_line(line[:-1], Position(str(self._path), str(self._lines)), summaries=True)
+        known = decoded if isinstance(decoded, Summary) else None
+        return decode_line(line[:-1], Position(str(self._path), str(self._lines)), summaries=True, known=known)
 
     def checkpoint(self) -> str:
         """Return the first segment that is needed after a checkpoint of everything written before the last call. A

@@ -105,3 +105,7 @@ class Received:
     def redacted(self, *, strict: bool = False) -> Observation:
         """Redact it for a capture or a dead letter: many times the work of `records`."""
         return redact(self._observation, strict=strict)
+
+    def decoded_of(self, redacted: Observation) -> Any:
+        """What is decoded of its object, if nothing was removed from that; else None."""
+        return self._decoded if redacted is self._observation else None

@@ -147,7 +147,7 @@ class InProcess:
             if stop.is_set():
                 return  # what comes now is seen again by the next run
             observation = delivery.observation
-            entry = self._journal.write(observation)
+            entry = self._journal.write(observation, delivery.received.decoded_of(observation))
             self._live.acknowledge(delivery)
             if observation.type == "ERROR" and observation.source == "kubelet":
                 self._report_first(observation)

@@ -9,9 +9,14 @@ from typing import Any, TypeAlias
 import msgspec
 import pytest
 
+from ingest.files.envelope import decode_line
 from ingest.live import journal
 from ingest.live.journal import Journal, JournalHeld
+from ingest.live.run import Delivery
 from ingest.model.observation import Observation, Observed
+from ingest.normalize.decoded import decode
+from ingest.normalize.redact import Received, redact
+from ingest.resources.stats_summary import STATS_SUMMARY
 
 
 def _observation(number: int) -> Observation:
@@ -49,6 +54,27 @@ def test_what_is_written_is_what_a_replay_of_the_segment_reads(tmp_path: Path, o
     assert isinstance(written, Observed)
     assert written.raw + b"\n" == (tmp_path / "00000001.jsonl").read_bytes()
     assert (written.position.place, written.observation.object) == ("1", _observation(1).object)
+
+
+def test_a_summary_that_its_poller_decoded_is_not_decoded_again(tmp_path: Path, opened: Opened) -> None:
+    summary = b'{"node":{"nodeName":"n","cpu":{"usageNanoCores":7}},"pods":[]}'
+    polled = _observation(1)
+    polled = msgspec.structs.replace(
+        polled, source="kubelet", resource="stats/summary", type="SNAPSHOT", node="n", object=msgspec.Raw(summary)
+    )
+    decoded = STATS_SUMMARY.decode(polled.object)
+    received = Received(polled, decoded)
+    delivery = Delivery(received, None)
+    written = opened(tmp_path, "").write(delivery.observation, received.decoded_of(delivery.observation))
+    assert isinstance(written, Observed)
+    assert written.decoded is decoded
+    (line,) = (tmp_path / "00000001.jsonl").read_bytes().splitlines()
+    assert decode(written) == decode(decode_line(line, written.position))
+
+
+def test_what_was_decoded_with_secrets_is_not_used_after_they_were_removed() -> None:
+    pod = _observation(1)
+    assert Received(pod, object()).decoded_of(redact(pod)) is None
 
 
 def test_a_process_that_wrote_nothing_leaves_nothing(tmp_path: Path, opened: Opened) -> None:
