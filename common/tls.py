@@ -31,7 +31,6 @@ class RotatingContext(ssl.SSLContext):
         return context
 
     def wrap_bio(self, *arguments: Any, **named: Any) -> ssl.SSLObject:
-        """Wrap each connection of asyncio."""
         return self.now().wrap_bio(*arguments, **named)
 
     def wrap_socket(self, *arguments: Any, **named: Any) -> ssl.SSLSocket:

@@ -65,8 +65,6 @@ _CHANGES: Final = frozenset(get_args(ObjectChange))
 
 
 class Seen(NamedTuple):
-    """One step of a stream."""
-
     stream: str
     version: str
     """Version from which the stream may resume once this and everything before it is acknowledged; empty while a
@@ -106,7 +104,6 @@ class Changes:
         return len(self._inventory)
 
     def forget(self) -> None:
-        """Forget every object."""
         self._inventory = Inventory(self._resource)
 
     def listed(self, data: msgspec.Raw) -> tuple[Key | None, list[Seen]]:

@@ -178,7 +178,6 @@ class Comparing:
         self.soon()
 
     def watched(self) -> None:
-        """A watch has begun."""
         self._resumes = False
 
     def soon(self) -> None:

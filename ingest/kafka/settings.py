@@ -63,7 +63,6 @@ class KafkaSettings(Section):
         return (*known, *changelogs(self.work_group(), known), *map(known.flat, flat))
 
     def work_group(self) -> str:
-        """The consumer group of the workers."""
         return f"{self.topic_prefix}-work"
 
     def client_options(self) -> dict[str, Any]:

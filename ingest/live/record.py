@@ -18,8 +18,6 @@ REPORT_SECONDS: Final = 10.0
 
 
 class Captured(NamedTuple):
-    """Progress of a capture."""
-
     observations: int = 0
     errors: int = 0
     """Observations of type ERROR among them: something could not be read, or was silent."""

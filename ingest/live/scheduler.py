@@ -151,7 +151,6 @@ def schedulers(
     clock: Clock,
     tally: Tally,
 ) -> list[Scheduler]:
-    """Return the schedulers in the settings, with access like `way`."""
     if not settings.schedulers:
         return []
     https = way(settings, access, stack)

@@ -60,8 +60,6 @@ class ElectionSettings(Section):
 
 
 class LiveSettings(Section):
-    """Settings of the watched cluster."""
-
     cluster: Annotated[str, pydantic.Field(min_length=1, max_length=253)] = "default"
     """Its name in topics and tables; clusters that share them need different ones."""
     kubeconfig: Path | None = None
@@ -96,7 +94,6 @@ class LiveSettings(Section):
 
     @property
     def watched(self) -> list[ApiResource[Any]]:
-        """Return the resources of the API server that are listed and watched."""
         given = [resource for resource in WATCHED if resource.name in self.resources]
         return [resource for resource in given if resource.namespaced or not self.namespace]
 

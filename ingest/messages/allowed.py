@@ -29,7 +29,6 @@ def allowed(reason: str, message: str) -> str:
 
 @lru_cache(4096)
 def allowed_reason(reason: str) -> str:
-    """Return a reason if it is one; a sentence is not."""
     return reason if not reason or _REASON.fullmatch(reason) else withheld(reason)
 
 

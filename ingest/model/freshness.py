@@ -31,7 +31,6 @@ class Freshness:
         self._streams.setdefault(stream, _Stream(since, limit_seconds))
 
     def forget(self, stream: str) -> None:
-        """Stop expecting the stream."""
         self._streams.pop(stream, None)
 
     def heard(self, stream: str, at: datetime) -> None:

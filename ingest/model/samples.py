@@ -182,7 +182,6 @@ _columns_of: Final = attrgetter(*TYPE_CODES)
 
 
 def pack(pods: PodColumns) -> Packed:
-    """All columns of numbers."""
     columns = _columns_of(pods)
     try:
         # one call for all: a column at a time takes twice as long

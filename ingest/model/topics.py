@@ -59,7 +59,6 @@ class Topics(NamedTuple):
     alerts: Topic
 
     def of(self, record: Record) -> Topic:
-        """The topic of the log that a record belongs to."""
         return self.nodes if record.node else self.cluster
 
     def flat(self, table: str) -> Topic:
@@ -156,6 +155,5 @@ def event_headers(kind: str, event_type: str, identity: str, cluster: str, node:
 
 
 def headers_of(record: Record, identity: str) -> Headers:
-    """Headers of a record's message."""
     kind = kind_of(record)
     return event_headers(kind, f"record.{kind}", identity, record.cluster, record.node, record.ts.isoformat())

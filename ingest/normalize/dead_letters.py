@@ -20,8 +20,6 @@ NOT_A_RECORD: Final = "not_a_record"
 
 
 class Buried(NamedTuple):
-    """A dead letter."""
-
     cluster: str
     ts: datetime
     """The observation's; the epoch where it could not be read."""

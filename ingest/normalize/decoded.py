@@ -47,7 +47,6 @@ class Digests:
         return True
 
     def of(self, cluster: str, hour: str) -> set[int]:
-        """All of an hour."""
         key = (cluster, hour)
         if key not in self._hours:
             self._hours[key] = set(self._load(cluster, hour))

@@ -49,7 +49,6 @@ def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
 
 
 def _as(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Record]]:
-    """One record, with the fields of the answer."""
     return lambda observation, answer: [
         record(
             ts=observation.ts,

@@ -55,7 +55,6 @@ def text(data: bytes | msgspec.Raw) -> str:
 
 
 def identify(thing: Object) -> Metadata:
-    """Return the metadata of an object."""
     metadata = thing.metadata
     return Metadata(metadata.name, getattr(metadata, "namespace", ""), metadata.uid, metadata.resource_version)
 

@@ -71,7 +71,6 @@ _metadata: Final = msgspec.json.Decoder(_Metadata).decode
 
 
 def is_of_a_node(metadata: msgspec.Raw) -> bool:
-    """Tell whether a Lease with this metadata belongs to a node."""
     try:
         return _metadata(metadata).namespace == NAMESPACE
     except UNDECODABLE:

@@ -49,7 +49,6 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
 
 
 def status(found: Sequence[Diagnosis]) -> int:
-    """Return the exit status of the command."""
     states = {each.state for each in found}
     return EXIT_WRONG if "wrong" in states else EXIT_NOT_SEEN if "unknown" in states else 0
 

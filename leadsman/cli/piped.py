@@ -57,7 +57,6 @@ def files_in_part(counts: Counter[str]) -> str:
 
 
 def kinds(counts: Counter[str]) -> str:
-    """How many of each kind."""
     return ", ".join(f"{count} {plain(kind)}" for kind, count in sorted(counts.items()))
 
 
@@ -173,7 +172,6 @@ def _unpack(path: Path, into: Path) -> None:
 
 
 def _unpack_zip(path: Path, into: Path) -> None:
-    """Unpack like `_unpack`."""
     allowance = _Allowance(path)
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():

@@ -135,7 +135,6 @@ def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
 
 
 def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
-    """Yield the permissions for asking schedulers."""
     if settings.schedulers:
         yield Permission("get", "/metrics", without="the scheduler's cache is not known", path="/metrics")
 

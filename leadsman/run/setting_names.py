@@ -28,8 +28,6 @@ _HEAD: Final = """\
 
 
 class Setting(NamedTuple):
-    """A setting or a section, by its path."""
-
     path: tuple[str, ...]
     default: Any
     """None of a section."""

@@ -32,8 +32,6 @@ _FROM_FILE: Final[dict[str, Any]] = {}
 
 
 class Settings(BaseSettings):
-    """All settings of the live pipeline."""
-
     model_config = SettingsConfigDict(
         frozen=True,
         extra="forbid",

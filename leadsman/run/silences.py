@@ -34,8 +34,6 @@ class _Answer(msgspec.Struct):
 
 
 class Silences:
-    """The silences that are known now."""
-
     def __init__(self, open_database: Callable[[], Database], clock: Clock = SYSTEM) -> None:
         self._open = open_database
         self._clock = clock

@@ -70,7 +70,6 @@ async def check_kafka(settings: Settings) -> Checked:
 
 
 def check_database(settings: Settings) -> Checked:
-    """Check that the database answers, and has this schema."""
     try:
         with connect(settings.db.get_secret_value(), make=False) as database:
             check_migrated(database)

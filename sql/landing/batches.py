@@ -30,7 +30,6 @@ def land(database: Database, batch: Batch, token: str | None = None) -> None:
 
 
 def tables(batch: Batch) -> Iterator[tuple[str, pa.Table]]:
-    """The columns of each table that has rows in the batch."""
     for row_type, rows in batch.rows.items():
         yield TABLES[row_type], to_arrow(row_type, rows)
     if batch.keys:

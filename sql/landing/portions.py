@@ -186,7 +186,6 @@ class PortionStore:
             self._offsets.begin(landed)
 
     def topics(self) -> list[str]:
-        """Return the landed topics."""
         return list(self._readers)
 
 

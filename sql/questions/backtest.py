@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from ingest.normalize.decoded import Decoded
-from sql.database.open import Database, Result, connect
+from sql.database.open import Result, connect
 from sql.landing.batches import Lander
 from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.queries import run, saved_query
@@ -61,7 +61,7 @@ def backtest(
         return Backtest(
             report,
             {name: episodes(rows) for name, rows in fired.items()},
-            incidents(_evictions(database)),
+            incidents([Eviction(*row) for row in database.query(_EVICTIONS).rows]),
             run(database, saved_query("prediction_accuracy"), {}),
             database.query(_RANKS),
             run(database, saved_query("alert_coverage"), {}),
@@ -77,7 +77,3 @@ def _kept_apart(reducer: Reducer[Any], number: int, into: list[Alert]) -> Reduce
         return state, ()
 
     return replace(reducer, name=f"{reducer.name}_{number}", step=step)
-
-
-def _evictions(database: Database) -> list[Eviction]:
-    return [Eviction(*row) for row in database.query(_EVICTIONS).rows]

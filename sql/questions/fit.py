@@ -202,7 +202,6 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(
     database: Database, sql: str, clusters: Sequence[str], **parameters: Any
 ) -> defaultdict[str, list[RowDict]]:
-    """Return the rows by cluster."""
     read = database.query(sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:

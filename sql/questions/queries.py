@@ -73,7 +73,6 @@ class SavedQuery(NamedTuple):
 
 
 def saved_queries() -> list[SavedQuery]:
-    """All of them, by name."""
     return [_read(file) for file in sorted(QUERIES.glob("*.sql"))]
 
 

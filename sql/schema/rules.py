@@ -81,7 +81,7 @@ def _meets() -> str:
     return f"(labels, wanted) -> arrayAll(r -> multiIf({', '.join(cases)}, 0), wanted)"
 
 
-_IMAGE_FILE_SYSTEM: Final = _columns("available_bytes", "capacity_bytes")
+_IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
     "layout": _layout(),
@@ -98,9 +98,9 @@ RULES: Final[Mapping[str, Amount]] = {
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
-    "image_gc_percent": thresholds.percent_used(*_IMAGE_FILE_SYSTEM),
-    "image_gc_wanted": thresholds.wanted_bytes(*_IMAGE_FILE_SYSTEM, Expression("low_percent")),
-    "image_gc_verdict": thresholds.verdict(*_IMAGE_FILE_SYSTEM, *_columns("high_percent", "maximum_age_seconds")),
+    "image_gc_percent": thresholds.percent_used(*_columns(*_IMAGE_FILE_SYSTEM)),
+    "image_gc_wanted": thresholds.wanted_bytes(*_columns(*_IMAGE_FILE_SYSTEM, "low_percent")),
+    "image_gc_verdict": thresholds.verdict(*_columns(*_IMAGE_FILE_SYSTEM, "high_percent", "maximum_age_seconds")),
 }
 """By the placeholder of a view."""
 

@@ -40,8 +40,6 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
-    """An alert that is pending or firing."""
-
     labels: dict[str, str]
     """All of them: the alert's identity."""
     summary: str

@@ -236,12 +236,10 @@ class Engine:
 
 
 def _rows(alert: AnyAlert, log: _Log) -> tuple[type[Any], ...]:
-    """Return the types of rows that an alert reads in a log."""
     return alert.node_rows if log == "node" else alert.cluster_rows
 
 
 def _run_condition(state: State, enabled: _Enabled, rows: Sequence[Any], at: datetime) -> State:
-    """Run one alert's condition on its rows."""
     alert, settings, runbook_url, initial = enabled
     active = state.active.get(alert.name, {})
     before = getattr(state, alert.name, None) or initial

@@ -35,8 +35,6 @@ class Model(pydantic.BaseModel):
 
 
 class RuleSettings(Model):
-    """Settings that every alert has."""
-
     enabled: bool
     severity: Severity
     for_seconds: Seconds = pydantic.Field(alias="for")

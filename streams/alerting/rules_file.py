@@ -32,7 +32,6 @@ class _Settings(NamedTuple):
 
 @cache
 def default_rules() -> AlertRules:
-    """Return the rules of the packaged file."""
     return MODEL.model_validate(PACKAGED)
 
 

@@ -11,8 +11,6 @@ PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
 
 
 class AlertSettings(Section):
-    """Rules and receivers."""
-
     rules: Path | None = None
     """Your rules as YAML; settings that it omits are those of the packaged streams/alerting/defaults.yaml."""
     to: tuple[pydantic.SecretStr, ...] = ()

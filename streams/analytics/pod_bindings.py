@@ -81,7 +81,6 @@ def _deleted(last: PodBinding, record: InventoryRecord | ForgetRecord) -> PodBin
 
 
 def _deletion(last: PodBinding, inventory: InventoryRecord) -> PodRecord:
-    """For the other reducers of the log."""
     metadata = PodMetadata(last.pod, last.namespace, last.uid, creation_timestamp=last.created_at)
     pod = Pod(metadata, PodSpec(last.node), PodStatus(last.phase, qos_class=last.qos_class))
     return PodRecord(

@@ -336,7 +336,6 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 
 
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    """The state with one more witness of an end."""
     key = _key(row.uid, row.container, row.attempt)
     known = on_shelf(state.ends, key)
     if known is not None:

@@ -34,8 +34,6 @@ _CONDITIONS: Final = frozenset(CONDITIONS.values())
 
 
 class Held(msgspec.Struct, frozen=True, array_like=True):
-    """A warning that holds."""
-
     rule: str
     subject: str
     problem: str

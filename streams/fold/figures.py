@@ -102,7 +102,6 @@ class Figures:
         self._keep(Alert, lambda _, at: at >= repeated_at)
 
     def values(self) -> Mapping[Figure, Values]:
-        """Return the values of each figure, by labels."""
         found: _Found = {figure: {} for figure in FIGURES}
         signals = list(self._of(EvictionSignal))
         lasts: dict[str, datetime] = {}

@@ -33,8 +33,6 @@ class Bury(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Its record is folded."""
-
     folded: Folded
     record: AnyRecord
     emission: Emission | None

@@ -110,7 +110,6 @@ class FaustAgent:
         await asyncio.Event().wait()  # Faust restarts an agent that returns
 
     async def failing(self) -> None:
-        """Raise what fails."""
         await self._failed.wait()
         if self.failure is not None:
             raise self.failure

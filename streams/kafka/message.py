@@ -60,7 +60,6 @@ class FaustEvent(Protocol):
 
 
 def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
-    """Convert a record of aiokafka."""
     return Message(
         record.topic,
         record.partition,
@@ -73,7 +72,6 @@ def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
 
 
 def of_event(event: FaustEvent) -> Message:
-    """Convert an event of Faust."""
     message = event.message
     return Message(
         message.topic,

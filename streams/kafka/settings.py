@@ -19,8 +19,6 @@ FlatTable = Annotated[str, AfterValidator(_known)]
 
 
 class WorkSettings(Section):
-    """A worker."""
-
     instance: str | None = None
     """Its name among the workers, the host's where it is not given: it takes up its partitions at once after a
     restart. Two workers that run have different ones.

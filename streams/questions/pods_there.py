@@ -22,7 +22,6 @@ class PodsThere:
 
     @cached_property
     def bound(self) -> Mapping[str, Sequence[tuple[str, Constraints]]]:
-        """Return the bound pods by namespace."""
         found = defaultdict[str, list[tuple[str, Constraints]]](list)
         for node in self._nodes:
             for other in node.neighbours:

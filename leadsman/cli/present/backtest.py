@@ -86,7 +86,6 @@ def fired_rows(found: Backtest) -> Result:
 
 
 def document(found: Backtest) -> dict[str, Any]:
-    """All of it as one object."""
     report = found.report
     return {
         "observations": report.read,

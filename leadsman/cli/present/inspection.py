@@ -14,7 +14,6 @@ def counted(inspection: Inspection) -> Result:
 
 
 def document(inspection: Inspection) -> dict[str, Any]:
-    """All of it as one object."""
     nodes = ((*node, version) for node, version in inspection.nodes.items())
     return {
         "observations": inspection.observations,

@@ -45,7 +45,7 @@ def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
     rows = len(shown[0].cells) if shown else 0
     beneath = ""
     chosen = _fitted(shown, width)
-    if chosen is None or any(_is_cut(each) for each in chosen):
+    if chosen is None or any(any(cell_len(cell) > each.width for cell in each.column.cells) for each in chosen):
         shown, beneath = _without_suffix(shown)
         chosen = _fitted(shown, width)
     same: Sequence[Column] = ()
@@ -113,10 +113,6 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
 
 def _is_sentence(column: Column) -> bool:
     return not column.whole and not column.right and any(" " in cell for cell in column.cells)
-
-
-def _is_cut(each: _Set) -> bool:
-    return any(cell_len(cell) > each.width for cell in each.column.cells)
 
 
 def _row(cells: Sequence[str], into: Sequence[_Set]) -> Iterator[str]:

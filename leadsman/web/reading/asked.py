@@ -16,7 +16,6 @@ RowDict: TypeAlias = dict[str, Any]
 
 @cache
 def question(name: str) -> str:
-    """The SQL of one question."""
     return (QUERIES / f"{name}.sql").read_text("utf-8")
 
 

@@ -59,6 +59,5 @@ def first(begun: Begun, kind: str, whats: Iterable[str], nodes: Iterable[str]) -
 
 
 def earliest(found: Iterable[Since | None]) -> Since | None:
-    """Return the earliest known time."""
     known = (since for since in found if since is not None)
     return min(known, key=lambda since: (since.at, not since.or_earlier), default=None)

@@ -53,7 +53,6 @@ class Threshold(NamedTuple):
     """From when it was so; None where there was none."""
 
     def at(self, moment: int) -> int | None:
-        """Return the threshold at a time."""
         known = [value for since, value in self.steps if since <= moment]
         return known[-1] if known else None
 

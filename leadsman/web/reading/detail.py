@@ -63,7 +63,7 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
             node,
             tuple(with_evictions(each, by_node["evicted"].get(node.name, ())) for each in charts.get(node.name, ())),
             numa_map(by_node["numa_nodes"].get(node.name, ()), by_node["numa_pods"].get(node.name, ())),
-            _orders(node, by_node, _with_thresholds(node)),
+            _orders(node, by_node, [margin.signal for margin in node.margins if margin.threshold is not None]),
             _first_order(db, scope, node, by_node["evicted"].get(node.name, ())) if node.name in firsts else None,
             tuple(by_node["evicted"].get(node.name, ())),
             next(iter(by_node["settings"].get(node.name, ())), None),
@@ -86,10 +86,6 @@ def _last_moments(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
     sampled = [node.sampled_at for node in nodes if node.sampled_at is not None]
     earliest = min((*sampled, scope.until)) - _ROLLUP
     return scope._replace(since=max(scope.since, earliest))
-
-
-def _with_thresholds(node: NodeLine) -> list[str]:
-    return [margin.signal for margin in node.margins if margin.threshold is not None]
 
 
 def _orders(node: NodeLine, by_node: _Grouped, signals: Sequence[str]) -> tuple[Order, ...]:

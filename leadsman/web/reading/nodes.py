@@ -21,8 +21,6 @@ UNEVEN: Final = 0.5
 
 
 class _State(NamedTuple):
-    """Columns of `nodes`."""
-
     ready: bool | None = None
     unschedulable: int = 0
     deleted: int = 0

@@ -81,7 +81,6 @@ def orders(
 
 
 def ranked_pod(row: RowDict) -> RankedPod:
-    """A row of `order_pods` as the ranking takes it."""
     pod = RankedPod(
         row["namespace"],
         row["pod"],

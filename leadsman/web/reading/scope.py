@@ -42,7 +42,6 @@ class Asked(NamedTuple):
     last: str = ""
 
     def address(self) -> dict[str, str]:
-        """Return them as parameters of an address."""
         return {name: value for name, value in self._asdict().items() if value}
 
 
@@ -71,12 +70,10 @@ class Scope(NamedTuple):
         return (self.until - self.since).total_seconds()
 
     def parameters(self) -> dict[str, object]:
-        """Return the parameters that queries bind."""
         times = {"since": sql_time(self.since), "until": sql_time(self.until)}
         return {"cluster": self.cluster, "namespace": self.namespace, **times}
 
     def address(self) -> dict[str, str]:
-        """Return the parameters of an address."""
         return self.asked._replace(cluster=self.cluster).address()
 
 
@@ -140,5 +137,4 @@ def _floor(at: datetime) -> datetime:
 
 
 def sql_time(at: datetime) -> str:
-    """A time as queries bind it."""
     return at.strftime("%Y-%m-%d %H:%M:%S.%f")

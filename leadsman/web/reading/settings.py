@@ -11,8 +11,6 @@ Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
 
 
 class PageSettings(Section):
-    """Settings of pages and reports."""
-
     room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
     """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
 
@@ -28,6 +26,5 @@ class PageSettings(Section):
 
     @property
     def steps(self) -> Steps:
-        """Return the steps as shares of 1."""
         scarce, low, some = self.room_steps_percent
         return scarce / 100, low / 100, some / 100

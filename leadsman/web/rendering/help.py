@@ -19,8 +19,6 @@ from streams.alerting.runbook import Runbook, runbooks
 
 
 class Answer(NamedTuple):
-    """The answer to a question."""
-
     result: Result | None
     """None where it failed."""
     problem: str = ""

@@ -126,7 +126,6 @@ class Links:
         return self.here({"csv": table}) if self.site and self.path in {HOME, NODE, NUMA} else ""
 
     def range(self, last: str) -> str:
-        """This page, of another range."""
         kept = {**_only(self._scope, "cluster", "live"), **self._here(), **self._shown}
         return _address(self.path, {**kept, "last": last})
 

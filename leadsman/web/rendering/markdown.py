@@ -143,7 +143,6 @@ def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links:
 
 
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:
-    """Return the saved question of a command, with its parameters."""
     found = _QUESTION.fullmatch(command)
     if found is None or found["name"] not in names():
         return None

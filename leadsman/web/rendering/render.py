@@ -68,7 +68,6 @@ class Inline(NamedTuple):
 
 
 def overview_page(links: Links, view: Overview, story: Timeline, choice: Choice, narrowing: Narrowing) -> str:
-    """The page of a cluster."""
     return render("overview.html.j2", links, {**_cluster(view, story, choice, narrowing), "inline": None})
 
 
@@ -80,7 +79,6 @@ def node_page(
     happened: Happened,
     story: Timeline,
 ) -> str:
-    """The page of a node, of an overview narrowed to it."""
     plots = plots_of(detail.charts, view.scope, fold(happened.happenings, view.scope))
     values = {
         **_cards(view),
@@ -195,7 +193,6 @@ def _finished(value: object) -> object:
 
 @cache
 def environment() -> Environment:
-    """The templates and their filters."""
     made = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
@@ -294,7 +291,6 @@ def _cluster(
 
 
 def _cards(view: Overview) -> dict[str, Any]:
-    """Return the cards of a cluster or a node, with their evidence."""
     items = attention(view)
     return {
         "evidence": view.evidence,

@@ -11,6 +11,7 @@ from streams.alerting.image_gc import is_too_little, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting
+from streams.rules.image_gc.thresholds import usage_percent
 
 _IMAGEFS: Final = "imagefs.available"
 
@@ -35,7 +36,7 @@ def step(
     for row in rows:
         if isinstance(row, EvictionSignal):
             if row.signal == _IMAGEFS and row.capacity > 0:
-                used = _used_percent(row)
+                used = usage_percent(row.available, row.capacity)
         elif isinstance(row, KubeletSetting):
             high = row.image_gc_high_percent
         else:
@@ -56,11 +57,6 @@ def is_full(state: State) -> bool:
     return (
         state.used_percent is not None and state.high_percent is not None and state.used_percent >= state.high_percent
     )
-
-
-def _used_percent(row: EvictionSignal) -> int:
-    """How full the image file system is, counted as image GC does (rules: image-gc-loop)."""
-    return 100 - min(row.available, row.capacity) * 100 // row.capacity
 
 
 def _summary(row: ImageGc) -> str:

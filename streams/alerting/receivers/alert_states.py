@@ -19,8 +19,6 @@ least SILENT.
 
 
 class Received(NamedTuple):
-    """A message of the topic."""
-
     alert: AlertMessage
     identity: str
     """Its `ce_id`: a repeated message has the same."""
@@ -42,7 +40,6 @@ class AlertStates:
         self._last.pop(fingerprint, None)
 
     def without(self, fingerprints: Collection[str]) -> "AlertStates":
-        """Return a copy without some alerts."""
         other = AlertStates()
         other._last = {each: received for each, received in self._last.items() if each not in fingerprints}
         return other

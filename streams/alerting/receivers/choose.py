@@ -37,8 +37,6 @@ class BadReceiver(WrongUsage):
 
 
 class Receiver(Protocol):
-    """A kind of receiver."""
-
     @property
     def name(self) -> str: ...
 

@@ -194,7 +194,6 @@ def ranked_pods(sample: Sample) -> list[RankedPod]:
 
 
 def _usages(sample: Sample) -> list[tuple[int, ...]]:
-    """Return the usages of each pod of a sample, in the order of USAGES."""
     values = array("q", sample.usages)
     count = len(sample.uids)
     return [tuple(values[place::count]) for place in range(count)]

@@ -152,7 +152,6 @@ def _is_at_start(failure: Failure) -> bool:
 
 
 def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetime) -> ImageGc:
-    """The row of an episode by that verdict."""
     reported, decision = episode.reported, episode.decision
     percent, wanted = reported.usage_percent, reported.wanted_bytes
     if decision is not None and reported.reason == "insufficient_freed":

@@ -188,7 +188,6 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
-    """Return the occurrences that an Event adds, and their start."""
     name = f"{event.metadata.namespace}/{event.metadata.name}"
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
     before = state.counted.get(name)

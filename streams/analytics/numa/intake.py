@@ -195,7 +195,7 @@ def take_pod(state: State, record: PodRecord) -> State:
     if known is None and pod.status.qos_class not in {GUARANTEED, ""} and annotations == _NOTHING:
         return state
     pinned = _pinned(pod, annotations, record.ts if known is None else known.arrived_at)
-    if pinned == known or (known is None and not _holds(pinned)):
+    if pinned == known or (known is None and not bool(pinned.cpus or pinned.koordinator_cpus or pinned.crane_cpus)):
         return state
     return msgspec.structs.replace(state, pods={**state.pods, uid: pinned})
 
@@ -233,10 +233,6 @@ def _pinned(pod: Pod, annotations: PodAnnotations, seen_at: datetime) -> PinnedP
         crane_cpus=crane_cpus(annotations),
         is_active=True,
     )
-
-
-def _holds(pod: PinnedPod) -> bool:
-    return bool(pod.cpus or pod.koordinator_cpus or pod.crane_cpus)
 
 
 def _reserved_millicores(config: KubeletConfiguration) -> int:

@@ -55,12 +55,10 @@ def row(
 
 
 def stored_types(row_type: type[Row]) -> dict[str, Any]:
-    """The types of the columns of its table."""
     return get_type_hints(row_type) | dict.fromkeys(_COMPOSED.get(row_type, ()), str)
 
 
 def stored_values(row_type: type[Row], rows: Sequence[Row]) -> Sequence[Iterable[Any]]:
-    """The values of these columns, row by row."""
     if row_type not in _COMPOSED:
         return rows
     composed = _COMPOSED[row_type]

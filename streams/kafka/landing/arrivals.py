@@ -27,7 +27,6 @@ class Arrivals:
         self._next[partition] = last + 1
 
     def next(self, partition: TopicPartition) -> int:
-        """Return the offset that is expected next."""
         return self._next[partition]
 
     def clear(self) -> None:

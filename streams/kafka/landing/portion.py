@@ -149,7 +149,6 @@ class Buffers:
 
     @property
     def bytes(self) -> int:
-        """Return the bytes of all values."""
         return sum(each.bytes for each in self._buffers.values())
 
     @property
@@ -163,7 +162,6 @@ class Buffers:
         self._buffers[partition].add(messages)
 
     def clear(self) -> None:
-        """Forget everything."""
         self._buffers.clear()
 
     def forget(self, partition: TopicPartition) -> None:

@@ -40,7 +40,6 @@ _decoder: Final = msgspec.json.Decoder(AlertMessage)
 
 
 def message_of(alert: Alert) -> AlertMessage:
-    """A row of `alerts` as a message."""
     return AlertMessage(
         status="resolved" if alert.status == "resolved" else "firing",
         fingerprint=alert.fingerprint,

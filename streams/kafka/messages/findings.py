@@ -28,7 +28,6 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
 
 
 def _unknown(hint: object) -> object:
-    """Return the value for "unknown" in a column of this type."""
     return None if NoneType in get_args(hint) else _EMPTY[get_origin(hint) or hint]
 
 
@@ -62,7 +61,6 @@ _decoder: Final = msgspec.json.Decoder(Findings)
 
 
 def encode_findings(cluster: str, node: str, ts: datetime, rows: Sequence[Row]) -> bytes:
-    """The value of a message of the rows."""
     by_table: dict[str, list[Row]] = {}
     for row in rows:
         by_table.setdefault(TABLES[type(row)], []).append(row)
@@ -75,7 +73,6 @@ def _by_column(table: str, rows: Sequence[Row]) -> dict[str, tuple[object, ...]]
 
 
 def finding_headers(cluster: str, node: str, ts: datetime, identity: str) -> Headers:
-    """Headers of a message of findings."""
     return event_headers(KIND, KIND, identity, cluster, node, ts.isoformat())
 
 

@@ -175,7 +175,6 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
 
 
 def _measured(measure: Measure, pod: RankedPod) -> tuple[int, int, int]:
-    """Usage, request and discount."""
     usage, request, discount = measure
     return (
         sum(getattr(pod, name) for name in usage),

@@ -16,8 +16,6 @@ CONSEQUENCES: Final = {
 
 
 class Reading(NamedTuple):
-    """A signal of a sample."""
-
     signal: str
     available: int
     capacity: int

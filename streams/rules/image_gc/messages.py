@@ -164,13 +164,9 @@ def _insufficient(text: str) -> ImageGcFailure | None:
         "insufficient_freed",
         freed_bytes=freed,
         usage_percent=int(match[1]),
-        capacity_bytes_rounded=_bytes(match[2], match[3]),
+        capacity_bytes_rounded=whole_number(str(round(Fraction(match[2]) * _UNITS[match[3]]))),
     )
 
 
 def _result(freed_bytes: int | None) -> Result:
     return "noop" if freed_bytes == 0 else "partial"
-
-
-def _bytes(number: str, unit: str) -> int | None:
-    return whole_number(str(round(Fraction(number) * _UNITS[unit])))

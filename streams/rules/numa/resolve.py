@@ -63,7 +63,6 @@ class Account(NamedTuple):
 
     @property
     def exclusive_cpus(self) -> int | None:
-        """Return the exclusive CPUs of the whole node."""
         counts = [each.exclusive_cpus for each in self.numbers]
         known = [count for count in counts if count is not None]
         return sum(known) if known and len(known) == len(counts) else self.view.exclusive_cpus
@@ -87,7 +86,6 @@ def account(view: NumaView, facts: NodeFacts) -> Account:
 
 
 def best_account(accounts: Iterable[Account]) -> Account | None:
-    """The account that is believed."""
     return next(iter(ordered_accounts(accounts)), None)
 
 

@@ -99,7 +99,6 @@ def lowest_cpus(topology: NumaTopology, count: int) -> frozenset[int]:
 
 
 def whole_cpus(millicores: int) -> int:
-    """Millicores rounded up to CPUs."""
     return -(-millicores // 1000)
 
 

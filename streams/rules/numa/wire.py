@@ -156,7 +156,6 @@ T = TypeVar("T")
 
 
 def decoded(text: str, kind: type[T], what: str) -> T:
-    """`text` as JSON of this type."""
     try:
         return msgspec.json.decode(text, type=kind)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:

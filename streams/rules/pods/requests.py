@@ -168,7 +168,6 @@ def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amoun
 
 
 def _own_requests(pod: Pod, *, without_spec: bool) -> _Amounts | None:
-    """Return the requests of a pod with a pod-level resize (1.36 and later)."""
     if pod.spec.resources is None or pod.status.resources is None:
         return None
     spec = pod.spec.resources.requests
@@ -264,7 +263,6 @@ def _pod_level(resources: ResourceList | None) -> _Amounts:
 
 
 def _is_pod_level(name: str) -> bool:
-    """Tell whether a pod can request the resource at pod level."""
     return name in {"cpu", "memory"} or name.startswith("hugepages-")
 
 

@@ -19,8 +19,6 @@ _OF_A_CLASS: Final = "request "
 
 
 class Devices(NamedTuple):
-    """The known devices of a cluster."""
-
     listed: Collection[str] = ()
     """Resources of which all that there is is known."""
     claims: Mapping[tuple[str, str], DeviceClaim] = {}
@@ -60,8 +58,6 @@ class DeviceNeed(NamedTuple):
 
 
 class NodeDevices(NamedTuple):
-    """Devices of a node, by driver."""
-
     free: Mapping[str, int] = {}
     """No more than so many that nobody has."""
     plain: Mapping[str, int] = {}
@@ -175,7 +171,6 @@ def _asked_first(reason: str) -> tuple[bool, bool, bool]:
 
 
 def _allocated(wanted: Sequence[Wanted], there: NodeDevices) -> bool | None:
-    """Tell whether there are devices for all; None if unknown."""
     if not wanted:
         return True
     totals = Counter[str]()
@@ -183,13 +178,10 @@ def _allocated(wanted: Sequence[Wanted], there: NodeDevices) -> bool | None:
         if len(each.drivers) == 1:
             totals.update(dict.fromkeys(each.drivers, each.at_least))
     plain = {driver: there.plain.get(driver, 0) for driver in totals}
-    if any(each.at_least > sum(_free_for(each, there)) for each in wanted) or any(
-        plain[driver] == there.free.get(driver, 0) < total for driver, total in totals.items()
-    ):
+    if any(
+        each.at_least > sum((count for driver, count in there.free.items() if each.drivers <= {driver}))
+        for each in wanted
+    ) or any(plain[driver] == there.free.get(driver, 0) < total for driver, total in totals.items()):
         return False if there.known else None
     certain = all(each.certain for each in wanted) and all(plain[driver] >= totals[driver] for driver in totals)
     return True if certain and there.complete else None
-
-
-def _free_for(wanted: Wanted, there: NodeDevices) -> Iterator[int]:
-    return (count for driver, count in there.free.items() if wanted.drivers <= {driver})

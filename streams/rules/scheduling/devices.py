@@ -55,8 +55,6 @@ class DeviceClaim(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class Selection(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """Selection of a class."""
-
     drivers: list[str] = []
     certain: bool = False
     """All devices of that driver."""

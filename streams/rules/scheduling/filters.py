@@ -179,7 +179,6 @@ def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> lis
 
 
 def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
-    """Return the taints that keep the pod away."""
     taints = [_taint(text) for text in node.taints]
     return [taint for taint in taints if not tolerates(pod.tolerations, taint)]
 

@@ -138,7 +138,6 @@ class Neighbourhood:
         )
 
     def _counted(self, place: Place) -> Iterator[tuple[dict[str, int], Spread]]:
-        """The constraints for which the node counts."""
         spread = self.pod.constraints.spread
         if all(each.topology_key in place.labels for each in spread):
             for counts, each in zip(self._spread, spread, strict=True):

@@ -17,8 +17,6 @@ STATIC: Final = "kubernetes.io/no-provisioner"
 
 
 class Storage(NamedTuple):
-    """The known storage of a cluster."""
-
     listed: Collection[str] = ()
     """Resources of which all that there is is known."""
     claims: Mapping[tuple[str, str], Claim] = {}
