@@ -10,9 +10,8 @@ from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
 from leadsman.web.attention.incidents import incidents
 from leadsman.web.attention.item import Item, Step, distinct
-from leadsman.web.attention.lasting import resizes, terminating
 from leadsman.web.attention.nodes import not_ready, problems
-from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, waiting
+from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import Since

@@ -1,4 +1,4 @@
-"""Cards about pods: evicted, rejected, OOM killed, pending. Pure, from an overview."""
+"""Cards about pods: evicted, rejected, OOM killed, pending, resized, not ending. Pure, from an overview."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -17,6 +17,8 @@ from streams.rules.events.admission import amount, of, parse_refusal
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
+MOST_NAMES: Final = 3
+"""Pods that a card names."""
 MOST_TEXT: Final = 300
 """Characters of a message."""
 MOST_AUTOSCALER_TEXT: Final = 500
@@ -226,3 +228,48 @@ def _group(row: RowDict) -> str:
         owner = plain(row["owner"]).replace("/", " ", 1)
         who = f"{row['pods']}{' of ' + owner if owner else ''} in {plain(row['namespace'])}"
     return f"{who} on {plain(row['node'])}" if row["node"] else who
+
+
+def resizes(view: Overview) -> Iterator[Item]:
+    """Resizes that the kubelet deferred, and those that it never can do: a card each."""
+    for state, why, step in (
+        ("deferred", "Not done now", Step("See what would have to go", "pending_resizes")),
+        (
+            "infeasible",
+            "Never done on this node",
+            Step("Request less, or move the pod to another node", "pending_resizes"),
+        ),
+    ):
+        if rows := [row for row in view.resizes if row["state"] == state]:
+            said = plain(rows[0]["message"], MOST_TEXT)
+            words = f" The kubelet's words: {sentence(said)}" if said else ""
+            yield _of_pods(f"{counted(len(rows), 'resize')} {state}", f"{why}: {_names(rows)}.{words}", rows, step)
+
+
+def terminating(view: Overview) -> Iterator[Item]:
+    """Pods that do not go away: their kubelet is gone, cannot end them, or something holds their object."""
+    rows = view.terminating
+    if not rows:
+        return
+    lost = [row["node"] for row in view.not_ready if row["ready"] != 1]
+    away = distinct(row["node"] for row in rows if row["node"] in lost)
+    if away:
+        text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."
+        step = Step(
+            f"If the machine is off: kubectl taint node {plain(away[0])} node.kubernetes.io/out-of-service=:NoExecute"
+        )
+    else:
+        text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
+        step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")
+    yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
+
+
+def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:
+    nodes, since = distinct(row["node"] for row in rows), min(row["since"] for row in rows)
+    return Item(Severity.WARNING, title, text, nodes, "timeline", since=since, step=step)
+
+
+def _names(rows: Sequence[RowDict]) -> str:
+    named = [f"{plain(row['namespace'])}/{plain(row['pod'])}" for row in rows[:MOST_NAMES]]
+    more = len(rows) - len(named)
+    return ", ".join(named) + (f" and {counted(more, 'more', 'more')}" if more else "")

@@ -7,7 +7,7 @@ import pytest
 from leadsman.web.attention.badges import OFTEN
 from leadsman.web.attention.findings import UNGUARDED_PERCENT
 from leadsman.web.reading.nodes import UNEVEN
-from streams.alerting.rules_file import PACKAGED
+from streams.alerting.rules import PACKAGED
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from components.rows import T0, row, store
-from leadsman.web.rendering.examples import EXAMPLES, columns_of
+from leadsman.web.rendering.help import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
 from sql.questions.limits import SHARED

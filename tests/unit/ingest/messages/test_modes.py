@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ingest.messages
-from ingest.messages.allowed import allowed, allowed_reason
+from ingest.messages.modes import allowed, allowed_reason
 from ingest.messages.words import withheld
 from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leadsman.web.rendering.notes import WIDE, Course, Placed, placed
+from leadsman.web.rendering.names import WIDE, Course, Placed, placed
 
 BOTTOM = 304.0
 LEVEL = 100.0
