@@ -72,8 +72,8 @@ def decode_line(
 ) -> Observed | Unreadable:
     """Decode one line of a capture; a line that is not an observation becomes an `Unreadable`, never an exception.
 
-    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line. It is not decoded where it is
-    `known`, by whoever encoded the line.
+    With `summaries`, a summary is decoded with its line, if Leadsman wrote that line. A `known` one was decoded
+    before the line was encoded, and is used as it is.
     """
     decoded: Summary | None = None
     try:

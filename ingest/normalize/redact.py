@@ -107,5 +107,5 @@ class Received:
         return redact(self._observation, strict=strict)
 
     def decoded_of(self, redacted: Observation) -> Any:
-        """What is decoded of its object, if nothing was removed from that; else None."""
+        """Return the decoded object if nothing was removed from it; else None."""
         return self._decoded if redacted is self._observation else None

@@ -66,12 +66,12 @@ def _measure(part: str) -> str:
 
 
 def _compared() -> str:
-    names = ("is_pid", "counts_processes", "has_stats", "used", "request", "discount", "priority")
-    return ", ".join(map(str, order.compared(*_columns(*names))))
+    names = ("has_stats", "used", "request", "discount", "priority")
+    return ", ".join(map(str, order.compared(*_columns("is_pid", "counts_processes"))(*_columns(*names))))
 
 
 def _meets() -> str:
-    """Whether labels meet all requirements, which are triples of key, operator and values."""
+    """Test whether labels meet all requirements, which are triples of key, operator and values."""
     asked = _columns("mapContains(labels, r.1)", "has(r.3, labels[r.1])")
     compared = _columns("toInt64OrNull(labels[r.1])", "toInt64OrNull(r.3[1])")
     cases = [f"r.2 = '{name}', {test(*asked)}" for name, test in OPERATORS.items()]
@@ -100,9 +100,11 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
     "image_gc_percent": thresholds.percent_used(*_columns(*_IMAGE_FILE_SYSTEM)),
     "image_gc_wanted": thresholds.wanted_bytes(*_columns(*_IMAGE_FILE_SYSTEM, "low_percent")),
-    "image_gc_verdict": thresholds.verdict(*_columns(*_IMAGE_FILE_SYSTEM, "high_percent", "maximum_age_seconds")),
+    "image_gc_verdict": thresholds.verdict(
+        *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
+    ),
 }
-"""By the placeholder of a view."""
+"""The text of each rule by its placeholder in views."""
 
 
 def with_rules(text: str) -> str:

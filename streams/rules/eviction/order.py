@@ -5,12 +5,13 @@ ties are broken by namespace, name and uid, so that the result is deterministic.
 `MEASURES`, `compared` and `exceeds` too (`sql.schema.rules`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
-from streams.rules.values.expressions import Amount, choose
+from streams.rules.values.expressions import Amount, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
@@ -55,7 +56,7 @@ class SignalUse(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """What the kubelet compares for a signal, by fields of `RankedPod`; the empty name is 0."""
+    """The fields of `RankedPod` that the kubelet compares for a signal; the empty name is 0."""
 
     usage: tuple[str, ...]
     """Added up."""
@@ -70,7 +71,7 @@ _SHARES: Final = {
     Layout.SEPARATE_IMAGEFS: (("logs", "volumes"), ("rootfs",), ("rootfs",)),
     Layout.SPLIT: (("rootfs", "logs", "volumes"), (), ("rootfs", "logs", "volumes")),
 }
-"""What of a pod is on the node's file system, on that of images, and on that of containers."""
+"""Parts of a pod on the node's file system, on that of images, and on that of containers."""
 _FILE_SYSTEMS: Final = ("nodefs", "imagefs", "containerfs")
 
 
@@ -96,32 +97,32 @@ MEASURES: Final[Mapping[Layout, Mapping[str, Measure]]] = {layout: _measures(lay
 PROCESSES_COUNT_SINCE: Final = 20
 """Minor version since which processes are compared; before, priority alone was."""
 
+Amounts: TypeAlias = tuple[Amount, ...]
+Comparison: TypeAlias = Callable[[Amount, Amount, Amount, Amount, Amount], Amounts]
 _Key: TypeAlias = tuple[int, int, int, int, str, str, str, int]
 _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
 
 
-def compared(
-    is_pid: Amount,
-    counts_processes: Amount,
-    has_stats: Amount,
-    usage: Amount,
-    request: Amount,
-    discount: Amount,
-    priority: Amount,
-) -> tuple[Amount, ...]:
-    """The amounts that two pods are compared by, one after the other; the pod with the lower one goes first.
-
-    Missing stats, then exceeding, then lower priority, then the larger usage above the request. For processes: lower
-    priority, then missing stats, then more processes (1.20 and later), or lower priority alone.
+def compared(is_pid: Amount, counts_processes: Amount) -> Comparison:
+    """Return the function that gives the amounts of a pod, which are compared one after the other: the pod with the
+    lower one goes first. It takes whether the pod has stats, its usage, request, discount and priority.
     """
-    by_usage = has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
-    by_processes = priority, has_stats, 0, has_stats * (0 - usage)
-    by_priority = priority, 0, 0, 0
-    return tuple(
-        choose(is_pid, choose(counts_processes, processes, alone), other)
-        for processes, alone, other in zip(by_processes, by_priority, by_usage, strict=True)
-    )
+    return either(is_pid, either(counts_processes, _by_processes, _by_priority), _by_usage)
+
+
+def _by_usage(has_stats: Amount, usage: Amount, request: Amount, discount: Amount, priority: Amount) -> Amounts:
+    """Missing stats, then exceeding, then lower priority, then the larger usage above the request."""
+    return has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
+
+
+def _by_processes(has_stats: Amount, usage: Amount, _: Amount, __: Amount, priority: Amount) -> Amounts:
+    """Lower priority, then missing stats, then more processes (1.20 and later)."""
+    return priority, has_stats, 0, has_stats * (0 - usage)
+
+
+def _by_priority(_: Amount, __: Amount, ___: Amount, ____: Amount, priority: Amount) -> Amounts:
+    return priority, 0, 0, 0
 
 
 def exceeds(is_pid: Amount, has_stats: Amount, usage: Amount, request: Amount) -> Amount:
@@ -135,7 +136,7 @@ def signal_use(signal: str, layout: Layout, pod: RankedPod) -> SignalUse:
     Bytes for memory and disks, inodes, or processes. Processes have no request that the kubelet would compare:
     their request is 0 and never exceeded. Raises KeyError for an unknown signal.
     """
-    usage, request, _ = _measured(MEASURES[layout][signal], pod)
+    usage, request, _ = _measured(_fields(MEASURES[layout][signal]), pod)
     is_over = exceeds(signal == signals.PID_AVAILABLE, pod.has_stats, usage, request)
     return SignalUse(usage if pod.has_stats else None, request, bool(is_over))
 
@@ -159,11 +160,12 @@ def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubel
 
 
 def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> list[_Key]:
-    measure = MEASURES[layout][signal]
-    is_pid, counts = signal == signals.PID_AVAILABLE, is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
+    fields = _fields(MEASURES[layout][signal])
+    counts_processes = is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
+    amounts = compared(signal == signals.PID_AVAILABLE, counts_processes)
     return [
         (
-            *compared(is_pid, counts, pod.has_stats, *_measured(measure, pod), pod.priority),
+            *amounts(pod.has_stats, *_measured(fields, pod), pod.priority),
             pod.namespace,
             pod.name,
             pod.uid,
@@ -174,10 +176,14 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
     ]
 
 
-def _measured(measure: Measure, pod: RankedPod) -> tuple[int, int, int]:
+@cache
+def _fields(measure: Measure) -> tuple[tuple[int, ...], ...]:
+    """The places in a `RankedPod` of usage, request and discount."""
     usage, request, discount = measure
-    return (
-        sum(getattr(pod, name) for name in usage),
-        getattr(pod, request) if request else 0,
-        getattr(pod, discount) if discount else 0,
+    return tuple(
+        tuple(map(RankedPod._fields.index, filter(None, names))) for names in (usage, (request,), (discount,))
     )
+
+
+def _measured(fields: tuple[tuple[int, ...], ...], pod: RankedPod) -> list[int]:
+    return [sum([pod[place] for place in each]) for each in fields]

@@ -1,6 +1,8 @@
 """Eviction signals as the kubelet observes them (rules: eviction-signals)."""
 
+from collections.abc import Callable
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from ingest.model.samples import NodeSample
@@ -153,15 +155,13 @@ def layout_of(sample: NodeSample) -> Layout:
     they are sampled at different moments. So two disks of the very same size look like one. A file system that
     the sample does not know (capacity missing or 0) counts as the node's.
     """
-    return Layout(
-        layout(
-            sample.nodefs_capacity_bytes or 0,
-            sample.nodefs_inodes or 0,
-            sample.imagefs_capacity_bytes or 0,
-            sample.imagefs_inodes or 0,
-            sample.containerfs_capacity_bytes or 0,
-            sample.containerfs_inodes or 0,
-        )
+    return _remembered(
+        sample.nodefs_capacity_bytes or 0,
+        sample.nodefs_inodes or 0,
+        sample.imagefs_capacity_bytes or 0,
+        sample.imagefs_inodes or 0,
+        sample.containerfs_capacity_bytes or 0,
+        sample.containerfs_inodes or 0,
     )
 
 
@@ -183,6 +183,10 @@ def layout(
             Layout.SPLIT,
         ),
     )
+
+
+_remembered: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
+"""The capacities of a node hardly ever change."""
 
 
 def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:

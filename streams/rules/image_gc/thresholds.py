@@ -41,16 +41,12 @@ def wanted_bytes(available: Amount, capacity: Amount, low_percent: Amount) -> Am
     return capacity * (100 - low_percent) // 100 - _available(available, capacity)
 
 
-def verdict(available: Amount, capacity: Amount, high_percent: Amount, maximum_age_seconds: Amount) -> Amount:
-    """The `Verdict`, by bytes of the image file system."""
+def verdict(percent: Amount, capacity: Amount, high_percent: Amount, maximum_age_seconds: Amount) -> Amount:
+    """The `Verdict`, by usage and capacity of the image file system."""
     return choose(
         is_disabled(high_percent, maximum_age_seconds),
         "disabled",
-        choose(
-            capacity > 0,
-            choose(percent_used(available, capacity) < high_percent, "below_high", "free"),
-            "invalid_capacity",
-        ),
+        choose(capacity > 0, choose(percent < high_percent, "below_high", "free"), "invalid_capacity"),
     )
 
 
@@ -63,9 +59,10 @@ def decide(
 ) -> ImageGcDecision:
     """Decide like a run of image GC with these readings of the image file system."""
     available, capacity = available_bytes or 0, capacity_bytes or 0
-    found = verdict(available, capacity, high_percent, maximum_age_seconds)
+    percent = usage_percent(available, capacity)
+    found = verdict(percent or 0, capacity, high_percent, maximum_age_seconds)
     wanted = max(0, wanted_bytes(available, capacity, low_percent)) if found == "free" else 0
-    return ImageGcDecision(found, usage_percent(available, capacity), wanted)
+    return ImageGcDecision(found, percent, wanted)
 
 
 def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount:

@@ -69,12 +69,12 @@ OPERATORS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
     "Exists": lambda is_there, _: is_there,
     "DoesNotExist": lambda is_there, _: is_there == 0,
 }
-"""What they ask of a label: whether it is there, and whether its value is among the wanted ones."""
+"""Tests of a label by operator: from whether it is there, and whether its value is among the wanted ones."""
 COMPARISONS: Final[Mapping[str, Callable[[Amount, Amount], Amount]]] = {
     "Gt": lambda have, bound: have > bound,
     "Lt": lambda have, bound: have < bound,
 }
-"""What they ask of the number in a label, and of the only wanted value; not met where either is no number."""
+"""Tests of the number in a label and of the only wanted value, by operator."""
 
 
 def _is_met(wanted: Requirement, value: str | None) -> bool:

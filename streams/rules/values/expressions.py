@@ -4,6 +4,8 @@ Such a function takes integers and truths, or the columns of a query as `Express
 `least` and `most`, and no `if`, `and` or `or`, which would look at the value.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 Amount: TypeAlias = Any
@@ -63,6 +65,15 @@ def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
     if isinstance(condition, Expression):
         return Expression(f"if({condition}, {_sql(then)}, {_sql(otherwise)})")
     return then if condition else otherwise
+
+
+def either(
+    condition: Amount, one: Callable[..., tuple[Amount, ...]], other: Callable[..., tuple[Amount, ...]]
+) -> Callable[..., tuple[Amount, ...]]:
+    """One of two functions; where the condition is an `Expression`, one that chooses among each of their amounts."""
+    if isinstance(condition, Expression):
+        return lambda *given: tuple(map(partial(choose, condition), one(*given), other(*given)))
+    return one if condition else other
 
 
 def least(one: Amount, other: Amount) -> Amount:
