@@ -7,7 +7,7 @@ ties are broken by namespace, name and uid, so that the result is deterministic.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import Layout
@@ -98,7 +98,7 @@ PROCESSES_COUNT_SINCE: Final = 20
 """Minor version since which processes are compared; before, priority alone was."""
 
 Amounts: TypeAlias = tuple[Amount, ...]
-Comparison: TypeAlias = Callable[[Amount, Amount, Amount, Amount, Amount], Amounts]
+Comparison: TypeAlias = Callable[..., Amounts]
 _Key: TypeAlias = tuple[int, int, int, int, str, str, str, int]
 _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
@@ -185,5 +185,5 @@ def _fields(measure: Measure) -> tuple[tuple[int, ...], ...]:
     )
 
 
-def _measured(fields: tuple[tuple[int, ...], ...], pod: RankedPod) -> list[int]:
+def _measured(fields: tuple[tuple[int, ...], ...], pod: tuple[Any, ...]) -> list[int]:
     return [sum([pod[place] for place in each]) for each in fields]
