@@ -106,4 +106,3 @@ def _clean(text: str) -> str:
 _remembered: Final = lru_cache(4096)(scrub)
 CREDENTIALS: Final = Mode(lambda reason: _clean(_spelled(reason)), lambda _, message: _clean(message))
 STRICT: Final = Mode(lambda reason: allowed_reason(_spelled(reason)), allowed)
-MODES: Final[dict[Redact, Mode]] = {"credentials": CREDENTIALS, "strict": STRICT}

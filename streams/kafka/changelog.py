@@ -27,7 +27,6 @@ _PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
 _NUMBER: Final = 8
 """Bytes."""
-_KEY_AT: Final = 2 + 2 * _NUMBER
 
 
 class Epoch(NamedTuple):
