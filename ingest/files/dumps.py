@@ -90,6 +90,8 @@ class _Dump:
         self._snapshot = snapshot
         self._facts: list[tuple[Fact, DumpFile]] = []
         self._nodes: set[str] = set()
+        self._by_folder: dict[Path, datetime] = {}
+        """The newest time in the files of each folder, and in those below it."""
 
     def read(self, file: DumpFile) -> None:
         path, before = file.path, (len(self._facts), len(self.unreadable))
@@ -112,6 +114,8 @@ class _Dump:
             self._facts.append((Fact(thing, thing.node, newest, position), file))
         self._snapshot.skipped.update(skipped)
         self.newest = max(filter(None, (self.newest, newest)), default=None)
+        for folder in path.parents if newest else ():
+            self._by_folder[folder] = max(self._by_folder.get(folder, newest), newest)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
         if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
@@ -120,12 +124,17 @@ class _Dump:
     def facts(self) -> list[Fact]:
         """All of them, each with the node that it is of."""
         found: list[Fact] = []
-        for fact, file in self._facts:
+        for each, file in self._facts:
+            fact = each._replace(beside=self._newest_beside(file.path)) if each.newest is None else each
             if fact.thing.source in {"list", "watch"}:
                 found.append(fact)
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
         return found
+
+    def _newest_beside(self, path: Path) -> datetime | None:
+        """The newest time in the nearest folder around a file that has one."""
+        return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         instead = of_kind(found.kind, found.api_version, found.fields)

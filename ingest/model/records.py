@@ -39,6 +39,15 @@ class NodeRecord(Record, frozen=True, tag="node"):
     """Nobody saw it go: a complete list does not have it. Of the object nothing but its identity is there."""
 
 
+class KnownNodeRecord(Record, frozen=True, tag="known_node"):
+    """What a dump implies about a node from `ts` on: names, versions, labels, annotations and resources.
+
+    The object has no conditions, taints or version, because it is not the Node as it was then.
+    """
+
+    object: Node
+
+
 class PodRecord(Record, frozen=True, tag="pod"):
     """A pod; bound pods are on their node's log, pods without a node on the cluster's."""
 
@@ -360,6 +369,7 @@ class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
 
 _Record: TypeAlias = (
     NodeRecord
+    | KnownNodeRecord
     | NodeLeaseRecord
     | PodRecord
     | PodPlacement

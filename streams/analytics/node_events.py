@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ingest.model.objects.event import Event, EventSource, ObjectReference, event_time
-from ingest.model.records import EventRecord, NodeRecord
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord
 from streams.fold.findings import NodeEvent
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import (
@@ -39,8 +39,8 @@ class State(msgspec.Struct, frozen=True):
     kubelet_version: str = ""
 
 
-def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequence[Output]]:
-    if isinstance(record, NodeRecord):
+def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, NodeRecord | KnownNodeRecord):
         version = record.object.status.node_info.kubelet_version
         return (state if version == state.kubelet_version else replace(state, kubelet_version=version)), ()
     if record.change == "DELETED":
@@ -96,9 +96,8 @@ def _host(event: Event) -> str:
     return source.host or event.reporting_instance
 
 
-REDUCER: Final = Reducer(
-    name="node_events", version=2, log="node", takes=(EventRecord, NodeRecord), state=State, step=step
-)
+_TAKES: Final = (EventRecord, NodeRecord, KnownNodeRecord)
+REDUCER: Final = Reducer(name="node_events", version=2, log="node", takes=_TAKES, state=State, step=step)
 CLUSTER_REDUCER: Final = Reducer(
-    name="cluster_events", version=2, log="cluster", takes=(EventRecord, NodeRecord), state=State, step=step
+    name="cluster_events", version=2, log="cluster", takes=_TAKES, state=State, step=step
 )

@@ -12,7 +12,7 @@ import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.pod import Pod
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodRecord, Record
 from streams.analytics.pod_end_rows import new_row, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
@@ -103,6 +103,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
             state = state if disruptor == state.disruptor else _with(state, disruptor=disruptor)
+            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
+        case KnownNodeRecord(object=node):
             after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
@@ -355,7 +357,7 @@ REDUCER: Final = Reducer(
     name="pod_ends",
     version=4,
     log="node",
-    takes=(PodRecord, EventRecord, NodeRecord),
+    takes=(PodRecord, EventRecord, NodeRecord, KnownNodeRecord),
     state=State,
     step=step,
 )

@@ -145,14 +145,15 @@ class Replay:
 
     def _is_new(self, item: Decoded) -> bool:
         """Tell whether an item must be folded; the time of its cluster is then its own."""
-        self.report.read += 1
+        counts = not item.is_implied
+        self.report.read += counts
         if item.outside:
-            self.report.outside += 1
+            self.report.outside += counts
             return False
         if item.observed:
             self.report.clusters.add(item.cluster)
         is_known = not self._seen.add(item.cluster, item.ts, item.digest)
-        self.report.known += is_known
+        self.report.known += is_known and counts
         if item.is_fact and item.ts is not None and item.cluster not in self._until:
             self._begin_facts(item.cluster, item.ts)
         if is_known and not (item.is_fact and item.cluster in self._facts):

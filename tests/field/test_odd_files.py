@@ -66,7 +66,7 @@ def read(path: Path) -> tuple[Counter[str], list[Unreadable], str, Counter[str]]
                 found.append(each)  # noqa: PERF402 - what came before the error counts
         except SourceError as error:
             refused = str(error)
-    seen = Counter(each.observation.resource for each in found if isinstance(each, Observed))
+    seen = Counter(each.observation.resource for each in found if isinstance(each, Observed) and not each.is_implied)
     return seen, [each for each in found if isinstance(each, Unreadable)], refused, skipped
 
 

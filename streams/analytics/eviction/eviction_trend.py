@@ -10,7 +10,7 @@ import msgspec
 from common.durations import parse_duration
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, NodeRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
@@ -60,7 +60,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return _sample(state, record)
         case SettingsRecord():
             return _settings(state, record), ()
-        case NodeRecord():
+        case NodeRecord() | KnownNodeRecord():
             return _node(state, record), ()
         case EventRecord() if _is_kubelet_start(record):
             return _restarted(state, event_time(record.object) or record.ts), ()
@@ -89,7 +89,7 @@ def _restarted(state: State, at: datetime) -> State:
     return msgspec.structs.replace(state, courses=courses, soft_since=soft_since)
 
 
-def _node(state: State, record: NodeRecord) -> State:
+def _node(state: State, record: NodeRecord | KnownNodeRecord) -> State:
     info = record.object.status.node_info
     version, windows = info.kubelet_version, info.operating_system == "windows"
     if (version, windows) == (state.kubelet_version, state.windows):
@@ -242,7 +242,7 @@ REDUCER: Final = Reducer(
     name="eviction_trend",
     version=3,
     log="node",
-    takes=(SampleRecord, SettingsRecord, NodeRecord, EventRecord),
+    takes=(SampleRecord, SettingsRecord, NodeRecord, KnownNodeRecord, EventRecord),
     state=State,
     step=step,
 )

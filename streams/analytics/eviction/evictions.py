@@ -13,7 +13,15 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import (
+    EventRecord,
+    KnownNodeRecord,
+    NodeRecord,
+    PodRecord,
+    Record,
+    SampleRecord,
+    SettingsRecord,
+)
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
@@ -80,13 +88,13 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
         case SettingsRecord(config=config) if config != state.config:
             effective_thresholds(config)
             return _named_again(msgspec.structs.replace(state, config=config), record)
-        case NodeRecord():
+        case NodeRecord() | KnownNodeRecord():
             return _node(state, record)
         case _:
             return state, ()
 
 
-def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Sequence[Output]]:
     version, capacities = record.object.status.node_info.kubelet_version, capacities_of(record.object)
     if (version, capacities) == (state.kubelet_version, state.capacities):
         return state, ()
@@ -245,7 +253,7 @@ REDUCER: Final = Reducer(
     name="evictions",
     version=8,
     log="node",
-    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
+    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord, KnownNodeRecord),
     state=State,
     step=step,
 )

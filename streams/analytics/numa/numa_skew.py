@@ -19,6 +19,7 @@ from ingest.model.records import (
     EventRecord,
     ForgetRecord,
     InventoryRecord,
+    KnownNodeRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeNumaRecord,
@@ -206,6 +207,7 @@ def _resource_key(row: NumaResource) -> str:
 
 _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
     NodeRecord: numa_intake.take_node,
+    KnownNodeRecord: numa_intake.take_node,
     PodRecord: numa_intake.take_pod,
     CpuManagerRecord: numa_intake.take_checkpoint,
     MemoryManagerRecord: numa_intake.take_memory,
