@@ -91,6 +91,22 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
     bound_at: datetime | None = None
     """Last transition of the condition PodScheduled."""
     owner_kind: str = ""
+    ends: bool = False
+    """It is being deleted, or is over."""
+
+
+class PodActRecord(Record, frozen=True, tag="pod_act"):
+    """On the log of a pod's node: a component announced at `at` that it ends the pod."""
+
+    namespace: str
+    pod: str
+    uid: str
+    cause: str
+    actor: str
+    reason: str
+    """These two are the Event's."""
+    message: str
+    at: datetime
 
 
 class EventRecord(Record, frozen=True, tag="event"):
@@ -373,6 +389,7 @@ _Record: TypeAlias = (
     | NodeLeaseRecord
     | PodRecord
     | PodPlacement
+    | PodActRecord
     | EventRecord
     | SettingsRecord
     | MetricsRecord

@@ -1,6 +1,6 @@
 """A row of `pod_ends` from one witness, and from one more."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from ingest.model.objects.event import ObjectReference
@@ -8,6 +8,7 @@ from ingest.model.objects.pod import PodMetadata
 from ingest.model.records import EventRecord, PodRecord
 from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
+from streams.rules.pod_ends.actors import explains
 from streams.rules.pod_ends.causes import WITHOUT_WITNESS, End, exit_code
 from streams.rules.pod_ends.when import When
 
@@ -91,6 +92,14 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         owner_name=known.owner_name or row.owner_name,
         updated_at=row.updated_at,
     )
+
+
+def with_actor(row: PodEnd, cause: str, actor: str, reason: str, message: str, at: datetime) -> PodEnd:
+    """Return the end of a pod with who did it, where an announcement at that time explains it."""
+    earliest, latest = (row.ts, row.ts) if row.time_known else (row.earliest or row.ts, row.latest or row.ts)
+    if not explains(cause, at, row.cause, earliest, latest):
+        return row
+    return row._replace(cause=cause, actor=actor, reason=reason, message=message, witness="both")
 
 
 def _tells_who(row: PodEnd, known: PodEnd) -> bool:

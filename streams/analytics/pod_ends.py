@@ -12,8 +12,8 @@ import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.pod import Pod
-from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodRecord, Record
-from streams.analytics.pod_end_rows import new_row, with_witness
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodActRecord, PodRecord, Record
+from streams.analytics.pod_end_rows import new_row, with_actor, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put
@@ -77,6 +77,16 @@ class Open(msgspec.Struct, frozen=True):
     """Labels of a node that a pod asks for which was refused over them."""
 
 
+class Acted(msgspec.Struct, frozen=True, array_like=True):
+    """An announcement that a pod is ended, by another component than the kubelet."""
+
+    cause: str
+    actor: str
+    reason: str
+    message: str
+    at: datetime
+
+
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """The program that has tainted the node to drain it."""
@@ -94,6 +104,8 @@ class State(msgspec.Struct, frozen=True):
     """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
     """When a liveness or startup probe of a pod last failed, by UID."""
+    acts: Shelves[Acted] = {}
+    """The last announcement about each pod, by its UID."""
     mirrored: dict[str, str] = {}
     """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
 
@@ -108,6 +120,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
+        case PodActRecord():
+            after, rows = _announced(state, record)
         case EventRecord() if record.change != "DELETED":
             after, rows = _event(state, record)
         case _:
@@ -275,6 +289,16 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     return state, rows
 
 
+def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
+    """Remember who announced the end of a pod, and name it in the row of an end that is known."""
+    acted, rows = Acted(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
+    state = _with(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
+    known = on_shelf(state.ends, _key(record.uid, "", 0))
+    if known is not None:
+        state = _witnessed(state, known._replace(updated_at=max(known.updated_at, record.ts)), rows)
+    return state, rows
+
+
 def _left_open(state: State, end: Open) -> State:
     key = _key(end.row.uid, end.row.container, end.row.attempt)
     known = on_shelf(state.open, key)
@@ -340,11 +364,13 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     """The state with one more witness of an end."""
     key = _key(row.uid, row.container, row.attempt)
-    known = on_shelf(state.ends, key)
+    known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
     if known is not None:
         row = with_witness(known, row)
-        if row == known._replace(updated_at=row.updated_at):
-            return state
+    if acted is not None and not row.container:
+        row = with_actor(row, *msgspec.structs.astuple(acted))
+    if known is not None and row == known._replace(updated_at=row.updated_at):
+        return state
     rows.append(row)
     return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
 
@@ -357,7 +383,7 @@ REDUCER: Final = Reducer(
     name="pod_ends",
     version=4,
     log="node",
-    takes=(PodRecord, EventRecord, NodeRecord, KnownNodeRecord),
+    takes=(PodRecord, EventRecord, NodeRecord, KnownNodeRecord, PodActRecord),
     state=State,
     step=step,
 )
