@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -17,11 +18,12 @@ from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
 from ingest.files.names import named
 from ingest.files.nested import within
+from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
-from ingest.model.observation import Observed, Position, Unreadable
+from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
 from ingest.resources.nodes import NODES
 from ingest.resources.scheduler_cache import about_the_cache, is_about_a_cache
 from ingest.resources.table import TABLE
@@ -114,8 +116,9 @@ class _Dump:
             self._facts.append((Fact(thing, thing.node, newest, position), file))
         self._snapshot.skipped.update(skipped)
         self.newest = max(filter(None, (self.newest, newest)), default=None)
-        for folder in path.parents if newest else ():
-            self._by_folder[folder] = max(self._by_folder.get(folder, newest), newest)
+        if newest is not None:
+            for folder in path.parents:
+                self._by_folder[folder] = max(self._by_folder.get(folder, newest), newest)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
         if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
@@ -200,7 +203,9 @@ def _unwrapped(part: Part) -> Iterable[Part]:
     """Return the objects within an object without a kind, where it is nothing itself."""
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
-    return list(within(part)) or (part,)
+    with suppress(*UNDECODABLE):
+        return list(logged(part) if LOGS in part.fields else within(part)) or (part,)
+    return (part,)
 
 
 def _has_kubelets_metrics(data: bytes) -> bool:

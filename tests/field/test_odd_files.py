@@ -8,6 +8,7 @@ import lzma
 import tarfile
 import zipfile
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -138,7 +139,54 @@ EVENT = {
 
 
 LINE = json.dumps(EVENT | {"metadata": {"name": "e", "namespace": "n"}, "message": "m"})
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value as OpenTelemetry writes it in JSON, whole numbers as digits."""
+    match value:
+        case dict():
+            return {"kvlistValue": {"values": [{"key": k, "value": any_value(v)} for k, v in value.items()]}}
+        case list():
+            return {"arrayValue": {"values": [any_value(each) for each in value]}}
+        case int():
+            return {"intValue": str(value)}
+        case None:
+            return {}
+        case _:
+            return {"stringValue": value}
+
+
+def otlp(body: Any, of_record: dict[str, Any] | None = None, of_resource: dict[str, Any] | None = None) -> str:
+    """A line of a collector's file exporter."""
+    attributes, resource = (any_value(each or {})["kvlistValue"]["values"] for each in (of_record, of_resource))
+    record = {
+        "timeUnixNano": "1785508800123456789",
+        "severityText": "Warning",
+        "body": any_value(body),
+        "attributes": attributes,
+    }
+    scopes = [{"scope": {}, "logRecords": [record]}]
+    return json.dumps({"resourceLogs": [{"resource": {"attributes": resource}, "scopeLogs": scopes}]}) + "\n"
+
+
+TAKEN_APART = otlp(
+    "The node was low on resource: memory. ",
+    {
+        "k8s.event.reason": "Evicted",
+        "k8s.event.start_time": "2026-07-31 14:39:00 +0000 UTC",
+        "k8s.event.name": "a.1",
+        "k8s.event.uid": "e1",
+        "k8s.namespace.name": "n",
+        "k8s.event.count": 2,
+    },
+    {"k8s.node.name": "n1", "k8s.object.kind": "Pod", "k8s.object.name": "a", "k8s.object.uid": "u"},
+)
+LOGGED = json.loads(LINE) | {"kind": "Event", "apiVersion": "v1", "eventTime": None}
 STORES: dict[str, str] = {
+    "opentelemetry-k8sobjects-watch": otlp({"type": "ADDED", "object": LOGGED}),
+    "opentelemetry-k8sobjects-pull": otlp(LOGGED),
+    "opentelemetry-k8s-events": TAKEN_APART,
+    "opentelemetry-beside-others": otlp("a line of a container") + otlp(3) + otlp(LOGGED),
     "elasticsearch": json.dumps(
         {"took": 3, "hits": {"total": 1, "hits": [{"_id": "1", "_source": json.loads(LINE)}]}}
     ),
@@ -159,6 +207,48 @@ def test_events_are_found_in_what_stores_of_logs_answer(tmp_path: Path, store: s
     (tmp_path / "answer").write_text(STORES[store])
     found, _, refused, _ = read(tmp_path / "answer")
     assert (found, refused) == (Counter(events=1), "")
+
+
+def test_an_event_that_a_collector_took_apart_is_whole_again(tmp_path: Path) -> None:
+    """1785508800 is 2026-07-31T14:40:00Z."""
+    (tmp_path / "otel.json").write_text(TAKEN_APART)
+    (observed,) = (each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed))
+    assert observed.ts == datetime(2026, 7, 31, 14, 40, tzinfo=UTC)
+    assert json.loads(bytes(observed.object)) == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "a.1", "namespace": "n", "uid": "e1", "creationTimestamp": "2026-07-31T14:39:00Z"},
+        "involvedObject": {"kind": "Pod", "namespace": "n", "name": "a", "uid": "u"},
+        "reason": "Evicted",
+        "message": "The node was low on resource: memory. ",
+        "type": "Warning",
+        "source": {"component": "", "host": "n1"},
+        "lastTimestamp": "2026-07-31T14:40:00Z",
+        "count": 2,
+    }
+
+
+DEEP: dict[str, Any] = {}
+for _ in range(100):
+    DEEP = {"kvlistValue": {"values": [{"key": "a", "value": DEEP}]}}
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        3,
+        [3],
+        [{"scopeLogs": [{"logRecords": [{"body": {"kvlistValue": {"values": [3, {"key": 4}]}}}]}]}],
+        [{"scopeLogs": [{"logRecords": [{"body": {"kvlistValue": 3}, "timeUnixNano": "9" * 40}]}]}],
+        [{"scopeLogs": [{"logRecords": [{"body": DEEP}]}]}],
+        [{"resource": {"attributes": [{"key": "k8s.object.kind", "value": {"stringValue": {}}}]}}],
+    ],
+)
+def test_logs_of_opentelemetry_without_an_object_are_named(tmp_path: Path, logs: Any) -> None:
+    (tmp_path / "otel.json").write_text(json.dumps({"resourceLogs": logs}))
+    found, _, refused, _ = read(tmp_path / "otel.json")
+    assert not found
+    assert "holds nothing that Leadsman reads" in refused
 
 
 def test_an_item_that_a_person_shortened_costs_itself_alone(tmp_path: Path) -> None:
