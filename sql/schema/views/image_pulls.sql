@@ -88,7 +88,7 @@ WITH
     ),
     collected AS
     (
-        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc FINAL WHERE freed_bytes > 0
+        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc_episodes WHERE freed_bytes > 0
         UNION ALL
         SELECT
             h.cluster AS cluster, h.node AS node, h.first_at AS began_at,

@@ -120,7 +120,7 @@ FROM
     SELECT cluster, ts, node, 'image_gc' AS kind, what,
         toString(verdict) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM image_gc FINAL
+    FROM image_gc_episodes
     UNION ALL
     SELECT
         cluster, ts, node, 'scheduler' AS kind, what,
