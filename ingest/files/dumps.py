@@ -24,6 +24,7 @@ from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
+from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODES
 from ingest.resources.scheduler_cache import about_the_cache, is_about_a_cache
 from ingest.resources.table import TABLE
@@ -127,13 +128,20 @@ class _Dump:
     def facts(self) -> list[Fact]:
         """All of them, each with the node that it is of."""
         found: list[Fact] = []
+        intended: list[Fact] = []
         for each, file in self._facts:
             fact = each._replace(beside=self._newest_beside(file.path)) if each.newest is None else each
-            if fact.thing.source in {"list", "watch"}:
+            if fact.thing.is_of_all_nodes:
+                intended.append(fact)
+            elif fact.thing.source in {"list", "watch"}:
                 found.append(fact)
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
-        return found
+        answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
+        return [
+            *found,
+            *(fact._replace(node=node) for fact in intended for node in sorted(self._nodes - answered - {""})),
+        ]
 
     def _newest_beside(self, path: Path) -> datetime | None:
         """The newest time in the nearest folder around a file that has one."""

@@ -135,9 +135,11 @@ class SampleRecord(Record, frozen=True, tag="summary"):
 
 
 class SettingsRecord(Record, frozen=True, tag="settings"):
-    """One `/configz`."""
+    """One `/configz`, or what a kubelet is meant to have."""
 
     config: KubeletConfiguration
+    intended_by: str = ""
+    """Namespace and name of the ConfigMap that has them, where no kubelet answered; else empty."""
 
 
 class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
-from ingest.model.records import DeadLetterRecord, Record, SampleRecord
+from ingest.model.records import DeadLetterRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
@@ -111,6 +111,8 @@ class Replay:
         """Clusters that are folded by themselves: the end of the database's content, after which its states
         continue.
         """
+        self._answered: set[LogKey] = set()
+        """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
         """Clusters of which a dump is folded by itself."""
         self._batch = Batch()
@@ -210,6 +212,12 @@ class Replay:
         self._logs.resume(cluster, self._checkpoints.load(cluster, "state"))
 
     def _fold_record(self, record: Record, item: Decoded) -> None:
+        if isinstance(record, SettingsRecord):
+            key = LogKey(record.cluster, record.node)
+            if record.intended_by and key in self._answered:
+                return
+            if not record.intended_by:
+                self._answered.add(key)
         rows: list[Row] = []
         for output in self._logs.step(record):
             if isinstance(output, Record):

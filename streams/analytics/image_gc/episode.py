@@ -47,6 +47,15 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
     high_percent: int
     low_percent: int
     assumed: bool
+    intended_by: str = ""
+    """The ConfigMap that they are from, if the kubelet did not answer."""
+
+    @property
+    def source(self) -> str:
+        """Where they are from, in brackets; empty if the kubelet answered."""
+        if self.intended_by:
+            return f" (by the ConfigMap {self.intended_by}, since no /configz was seen)"
+        return " (the defaults, since no /configz was seen)" if self.assumed else ""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -252,13 +261,12 @@ def _insufficient(episode: Episode) -> str:
     used = f"{percent} % of the image file system is used. " if percent is not None else ""
     if percent is None and wanted is None:
         used = "How much of the image file system is used is not known. "
-    assumed = " (the defaults, since no /configz was seen)" if settings.assumed else ""
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     result += f" of {size(wanted)}" if wanted else ""
     return (
-        f"{used}Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
-        f"{result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
+        f"{used}Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{settings.source}, "
+        f"but {result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
         "logs, volumes and host paths."
     )
 

@@ -111,6 +111,8 @@ class State(msgspec.Struct, frozen=True):
     cluster: str = ""
     node: str = ""
     config: KubeletConfiguration | None = None
+    intended_by: str = ""
+    """The ConfigMap that `config` is from, if the kubelet did not answer."""
     starts: tuple[datetime, ...] = ()
     """Starts of the kubelet in the quarter of an hour before the last, including it."""
     capacity: tuple[int, int] | None = None
@@ -137,8 +139,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case EventRecord(change="ADDED" | "MODIFIED"):
             return _event(state, record)
-        case SettingsRecord(config=config) if config != state.config:
-            return _settings(state, config, record.ts)
+        case SettingsRecord() if (record.config, record.intended_by) != (state.config, state.intended_by):
+            state = msgspec.structs.replace(state, intended_by=record.intended_by)
+            return _settings(state, record.config, record.ts)
         case SampleRecord(sample=sample):
             capacity = (sample.imagefs_available_bytes or 0, sample.imagefs_capacity_bytes or 0)
             if capacity != state.capacity:
@@ -297,7 +300,8 @@ def _percents(state: State) -> Settings:
     return Settings(
         DEFAULT_HIGH_PERCENT if high is None else high,
         DEFAULT_LOW_PERCENT if low is None else low,
-        assumed=high is None,
+        assumed=high is None or bool(state.intended_by),
+        intended_by="" if high is None else state.intended_by,
     )
 
 

@@ -31,7 +31,7 @@ class EvictionSignal(NamedTuple):
     """The likely time, if nothing in `acts_first` acts before; None where nothing can be foretold."""
     gc_first: bool
     thresholds_assumed: bool
-    """No `configz` was seen: the defaults of that kubelet version."""
+    """No `configz` was seen: the defaults of that kubelet version, or what `intended_by` has."""
     seconds_to_soft_earliest: float | None = None
     """One time of ten it is met before; after the latest too."""
     seconds_to_soft_latest: float | None = None
@@ -45,6 +45,17 @@ class EvictionSignal(NamedTuple):
     """An eviction goes on until `available` is this much above the threshold."""
     soft_met_since: datetime | None = None
     """The first of the samples in a row that are below the soft threshold; an eviction is due after its grace."""
+    intended_by: str = ""
+    """The ConfigMap that the thresholds are from, if the kubelet did not answer."""
+
+    @property
+    def assumption(self) -> str:
+        """A sentence on where thresholds are from that no kubelet answered; empty for others."""
+        if self.intended_by:
+            return f"No /configz was seen: the threshold is what the ConfigMap {self.intended_by} intends."
+        return (
+            "No /configz was seen: the threshold is the default of that kubelet." if self.thresholds_assumed else ""
+        )
 
 
 @row(table="pressure_changes", composed=("what",))

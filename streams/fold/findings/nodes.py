@@ -113,6 +113,8 @@ class KubeletSetting(NamedTuple):
     pod_pids_limit: int | None
     cpu_quota_enforced: bool
     cpu_quota_period_seconds: float
+    intended_by: str = ""
+    """The ConfigMap that they are from, if the kubelet did not answer."""
 
 
 @row(table="settings_warnings")

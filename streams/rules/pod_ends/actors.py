@@ -58,7 +58,11 @@ _KNOWN: Final = (
     ),
     _Author(frozenset({"karpenter"}), "Evicted", re.compile("Evicted pod").match, "api_eviction", "karpenter"),
     _Author(
-        frozenset({"eks-auto-mode/compute"}), "Evicted", re.compile("Evicted pod").match, "api_eviction", "EKS Auto Mode"
+        frozenset({"eks-auto-mode/compute"}),
+        "Evicted",
+        re.compile("Evicted pod").match,
+        "api_eviction",
+        "EKS Auto Mode",
     ),
     _Author(frozenset({"karpenter"}), "Disrupted", re.compile("Deleting the pod ").match, "deleted", "karpenter"),
     _Author(

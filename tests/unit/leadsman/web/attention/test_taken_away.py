@@ -157,7 +157,7 @@ KINDS: Final = (
         "pods", "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not"
     ),
     Kind("events", "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known"),
-    Kind("configz", "The thresholds of 1 node are assumed to be the defaults: no /configz was seen"),
+    Kind("configz", "The thresholds of 1 node are assumed: no /configz was seen"),
     Kind("summaries", "tatistics"),
 )
 
