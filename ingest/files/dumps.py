@@ -137,6 +137,13 @@ class _Dump:
                 found.append(fact)
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
+        for fact in intended if not self._nodes else ():
+            self._snapshot.refused.append(
+                SourceError(
+                    f"{plain(fact.position.source)}: settings of kubelets that are not in the dump;"
+                    " save the nodes too: kubectl get nodes -o json"
+                )
+            )
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         return [
             *found,

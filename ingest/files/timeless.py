@@ -88,11 +88,11 @@ def known_nodes(versions: Sequence[Version], begin: datetime, starts: Starts) ->
     found: list[Known] = []
     before: tuple[Node, datetime] | None = None
     for number, version in enumerate(versions):
-        node = _facts(version.thing)
+        node = _facts(version)
         if node is None:
             continue
         if before is None:
-            since = max(begin, in_utc(node.metadata.creation_timestamp) or begin)
+            since = max(begin, node.metadata.creation_timestamp or begin)
         elif before[0] != node:
             since = changed_at(before[1], version.read_at, starts.of(node.metadata.name))
         else:
@@ -105,10 +105,13 @@ def known_nodes(versions: Sequence[Version], begin: datetime, starts: Starts) ->
     return found
 
 
-def _facts(thing: Thing) -> Node | None:
+def _facts(version: Version) -> Node | None:
+    """What holds without a time; a Node made after it was read has no time of that."""
     try:
-        node = _NODE.decode(thing.raw)
-        metadata = msgspec.structs.replace(node.metadata, resource_version="")
+        node = _NODE.decode(version.thing.raw)
+        made_at = in_utc(node.metadata.creation_timestamp)
+        made_at = made_at if made_at is not None and made_at <= version.read_at else None
+        metadata = msgspec.structs.replace(node.metadata, resource_version="", creation_timestamp=made_at)
         status = node.status
         kept = NodeStatus(capacity=status.capacity, allocatable=status.allocatable, node_info=status.node_info)
         return Node(metadata=metadata, status=kept)

@@ -418,6 +418,16 @@ def test_data_that_are_compressed_twice_are_named(tmp_path: Path) -> None:
     assert "compressed again" in read(tmp_path / "dump.json.gz")[2]
 
 
+def test_what_kubeadm_intends_needs_the_nodes_that_it_is_for(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kubelet-config-1.23\n  namespace: kube-system\n"
+        "data:\n  kubelet: |\n    apiVersion: kubelet.config.k8s.io/v1beta1\n    kind: KubeletConfiguration\n"
+    )
+    assert "save the nodes too" in read(tmp_path / "config.yaml")[2]
+    (tmp_path / "nodes.json").write_text(listed("Node"))
+    assert read(tmp_path) == (Counter(nodes=4, configz=4), [], "", Counter())
+
+
 def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text(
         "---\nkind: KubeletConfiguration\napiVersion: kubelet.config.k8s.io/v1beta1\n"

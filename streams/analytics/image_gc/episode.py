@@ -264,10 +264,10 @@ def _insufficient(episode: Episode) -> str:
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     result += f" of {size(wanted)}" if wanted else ""
+    aims = f"Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{settings.source}"
     return (
-        f"{used}Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{settings.source}, "
-        f"but {result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
-        "logs, volumes and host paths."
+        f"{used}{aims}, but {result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: "
+        "check images in use, logs, volumes and host paths."
     )
 
 

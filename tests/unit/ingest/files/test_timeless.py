@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from ingest.files.sources import read_sources
 from ingest.model.observation import Observed
 
 NODE = "n1"
+READ_AT = datetime(2026, 7, 31, 15, tzinfo=UTC)
 
 
 def node(read_at: str, version: str, resource_version: int = 1, **metadata: Any) -> dict[str, Any]:
@@ -123,6 +124,13 @@ def test_settings_are_of_the_day_of_the_files_beside_them(tmp_path: Path, starts
         (tmp_path / day / "n1.configz.json").write_text(json.dumps({"kubeletconfig": {"maxPods": pods}}))
     changed_at = "2026-07-31T09:00:00Z" if starts else "2026-07-31T00:00:00Z"
     assert [*settings(tmp_path)] == [("2026-07-30T10:00:00Z", 110), (changed_at, 11)]
+
+
+def test_a_node_that_was_made_after_it_was_read_has_no_time_of_that(tmp_path: Path) -> None:
+    odd = node("2026-07-31T15:00:00Z", "v1.30.0", creationTimestamp="2999-01-01T00:00:00Z")
+    entries = [*read_sources([dump(tmp_path / "dump.json", odd, event("2026-07-31T14:00:00Z"))], at=READ_AT)]
+    [known] = [each for each in entries if isinstance(each, Observed) and each.is_implied]
+    assert "creationTimestamp" not in json.loads(bytes(known.observation.object))["metadata"]
 
 
 @pytest.mark.parametrize("field", [{"labels": 3}, {"creationTimestamp": "then"}, {"name": None}])
