@@ -112,7 +112,7 @@ def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterato
 
 
 def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts) -> Iterator[_Placed]:
-    """Place what a Node was before it was read, ahead of all else at its time."""
+    """Place what a Node was before it was read, ahead of everything else at its time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for known in known_nodes(read, begin, starts):
         of = versions[known.of]

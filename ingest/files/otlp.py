@@ -55,7 +55,7 @@ _RESOURCES: Final = msgspec.json.Decoder(list[_Resource])
 def logged(found: Found) -> Iterator[Found]:
     """Yield the objects in the log records of an object of OTLP; records of anything else are left out.
 
-    Raises UNDECODABLE for what is no OTLP.
+    Raises UNDECODABLE for another form.
     """
     number = 0
     for resource in _RESOURCES.decode(found.fields[LOGS]):
@@ -144,7 +144,7 @@ def _text(about: Mapping[str, Any], key: str) -> str:
 
 
 def _time(nanoseconds: str | int) -> str:
-    """A time in nanoseconds since 1970, in digits or as a number, as the API has it; empty where there is none."""
+    """Return a time in nanoseconds since 1970, digits or a number, in the API's form; empty if there is none."""
     number = _whole(nanoseconds) or 0
     if not 0 < number < 1 << 63:
         return ""
@@ -153,7 +153,7 @@ def _time(nanoseconds: str | int) -> str:
 
 
 def _as_in_api(text: str) -> str | None:
-    """A time as Go prints it, `2026-02-16 13:18:50 +0000 UTC`, as the API has it; None for any other text."""
+    """Return a time that Go printed (`2026-02-16 13:18:50 +0000 UTC`) in the API's form; None for another text."""
     try:
         at = datetime.strptime(text[:_BEFORE_FRACTION], "%Y-%m-%d %H:%M:%S").replace(tzinfo=UTC)
     except ValueError:

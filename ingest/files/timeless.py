@@ -1,4 +1,4 @@
-"""What holds for all of a dump although it was read at one time: settings, topologies, and what a Node is.
+"""Decides when facts of a dump hold that have no time: settings, topologies, and what a Node is.
 
 A kubelet finds its version, its settings and its machine when it starts. So what was read of it holds for all
 of the dump before, unless something else was read earlier: then since its last start between both.
@@ -106,7 +106,7 @@ def known_nodes(versions: Sequence[Version], begin: datetime, starts: Starts) ->
 
 
 def _facts(version: Version) -> Node | None:
-    """What holds without a time; a Node made after it was read has no time of that."""
+    """Return the facts of a Node that have no time. One made after it was read has no making."""
     try:
         node = _NODE.decode(version.thing.raw)
         made_at = in_utc(node.metadata.creation_timestamp)

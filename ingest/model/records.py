@@ -40,7 +40,7 @@ class NodeRecord(Record, frozen=True, tag="node"):
 
 
 class KnownNodeRecord(Record, frozen=True, tag="known_node"):
-    """What a dump implies about a node from `ts` on: names, versions, labels, annotations and resources.
+    """Facts about a node that a dump implies from `ts` on: names, versions, labels, annotations and resources.
 
     The object has no conditions, taints or version, because it is not the Node as it was then.
     """

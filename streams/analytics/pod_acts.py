@@ -28,7 +28,7 @@ class Announced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """Where a pod is that ends."""
+    """The node and UID of a pod that ends."""
 
     node: str
     uid: str

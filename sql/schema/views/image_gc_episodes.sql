@@ -10,4 +10,4 @@ FROM
     FROM image_gc FINAL
 )
 WHERE covered_until < ts
-COMMENT 'Episodes of image garbage collection that did not do its work, and recoveries, each once: an episode that a part of a dump showed is not in it if a later reading shows that it began earlier'
+COMMENT 'Episodes of image garbage collection that did not do its work, and recoveries, each once. An episode that began within a longer one of the same reason is left out: only a part of it was read then'

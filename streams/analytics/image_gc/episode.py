@@ -52,7 +52,7 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def source(self) -> str:
-        """Where they are from, in brackets; empty if the kubelet answered."""
+        """Return their origin in brackets; empty if the kubelet answered."""
         if self.intended_by:
             return f" (by the ConfigMap {self.intended_by}, since no /configz was seen)"
         return " (the defaults, since no /configz was seen)" if self.assumed else ""
