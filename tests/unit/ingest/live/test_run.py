@@ -95,7 +95,7 @@ async def test_nodes_are_listed_first_because_what_else_is_there_is_judged_by_th
     async with _server() as server:
         pages = listing("5", [_node("3")], "more"), listing("5", [_node("4", "n2")])
         server.script["/api/v1/nodes"] = [*pages, watching()]
-        live = Live(_settings(), _access(server), None)
+        live = Live(_settings(), _access(server))
         await _until(live, lambda seen: ("pods", "ADDED") in _kinds(seen))
         asked = [each.path for each in server.requests]
     assert asked[:2] == ["/api/v1/nodes"] * len(pages)
