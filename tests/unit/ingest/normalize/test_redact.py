@@ -233,6 +233,8 @@ def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> 
     ("text", "safe"),
     [
         (f"pull https://user:{CANARY}@registry.example/a:1", f"pull https://{REDACTED}@registry.example/a:1"),
+        (f"//user:{CANARY}@fileserver/share", f"//user:{REDACTED}@fileserver/share"),
+        ("docker.io//a:tag@sha256:0a1b", "docker.io//a:tag@sha256:0a1b"),
         (f"pull https://user:p@{CANARY}@registry.example/a", f"pull https://{REDACTED}@registry.example/a"),
         (f"HTTPS://{CANARY}@h/", f"HTTPS://{REDACTED}@h/"),
         (f"401 for authorization: Bearer {CANARY}", f"401 for authorization: Bearer {REDACTED}"),
@@ -572,6 +574,11 @@ def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cu
         f"see https://u:{CANARY}@h",
         f"- message: |\n    first\n    {CANARY}\n  bad: [",
         f"reason: it is {CANARY}\nbad: [",
+        f'{{"httpGet": {{"path": "/services/{CANARY}", "port": 8',
+        f"httpGet:\n  path: /check?code={CANARY}\n  bad: [",
+        f'{{"sysctls": ["{CANARY}',
+        f'{{"staticPodURLHeader": {{"Authorization": ["{CANARY}',
+        f"mount //share:{CANARY}@fileserver/public",
     ],
 )
 def test_a_piece_of_json_or_yaml_loses_what_stands_where_secrets_stand(raw: str) -> None:
