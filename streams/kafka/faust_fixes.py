@@ -204,6 +204,15 @@ class Consumer(driver.Consumer):
             await self.seek_wait(moved)
         return moved
 
+    async def verify_all_partitions_active(self) -> None:
+        """Look for no partition that stands still: `streams.kafka.retention` reports what is left unread.
+
+        Faust asks for the position of a partition that aiokafka is just seeking, as after a broker's restart. That
+        fails, and ends the worker.
+
+        https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
+        """
+
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         """Raise MessagesMissing, which ends the worker, but where the topic has no such messages. Faust takes what it
         passed over as done, and commits behind it.

@@ -2,7 +2,7 @@
 
 import asyncio
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.transport.drivers import aiokafka as driver
@@ -14,6 +14,7 @@ from streams.fold.fold import LogState
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
+from streams.kafka.faust_fixes import Consumer
 from streams.kafka.message import MessagesMissing
 from streams.kafka.parts import Layout, PartsCodec, Stored
 
@@ -137,3 +138,18 @@ async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
         stop.set()
     with pytest.raises(KafkaUnusable, match=f"Kafka did not {what}: what is not acknowledged is folded again"):
         await found.run(stop)
+
+
+async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
+    """After a broker's restart, or an election, aiokafka knows no position for a moment: asked for it, it asserts."""
+
+    def verify_event_path(now: float, tp: TP) -> None:
+        raise AssertionError(f"the position of {tp} at {now}")
+
+    async def sleep(_: float) -> None:
+        return
+
+    seeking: Any = SimpleNamespace(
+        assignment=lambda: {TP("x.nodes", 0)}, sleep=sleep, should_stop=False, verify_event_path=verify_event_path
+    )
+    await Consumer.verify_all_partitions_active(cast("Consumer", seeking))
