@@ -153,3 +153,83 @@ async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
         assignment=lambda: {TP("x.nodes", 0)}, sleep=sleep, should_stop=False, verify_event_path=verify_event_path
     )
     await Consumer.verify_all_partitions_active(cast("Consumer", seeking))
+
+
+class Fetching:
+    """What a consumer compares with: the way to a partition's leader, and what the topic still has."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.way: object = "leader 1"
+        self.has: set[tuple[int, int]] = set()
+        self.asked: list[tuple[int, int]] = []
+        self.reported: list[tuple[int, int]] = []
+        self.committed: list[dict[TP, int]] = []
+        monkeypatch.setattr("ingest.kafka.aiokafka_fixes.way", lambda *_: self.way)
+        self._consumer: Any = SimpleNamespace(
+            transport=SimpleNamespace(is_same=self._is_same, report_other_log=self._report),
+            _thread=SimpleNamespace(_ensure_consumer=lambda: None),
+            _ways={},
+            _received={},
+            _committed_offset={},
+            _commit=self._commit,
+        )
+
+    async def __call__(self, *offsets: int) -> None:
+        """Messages come, whose times are ten times their offsets."""
+        messages: Any = [SimpleNamespace(offset=offset, timestamp=10 * offset) for offset in offsets]
+        await Consumer._compare(self._consumer, NODES, messages)
+
+    async def _is_same(self, _: object, offset: int, timestamp_ms: int) -> bool:
+        self.asked.append((offset, timestamp_ms))
+        return (offset, timestamp_ms) in self.has
+
+    async def _report(self, _: object, first: int, end: int) -> None:
+        self.reported.append((first, end))
+
+    async def _commit(self, offsets: dict[TP, int]) -> bool:
+        self.committed.append(offsets)
+        return True
+
+
+async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fetching = Fetching(monkeypatch)
+    await fetching(3, 4)
+    await fetching(5, 6)
+    assert fetching.asked == [], "nothing changed"
+    fetching.way, fetching.has = "leader 2", {(6, 60), (8, 80)}
+    await fetching(7, 8)
+    assert fetching.asked == [(6, 60), (8, 80)]
+    fetching.way = None
+    await fetching(9)
+    fetching.way = "leader 2"
+    await fetching(10)
+    assert fetching.asked == [(6, 60), (8, 80)], "it was compared already"
+
+
+@pytest.mark.parametrize(
+    ("way", "offsets", "has", "first", "end"),
+    [
+        pytest.param("leader 2", (5, 6), {(6, 60)}, 4, 5, id="the new log was cut back and has grown"),
+        pytest.param("leader 2", (5, 6), {(4, 40)}, 5, 7, id="what had come from the old leader waited here"),
+        pytest.param("leader 1", (0, 1), {(1, 10)}, 0, 5, id="the new log is shorter and is read from its beginning"),
+    ],
+)
+async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_worker(
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    offsets: tuple[int, ...],
+    has: set[tuple[int, int]],
+    first: int,
+    end: int,
+) -> None:
+    """Else what the new log has before the old offset is folded by nobody, and nobody knows."""
+    fetching = Fetching(monkeypatch)
+    await fetching(3, 4)
+    fetching.way, fetching.has = way, has
+    with pytest.raises(MessagesMissing, match="is another message than before"):
+        await fetching(*offsets)
+    assert fetching.reported == [(first, end)]
+    assert fetching.committed == [{NODES: 0}]
+    assert fetching._consumer._committed_offset[NODES] > 2**62, "Faust commits nothing more when it ends"
