@@ -33,7 +33,6 @@ LEADER, FOLLOWER = 1, 2
 """The third broker has no replica: it keeps the controllers' quorum, and the groups' offsets."""
 IDENTITIES = {
     "node_events": "namespace, name, count, ts",
-    "pod_bindings": "uid, change, ts",
     "node_samples": "node, ts",
     "pod_samples": "uid, ts",
 }
