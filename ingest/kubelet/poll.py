@@ -46,8 +46,8 @@ class _Unreadable(ValueError):
 class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
-    A quarter of them is for kubelets that failed last time or were slow lately, so that many that hang, or answer a
-    byte at a time, do not hold up the others.
+    A quarter of them is for kubelets that failed last time or were slow lately. So many that hang, or answer a byte
+    at a time, do not hold up the others.
     `seconds` are those between two answers at most, by resource; the statistics are asked for in every round. `heard`
     is called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
     `kubelet`.

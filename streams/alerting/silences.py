@@ -83,8 +83,10 @@ class Silence(msgspec.Struct, frozen=True):
 
 
 class Silencing:
-    """Finds silences of alerts. Thousands of either cost little: a silence that names a label's value is looked at
-    only for alerts that have it, and what was found for labels holds until a silence begins or ends.
+    """Finds silences of alerts, at little cost for thousands of either.
+
+    A silence that names a label's value is looked at only for alerts that have it. What was found for labels holds
+    until a silence begins or ends.
     """
 
     def __init__(self) -> None:

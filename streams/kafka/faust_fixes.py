@@ -243,9 +243,10 @@ class Consumer(driver.Consumer):
         return found
 
     async def _compare(self, tp: TP, messages: Sequence[ConsumerRecord[bytes, bytes]]) -> None:
-        """Raise MessagesMissing, which ends the worker, where a new leader has another log than the one before
-        (KIP-320): aiokafka goes on at its offset, and what is before it in the new log would never be folded. The
-        group's offset is given up first, so that the next worker reads the whole log: states know by time what they
+        """Raise MessagesMissing, which ends the worker, where a new leader has another log than the one before.
+
+        aiokafka goes on at its offset (KIP-320), and what is before it in the new log would never be folded. The
+        group's offset is given up first, so that the next worker reads the whole log. States know by time what they
         have folded.
         """
         transport, partition = cast("Transport", self.transport), TopicPartition(tp.topic, tp.partition)

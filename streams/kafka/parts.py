@@ -219,9 +219,10 @@ class PartsCodec:
         return Folded(head.offset, log, emitted, head.shift, newest_ms, head.sent)
 
     def without_some(self, folded: Folded, size: int, most: int) -> tuple[Folded, str, int]:
-        """The state, of which `size` bytes are stored, without entries of its largest mapping, so that about `most`
-        are; which mapping that is, and how many entries: first those of over LARGE_BYTES, then those that are the
-        longest in it. None are left out where there is no entry.
+        """Return the state without entries of its largest mapping; which mapping that is, and how many entries.
+
+        The state has `size` stored bytes, and then about `most`. The first to go are entries of over
+        LARGE_BYTES, then those that are the longest in it. None are left out where there is no entry.
         """
         states = folded.log.states
         found = [

@@ -19,7 +19,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     """Fingerprints of alerts that it was not sent because they were silenced."""
 
     more: bool = False
-    """Of the withheld there are more than are named: any alert that fires may be one of them."""
+    """More are withheld than are named: any alert that fires may be one of them."""
 
     @classmethod
     def of(

@@ -181,7 +181,7 @@ async def test_objects_that_somebody_filled_are_left_out_before_those_of_others(
     chance = random.Random(7)  # noqa: S311  # what does not pack well
     filled = {f"filled-{number}": Value(None, (chance.randbytes(60_000).hex(),)) for number in range(9)}
     logs.keep(LOG, logs.read(LOG), folded(1, a=State(Inner({**others, **filled}))), 1)
-    left_out = await logs.write(Turn(1, lambda: True, {0: 2}))
+    left_out = await logs.write(Ownership(1, lambda: True, {0: 2}))
     assert left_out is not None
     kept = cast("State", logs.read(LOG).log.states["a"]).inner.values
     assert others.keys() <= kept.keys()
