@@ -25,7 +25,7 @@ from streams.fold.fold import LogState, Rejected
 from streams.fold.reducer import REDUCER_FAILED, Withdrawal
 
 GONE: Final = object()
-OTHERS: Final = (GONE, None, True, -1, 1.5, "", "x", [], [None], [{}], {}, {"x": None}, "9" * 400)
+OTHERS: Final[tuple[Any, ...]] = (GONE, None, True, -1, 1.5, "", "x", [], [None], [{}], {}, {"x": None}, "9" * 400)
 """What stands in a field instead: nothing, or a value of another type."""
 MOST: Final = 600
 """Changes of one object; of a larger one each field is missing, and of one other type in turn."""
