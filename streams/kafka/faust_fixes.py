@@ -256,13 +256,29 @@ class Consumer(driver.Consumer):
         if before is not None and (is_another or messages[0].offset <= before[0]):
             for offset, timestamp_ms in (before, last):  # the last may have waited here since it came the other way
                 if not await transport.is_same(partition, offset, timestamp_ms):
-                    await transport.report_other_log(partition, min(offset, messages[0].offset), offset + 1)
-                    await self._commit({tp: 0})
-                    self._committed_offset[tp] = MORE_THAN_ANY
+                    await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
                     raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
         if way is not None:
             self._ways[tp] = way
         self._received[tp] = last
+
+    async def _give_up(self, replaced: TP, first: int, end: int) -> None:
+        """Give up the group's offsets of a log that is another, and of all others that are, or may be: the next
+        worker has nothing to compare.
+        """
+        transport = cast("Transport", self.transport)
+        await transport.report_other_log(TopicPartition(*replaced), first, end)
+        given_up = {replaced}
+        for tp in [TP(*each) for each in self.assignment() if not self._is_changelog_tp(each)]:
+            offset, timestamp_ms = self._received.get(tp, (-1, 0))
+            partition = TopicPartition(*tp)
+            if tp == replaced or (offset >= 0 and await transport.is_same(partition, offset, timestamp_ms)):
+                continue
+            given_up.add(tp)
+            if offset >= 0:
+                await transport.report_other_log(partition, offset, offset + 1)
+        await self._commit(dict.fromkeys(given_up, 0))
+        self._committed_offset.update(dict.fromkeys(given_up, MORE_THAN_ANY))
 
     async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
         self, *coros: WaitArgT, **more: Seconds

@@ -1,6 +1,7 @@
 """Faust's side of recovery: what of a changelog reaches our states, and where streams are read from afterwards."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -164,6 +165,7 @@ class Fetching:
         self.asked: list[tuple[int, int]] = []
         self.reported: list[tuple[int, int]] = []
         self.committed: list[dict[TP, int]] = []
+        self.others: set[TP] = set()
         monkeypatch.setattr("ingest.kafka.aiokafka_fixes.way", lambda *_: self.way)
         self._consumer: Any = SimpleNamespace(
             transport=SimpleNamespace(is_same=self._is_same, report_other_log=self._report),
@@ -172,12 +174,15 @@ class Fetching:
             _received={},
             _committed_offset={},
             _commit=self._commit,
+            _is_changelog_tp=lambda tp: tp == CHANGELOG,
+            assignment=lambda: {NODES, CHANGELOG, *self.others},
         )
+        self._consumer._give_up = partial(cast("Any", Consumer)._give_up, self._consumer)
 
-    async def __call__(self, *offsets: int) -> None:
+    async def __call__(self, *offsets: int, of: TP = NODES) -> None:
         """Messages come, whose times are ten times their offsets."""
         messages: Any = [SimpleNamespace(offset=offset, timestamp=10 * offset) for offset in offsets]
-        await Consumer._compare(self._consumer, NODES, messages)
+        await Consumer._compare(self._consumer, of, messages)
 
     async def _is_same(self, _: object, offset: int, timestamp_ms: int) -> bool:
         self.asked.append((offset, timestamp_ms))
@@ -233,3 +238,20 @@ async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_
     assert fetching.reported == [(first, end)]
     assert fetching.committed == [{NODES: 0}]
     assert fetching._consumer._committed_offset[NODES] > 2**62, "Faust commits nothing more when it ends"
+
+
+async def test_of_all_logs_those_are_given_up_that_are_another_or_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The worker ends at the first that it sees, and the next one has nothing to compare."""
+    fetching = Fetching(monkeypatch)
+    replaced, same, unread = (TP("x.nodes", number) for number in (1, 2, 3))
+    fetching.others = {replaced, same, unread}
+    await fetching(3, 4)
+    await fetching(5, 6, of=replaced)
+    await fetching(7, 8, of=same)
+    fetching.way, fetching.has = "leader 2", {(8, 80), (9, 90)}
+    with pytest.raises(MessagesMissing):
+        await fetching(9)
+    assert fetching.committed == [{NODES: 0, replaced: 0, unread: 0}]
+    assert fetching.reported == [(4, 5), (6, 7)]
