@@ -18,6 +18,7 @@ from streams.analytics import (
     settings_warnings,
     source_errors,
     storage_limits,
+    watches,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc
@@ -36,6 +37,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     kubelet_settings.REDUCER,
     source_errors.REDUCER,
     source_errors.CLUSTER_REDUCER,
+    watches.REDUCER,
     eviction_trend.REDUCER,
     evictions.REDUCER,
     pressure_changes.REDUCER,

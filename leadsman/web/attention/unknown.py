@@ -45,7 +45,7 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
         yield no_pod(evidence), ()
-    if not evidence.events_seen:
+    if not evidence.events_known:
         yield NO_EVENT, ()
 
 

@@ -29,6 +29,8 @@ WITH
         UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM node_events
         UNION ALL
+        SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM watches WHERE resource = 'events'
+        UNION ALL
         SELECT DISTINCT cluster, '*' AS node, 'events or samples' AS input FROM node_events
         UNION ALL
         SELECT DISTINCT cluster, node, 'events or samples' AS input FROM node_samples_5m

@@ -18,6 +18,7 @@ from streams.fold.findings.nodes import (
     NodeStall,
     SettingsWarning,
     SourceError,
+    Watch,
 )
 from streams.fold.findings.numa import (
     LateJoiners,
@@ -91,6 +92,7 @@ __all__ = [
     "SettingsWarning",
     "SourceError",
     "StorageLimit",
+    "Watch",
     "stored_types",
     "stored_values",
 ]

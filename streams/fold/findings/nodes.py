@@ -163,6 +163,17 @@ class SourceError(NamedTuple):
     """How many entries of a state had no room, where the kind is partial."""
 
 
+@row(table="watches")
+class Watch(NamedTuple):
+    """A span in which nothing of a resource was missed."""
+
+    cluster: str
+    ts: datetime
+    """Until when; the version of this row."""
+    resource: str
+    since: datetime
+
+
 @row(table="dead_letters")
 class DeadLetter(NamedTuple):
     cluster: str
