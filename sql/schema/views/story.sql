@@ -189,9 +189,10 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'node' AS kind,
-        multiIf(state = 'Ready', 'The node is Ready again.',
+        multiIf(state = 'Ready', if(was_ready OR told < ts, 'The node is Ready again.', 'The node is Ready.'),
             state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
-            'Whether the node is Ready is unknown: its kubelet does not report.') AS what,
+            -- Who sets it to Unknown says why; a Node can also lack the condition
+            concat('Whether the node is Ready is unknown: ', if(ready_message = '', 'its Node does not say.', 'its kubelet does not report.'))) AS what,
         state AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
@@ -201,7 +202,10 @@ FROM
             multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS before
+            ) AS before,
+            max(state = 'Ready') OVER (
+                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS was_ready
         FROM nodes FINAL
     ) AS n
     LEFT JOIN
