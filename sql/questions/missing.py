@@ -21,7 +21,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "rooms": "sources of the free CPUs of each NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa resources": "sources of memory and devices by NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa use": "samples of NUMA nodes (leadsman agent)",
-    "metrics": "metrics of kubelets",
+    "metrics": "kubelet metrics of exclusive CPUs (Kubernetes 1.32 and later)",
     "compared": "two sources of the same exclusive CPUs",
     "requests": "requests of pods",
     "pods": "pods",

@@ -99,8 +99,6 @@ TOKENS: Final = [
     "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
     "AKIAIOSFODNN7EXAMPLE",
     "glpat-x7Ya93bQzkP2mn44RtUw",
-]
-TOKENS += [
     "xapp-1-A02BCDE-12345-0a1b2c3d4e5f",
     "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
     "sk-ant-api03-x7Ya93bQzkP2mn44RtUw",

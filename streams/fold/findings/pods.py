@@ -191,7 +191,7 @@ class CpuThrottling(NamedTuple):
     throttled_nanoseconds: list[int]
 
 
-@row(table="scheduling_failures")
+@row(table="scheduling_failures", composed=("why",))
 class SchedulingFailure(NamedTuple):
     cluster: str
     ts: datetime
@@ -212,6 +212,14 @@ class SchedulingFailure(NamedTuple):
     """The text was cut: counts are lower bounds."""
     pinned_node: str
     text_source: str
+
+    @property
+    def why(self) -> str:
+        """How many nodes have which reason, as the scheduler writes it; a text that was cut has lower bounds."""
+        if not self.reasons:
+            return self.prefilter or ("no nodes available to schedule pods" if self.nodes_total == 0 else "")
+        reasons = ", ".join(f"{nodes} {reason}" for reason, nodes in sorted(self.reasons.items()))
+        return f"{reasons} (the text was cut: more nodes can have them)" if self.truncated else reasons
 
 
 BLIND_VERDICTS: Final = {

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, row
-from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot
+from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot, SchedulingFailure
 
 GIB = 1 << 30
 LOW = "The node was low on resource: memory. "
@@ -128,3 +128,20 @@ def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
     assert row(ImageGc, verdict="persistent", explanation="It fails.").what == "Image GC does not run: It fails."
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"reasons": {"Insufficient cpu": 2, "Insufficient memory": 1}}, "2 Insufficient cpu, 1 Insufficient memory"),
+        (
+            {"reasons": {"Insufficient cpu": 2}, "truncated": True},
+            "2 Insufficient cpu (the text was cut: more nodes can have them)",
+        ),
+        ({"prefilter": "volume is gone", "nodes_total": 3}, "volume is gone"),
+        ({"nodes_total": 0}, "no nodes available to schedule pods"),
+        ({"nodes_total": 3}, ""),
+    ],
+)
+def test_why_no_node_was_found_is_composed_once(given: dict[str, Any], why: str) -> None:
+    assert row(SchedulingFailure, **given).why == why
