@@ -147,7 +147,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
 
 
 def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
-    """What was not seen, of a need with a second witness too: the other one cannot prove what this one shows."""
+    """Name what was not seen, of a need with a second witness too: the other cannot prove what this one shows."""
     for need in query.needs:
         if not any(cluster in seen[part] for part in need.split(" or ")):
             return f"no {INPUTS[need]} were seen{f', but {denied}' if denied else ''}"
