@@ -15,6 +15,7 @@ _REJECTED = (
     "Pod was rejected: Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
     "Requested: 1, Available: 0, which is unexpected"
 )
+_MISFIT = "Pod was rejected: Resources cannot be allocated with Topology locality"
 _UNSCHEDULABLE = (
     "0/{nodes} nodes are available: {nodes} Insufficient cpu. preemption: 0/{nodes} nodes are available: "
     "{nodes} No preemption victims found for incoming pod."
@@ -29,6 +30,10 @@ class Size(NamedTuple):
     """Running ones of each node."""
     ended: int = 0
     """Failed ones, refused by the kubelet of the first node."""
+    killed: int = 0
+    """Failed ones whose container the kernel killed."""
+    misfits: int = 0
+    """Failed ones, refused by the Topology Manager."""
     pending: int = 0
     events: int = 0
     """Warnings of a probe, about one pod after the other."""
@@ -50,14 +55,16 @@ def _items(shapes: Shapes, size: Size) -> Iterator[Json]:
     yield from (node_object(shapes, node) for node in range(size.nodes))
     yield from (pod_object(shapes, node, pod) for node in range(size.nodes) for pod in range(size.pods))
     for number in range(size.ended):
-        ended = _apart(shapes, number, "ended")
-        ended["status"] = {
-            "phase": "Failed",
-            "reason": "UnexpectedAdmissionError",
-            "message": _REJECTED,
-            "startTime": _at(number),
-        }
-        yield ended
+        yield _failed(shapes, number, "UnexpectedAdmissionError", _REJECTED)
+    for number in range(size.misfits):
+        yield _failed(shapes, number, "TopologyAffinityError", _MISFIT)
+    for number in range(size.killed):
+        killed = _apart(shapes, number, "killed")
+        (container,) = killed["status"]["containerStatuses"]
+        ended = {"exitCode": 137, "reason": "OOMKilled", "startedAt": _at(0), "finishedAt": _at(number)}
+        container.update(state={"terminated": ended}, ready=False, started=False)
+        killed["status"].update(phase="Failed", startTime=_at(0))
+        yield killed
     for number in range(size.pending):
         pending = _apart(shapes, number, "pending")
         del pending["spec"]["nodeName"]
@@ -71,6 +78,12 @@ def _items(shapes: Shapes, size: Size) -> Iterator[Json]:
         image = f"registry.example.com/app-{number % 50}:1"
         said = f'Successfully pulled image "{image}" in 1.2s (1.2s including waiting). Image size: {number % 50 + 1}000000 bytes.'
         yield _event(shapes, size, number, "Pulled", said)
+
+
+def _failed(shapes: Shapes, number: int, reason: str, message: str) -> Json:
+    failed = _apart(shapes, number, reason.lower())
+    failed["status"] = {"phase": "Failed", "reason": reason, "message": message, "startTime": _at(number)}
+    return failed
 
 
 def _apart(shapes: Shapes, number: int, kind: str) -> Json:
