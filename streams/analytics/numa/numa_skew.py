@@ -220,7 +220,7 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
 
 REDUCER: Final = Reducer(
     name="numa_skew",
-    version=1,
+    version=2,
     log="node",
     takes=(*_TAKE, EventRecord, ForgetRecord),
     state=State,
