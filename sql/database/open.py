@@ -131,7 +131,7 @@ class Database:
     ) -> Result:
         """The whole result of one query; `{name:Type}` in it are bound from `parameters`.
 
-        Unless `described`, an empty result may lack names and types: the embedded engine plans a query twice for them.
+        Unless `described`, an empty result may lack names and types, for which a query is planned once more.
         """
         with self._errors("the query"):
             found = self._client.query(sql, parameters=bound(sql, parameters), settings=self._named(settings))

@@ -1,4 +1,4 @@
-"""When something happens next to many active alerts by time alone, so that not each record of a log visits them all."""
+"""When time alone changes many active alerts next: not each record of a log has to visit all of them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Dumps of any size, as `kubectl get nodes,pods,events -A -o json` writes them: what people hand to `leadsman look`."""
+"""Dumps of any size, as `kubectl get nodes,pods,events -A -o json` writes them."""
 
 import json
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ _REJECTED = (
     "Requested: 1, Available: 0, which is unexpected"
 )
 _MISFIT = "Pod was rejected: Resources cannot be allocated with Topology locality"
+_UNHEALTHY = "Readiness probe failed: HTTP probe failed with statuscode: 503"
 _UNSCHEDULABLE = (
     "0/{nodes} nodes are available: {nodes} Insufficient cpu. preemption: 0/{nodes} nodes are available: "
     "{nodes} No preemption victims found for incoming pod."
@@ -73,11 +74,11 @@ def _items(shapes: Shapes, size: Size) -> Iterator[Json]:
         pending["status"] = {"phase": "Pending", "conditions": [condition | {"lastTransitionTime": _at(number)}]}
         yield pending
     for number in range(size.events):
-        yield _event(shapes, size, number, "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+        yield _event(shapes, size, number, "Unhealthy", _UNHEALTHY)
     for number in range(size.pulls):
         image = f"registry.example.com/app-{number % 50}:1"
-        said = f'Successfully pulled image "{image}" in 1.2s (1.2s including waiting). Image size: {number % 50 + 1}000000 bytes.'
-        yield _event(shapes, size, number, "Pulled", said)
+        took = "in 1.2s (1.2s including waiting). Image size: 25000000 bytes."
+        yield _event(shapes, size, number, "Pulled", f'Successfully pulled image "{image}" {took}')
 
 
 def _failed(shapes: Shapes, number: int, reason: str, message: str) -> Json:
@@ -102,7 +103,9 @@ def _event(shapes: Shapes, size: Size, number: int, reason: str, message: str) -
         namespace=namespace, name=f"{name}.{reason.lower()}{number:x}", uid=f"{number:08x}-{uid[9:24]}{number:012x}"
     )
     event["involvedObject"].update(kind="Pod", namespace=namespace, name=name, uid=uid)
-    event.update(reason=reason, message=message, eventTime=None, firstTimestamp=_at(number), lastTimestamp=_at(number))
+    event.update(
+        reason=reason, message=message, eventTime=None, firstTimestamp=_at(number), lastTimestamp=_at(number)
+    )
     event.update(source={"component": "kubelet", "host": node_name(node)}, reportingComponent="kubelet")
     event.update(type="Normal" if reason == "Pulled" else "Warning", count=1)
     return event

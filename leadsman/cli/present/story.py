@@ -116,7 +116,8 @@ def _print_cluster(
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     _sections(found, command, console)
-    rows = database.query(_TIMELINE, {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}, described=False).rows
+    asked = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
+    rows = database.query(_TIMELINE, asked, described=False).rows
     wrong, total = rows[0][-2:] if rows else (0, 0)
     nothing = not found.wrong and not wrong
     if nothing:

@@ -22,7 +22,7 @@ WITH
     present AS
     (
         SELECT DISTINCT cluster, namespace, splitByChar('"', message)[2] AS image FROM events
-        WHERE match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
+        WHERE message LIKE '%already present on machine%' AND match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
     ),
     shown AS
     (
