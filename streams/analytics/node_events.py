@@ -84,7 +84,8 @@ def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequenc
 
 def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, _Value]:
     """The same with `key` as its newest entry, at most MAX_NAMES long."""
-    kept = {k: v for k, v in known.items() if k != key}
+    kept = dict(known)  # many times faster than a comprehension without the key
+    kept.pop(key, None)
     if len(kept) >= MAX_NAMES:
         del kept[next(iter(kept))]
     kept[key] = value
