@@ -15,7 +15,7 @@ _NOW: Final = datetime.min.replace(tzinfo=UTC)
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 _KEPT: Final = 64
 _known: dict[int, tuple[OfName, datetime]] = {}
-"""By the identity of alerts: these, and a time before which none of them fires, is resolved or is forgotten."""
+"""Keeps alerts by their identity, with a time before which none of them fires, is resolved or is forgotten."""
 
 
 def is_due(of_name: OfName, at: datetime) -> bool:

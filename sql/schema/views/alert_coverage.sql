@@ -31,11 +31,15 @@ WITH
     -- Of a whole cluster
     everywhere AS
     (
-        SELECT DISTINCT cluster, arrayJoin(['pods', 'pods or events']) AS input, 1 AS seen
-        FROM (SELECT DISTINCT cluster FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0))
+        SELECT DISTINCT cluster, 'pods' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
         UNION DISTINCT
-        SELECT DISTINCT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen
-        FROM (SELECT DISTINCT cluster FROM (SELECT cluster FROM node_events SETTINGS final = 0))
+        SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'events or samples' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
     ),
     known AS
     (

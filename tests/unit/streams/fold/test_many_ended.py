@@ -13,7 +13,7 @@ from ingest.model.records import PodRecord
 from leadsman.run.replay import all_reducers
 from leadsman.run.settings import load
 from streams.alerting import due, holding
-from streams.alerting.active import ActiveAlert, Group
+from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
 from streams.alerting.rules_file import default_rules
 from streams.fold.fold import Fold, LogState
@@ -104,7 +104,7 @@ def alerts(random: Random) -> dict[str, ActiveAlert]:
             random.choice([1, 2]),
         )
 
-    return {holding.key_of({"n": str(number)}): one(number) for number in range(MANY)}
+    return {key_of({"n": str(number)}): one(number) for number in range(MANY)}
 
 
 def changes_at(at: datetime, random: Random) -> list[Change]:
