@@ -14,9 +14,12 @@ from ingest.files.around import as_utf8, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
+from ingest.files.kubelet_log import is_kubelets_log
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.files.logs import Logs
 from ingest.files.names import named
 from ingest.files.nested import within
+from ingest.files.pasted import completed, pasted_parts
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread, without_kind
@@ -67,8 +70,8 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
             dump.read(file)
         except SourceError as error:
             snapshot.refused.append(error)
-    read_at = snapshot.at or dump.newest or max(_modified_at(file.path) for file in files)
-    facts = dump.facts()
+    facts, newest = dump.facts(max(_modified_at(file.path) for file in files))
+    read_at = snapshot.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
     on_disk = sum(file.path.stat().st_size for file in files)
     for observed in history(facts, read_at, snapshot.cluster):
@@ -90,15 +93,25 @@ class _Dump:
         self._snapshot = snapshot
         self._facts: list[tuple[Fact, DumpFile]] = []
         self._nodes: set[str] = set()
+        self._logs = Logs()
+        self._pasted: list[Fact] = []
 
     def read(self, file: DumpFile) -> None:
-        path, before = file.path, (len(self._facts), len(self.unreadable))
+        path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
         refused, skipped = len(self._snapshot.refused), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
         newest: datetime | None = None
-        for part in chain.from_iterable(map(_unwrapped, _parts(kind, data, file))):
+        parts: Iterable[Part] = ()
+        if kind is FileKind.LOG and is_kubelets_log(data):
+            told = self._logs.add(path, data)
+            skipped.update({} if told else {"kubelet's log without evictions, image GC and refusals": 1})
+        else:
+            told = 0
+            is_text = kind is FileKind.TEXT
+            parts = pasted_parts(data, self._snapshot.at, _modified_at(path)) if is_text else _parts(kind, data, file)
+        for part in chain.from_iterable(map(_unwrapped, parts)):
             position = Position(named(path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
@@ -109,23 +122,46 @@ class _Dump:
             newest = max(filter(None, (newest, part.newest)), default=None)
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
-            self._facts.append((Fact(thing, thing.node, newest, position), file))
+            fact = Fact(thing, thing.node, newest, position)
+            if kind is FileKind.TEXT:
+                self._pasted.append(fact)
+            else:
+                self._facts.append((fact, file))
+        if kind is FileKind.TEXT and newest is None and len(self._pasted) == before[1]:
+            raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
         self._snapshot.skipped.update(skipped)
         self.newest = max(filter(None, (self.newest, newest)), default=None)
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
-        if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
-            self._refuse_empty(path, before[1], skipped)
+        if (
+            not (file.in_folder or told)
+            and (len(self._facts), len(self._pasted)) == before[:2]
+            and len(self._snapshot.refused) == refused
+        ):
+            self._refuse_empty(path, before[2], skipped)
 
-    def facts(self) -> list[Fact]:
-        """All of them, each with the node that it is of."""
+    def facts(self, modified_at: datetime) -> tuple[list[Fact], datetime]:
+        """All of them, each with the node that it is of, and the newest time in them; else that of the files."""
         found: list[Fact] = []
         for fact, file in self._facts:
             if fact.thing.source in {"list", "watch"}:
                 found.append(fact)
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
-        return found
+        found += completed(self._pasted, found)
+        newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
+        told = self._logs.facts(found, newest or modified_at, self._node_of_log, is_dated=newest is not None)
+        lines = list(told)
+        latest = max(filter(None, (newest, *(fact.newest for fact in lines))), default=modified_at)
+        return [*found, *lines], latest
+
+    def _node_of_log(self, path: Path, host: str) -> str:
+        only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
+        node = self._snapshot.node or only or host
+        if not node:
+            text = f"{plain(named(path))}: the node of this kubelet's log is unknown; pass --node NAME"
+            self._snapshot.refused.append(SourceError(text))
+        return node
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         instead = of_kind(found.kind, found.api_version, found.fields)

@@ -65,7 +65,8 @@ def recognize(found: Found) -> Thing | None:
     for resource in OF_NODES:
         if resource.fields(found.fields):
             node = resource.node(found.fields)
-            return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=resource.sampled)
+            has_own_time = resource.sampled or resource.dated
+            return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=has_own_time)
     return None
 
 

@@ -84,11 +84,33 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
     owner_kind: str = ""
 
 
+class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of a kubelet's log (rules: kubelet-log)."""
+
+    said: str
+    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
+    pod: str = ""
+    """`namespace/name`."""
+    uid: str = ""
+    resource: str = ""
+    pods: tuple[str, ...] = ()
+    """In the order in which they would be evicted."""
+    image: str = ""
+    amount_bytes: Count | None = None
+    """To free, or the size of the image."""
+    message: str = ""
+    earliest: datetime | None = None
+    """Bounds of its time, where that is not known."""
+    latest: datetime | None = None
+
+
 class EventRecord(Record, frozen=True, tag="event"):
     """An Event; `node` is the node that it concerns, or empty (rules: event-fields)."""
 
     change: ObjectChange
     object: Event
+    line: KubeletLine | None = None
+    """The line of a kubelet's log in place of an Event; the object is empty if no Event reports it, or one does."""
 
 
 class SummaryRecord(Record, frozen=True, tag="summary"):

@@ -43,8 +43,8 @@ def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequenc
     if isinstance(record, NodeRecord):
         version = record.object.status.node_info.kubelet_version
         return (state if version == state.kubelet_version else replace(state, kubelet_version=version)), ()
-    if record.change == "DELETED":
-        return state, ()
+    if record.change == "DELETED" or record.line is not None:
+        return state, ()  # a line of a log is no Event: table `kubelet_log` has it
     event = record.object
     at = event_time(event) or record.ts
     now = Counted(event.metadata.uid, event_count(event), at.timestamp())
@@ -77,6 +77,7 @@ def step(state: State, record: EventRecord | NodeRecord) -> tuple[State, Sequenc
         occurrences=found.delta,
         occurrences_lower_bound=found.lower_bound or bucket.tokens < 1,
         component=component,
+        time_known=event.earliest is None and event.latest is None,
     )
     counters = remember(state.counters, name, now)
     return replace(state, counters=counters, buckets=remember(state.buckets, bucket_key, bucket)), (row,)

@@ -48,7 +48,7 @@ from streams.rules.pod_ends.machine import (
     with_node,
 )
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When, deletion_asked_at, drainer
+from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
 from streams.rules.scheduling.constraints import constraints_of
 from streams.rules.scheduling.selectors import Terms
@@ -248,9 +248,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         return _told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
     if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
-    at, text, component = event_time(event) or record.ts, message(event), component_of(event)
+    when, text, component = event_when(event, record.ts), message(event), component_of(event)
+    at = when.at
     if component not in {"", KUBELET}:
-        end = preempted_end(event.reason, text, component, When(at))
+        end = preempted_end(event.reason, text, component, when)
         return (state if end is None else _witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
@@ -264,10 +265,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
             attempt = _attempt(state, about.uid, container, at)
             restarts = state.restarts.get(about.uid, {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
-            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, When(at)), container, attempt)
+            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, when), container, attempt)
             state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
         return state, rows
-    end = kubelet_end(event.reason, text, When(at))
+    end = kubelet_end(event.reason, text, when)
     if end is not None and about.uid not in state.finished:
         state = _witnessed(state, new_row(record, about, end), rows)
     return state, rows

@@ -6,6 +6,7 @@ from typing import Any, Final
 from streams.alerting.engine import alert_reducers
 from streams.analytics import (
     cpu_throttling,
+    kubelet_log,
     kubelet_settings,
     node_events,
     node_fit,
@@ -28,6 +29,7 @@ from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,
+    kubelet_log.REDUCER,
     node_leases.REDUCER,
     node_events.REDUCER,
     node_events.CLUSTER_REDUCER,

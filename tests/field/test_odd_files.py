@@ -198,7 +198,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",
         "a table of kubectl",
     ),
-    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log, of which only"),
+    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log of neither a kubelet nor"),
     "journal.txt": (
         "janv. 06 12:43:37 n1 kubelet[26615]: I0106 12:43:37.1 26615 util.go:30] x\n",
         "a kubelet's journal",
@@ -230,7 +230,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "red.log": (
         '\x1b[31mI0106 12:43:37.138045   26615 util.go:30] "No sandbox"\x1b[0m\n',
-        "a log, of which only",
+        "a log of neither a kubelet nor",
     ),
     "ticket.md": ("It is down.\n\n```yaml\napiVersion: v1\nkind: Node\n```\n", "text around objects"),
     "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),

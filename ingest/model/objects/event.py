@@ -65,6 +65,9 @@ class Event(KeptObject, frozen=True):
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
     deprecated_count: Int32 | None = None
+    earliest: datetime | None = None
+    """Bounds of when it last occurred, where a text has no more than its age; no API server writes them."""
+    latest: datetime | None = None
 
 
 class _Created(KeptObject, frozen=True):

@@ -37,6 +37,7 @@ class Failure(msgspec.Struct, frozen=True):
     lower_bound: bool
     consecutive: bool
     """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (rules: image-gc-loop)."""
+    time_known: bool = True
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
@@ -70,6 +71,7 @@ class Episode(msgspec.Struct, frozen=True):
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
+    time_known: bool = True
     unreported: str = ""
     """Why it is concluded although no Event reports it; empty from the first Event on."""
     verdict: str = ""
@@ -85,6 +87,7 @@ def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None
         occurrences=failure.delta + failure.consecutive,
         lower_bound=failure.lower_bound or failure.consecutive,
         start_seen=failure.start is not None,
+        time_known=failure.time_known,
         at_start=_is_at_start(failure),
         goes_on=failure.consecutive,
         settings=settings,
@@ -107,6 +110,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
         occurrences=occurrences,
         lower_bound=episode.lower_bound or failure.lower_bound or occurrences > counted,
         start_seen=episode.start_seen or failure.start is not None,
+        time_known=episode.time_known and failure.time_known,
         at_start=episode.at_start and _is_at_start(failure),
         goes_on=episode.goes_on or failure.consecutive,
         settings=settings,
@@ -175,6 +179,7 @@ def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetim
         last_at=episode.last_at,
         explanation=_explanation(episode, verdict),
         settings_assumed=episode.settings.assumed,
+        time_known=episode.time_known,
         updated_at=now,
     )
 

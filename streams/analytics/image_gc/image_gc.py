@@ -18,6 +18,7 @@ from ingest.model.records import EventRecord, Metric, MetricsRecord, Record, Sam
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
+    SAME_RUN,
     UNDECIDED,
     Episode,
     Failure,
@@ -36,10 +37,13 @@ from streams.rules.events.counting import Counted, Occurrences, event_count, mes
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
+from streams.rules.pod_ends.when import event_when
 
 RUNS: Final = 3
 THREE_RUNS: Final = timedelta(minutes=16)
 """In so long the kubelet has tried at least three times, five minutes apart."""
+SAME_START: Final = timedelta(seconds=5)
+"""A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
 """Without a sample for so long, usage may have been below meanwhile."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
@@ -174,17 +178,33 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if about is None or about.kind != "Node":
         return state, ()
     if is_kubelet_start(event.reason, text):
-        starts = sorted({*state.starts, at})
-        return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP)), ()
+        return _started(state, at, is_line=record.line is not None), ()
     reported = parse_image_gc(event.reason, text)
     if reported is None:
         return state, ()
-    state, found, since = _count(state, event, at, added=record.change == "ADDED")
+    state, found, since = (
+        _line(state, at) if record.line else _count(state, event, at, added=record.change == "ADDED")
+    )
     if not found.delta:
         return state, ()
     start = max((s for s in state.starts if s <= at), default=None)
     consecutive = event.reason == "ImageGCFailed"
-    return _failed(state, Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive), record.ts)
+    known = event_when(event, record.ts).is_known
+    failure = Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive, known)
+    return _failed(state, failure, record.ts)
+
+
+def _started(state: State, at: datetime, *, is_line: bool) -> State:
+    if is_line and any(abs(at - each) <= SAME_START for each in state.starts):
+        return state
+    starts = sorted({*state.starts, at})
+    return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP))
+
+
+def _line(state: State, at: datetime) -> tuple[State, Occurrences, datetime]:
+    """Return what the line of a log adds: nothing about a run that an Event reported."""
+    is_told = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
+    return state, Occurrences(0 if is_told else 1, lower_bound=False), at
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
@@ -326,7 +346,7 @@ def _write(state: State, reason: str, episode: Episode, found: str, now: datetim
 
 REDUCER: Final = Reducer(
     name="image_gc",
-    version=3,
+    version=4,
     log="node",
     takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
     state=State,

@@ -59,11 +59,13 @@ class PressureChange(NamedTuple):
     kubelet_restart: bool
     evidence: str
     updated_at: datetime
+    time_known: bool = True
+    """False for an age in pasted text, and for a log without year or zone: `ts` is a bound then."""
 
     @property
     def what(self) -> str:
         if self.status:
-            return f"{self.condition} began."
+            return f"{self.condition} began{'' if self.time_known else ' about then'}."
         after = "" if self.lasted_seconds is None else f" after {in_words(self.lasted_seconds)}"
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
@@ -129,7 +131,9 @@ class Eviction(NamedTuple):
     @property
     def remark(self) -> str:
         """Advice for the search for the culprit; empty if there is none."""
-        parsed = parse_evicted(self.message) if self.cause == "pressure" and self.resource == "memory" else None
+        is_memory = self.cause == "pressure" and self.resource == "memory"
+        is_whole = self.evidence != "log" or self.threshold is not None  # a log may have no more than the resource
+        parsed = parse_evicted(self.message) if is_memory and is_whole else None
         if isinstance(parsed, PressureEviction) and parsed.complete and not parsed.offenders:
             bystander = "It was within its request, or not measured yet: others used the memory."
             return f"{bystander} {self.outside}".rstrip()
@@ -198,6 +202,8 @@ class ImageGc(NamedTuple):
     explanation: str
     settings_assumed: bool
     updated_at: datetime
+    time_known: bool = True
+    """The same as of a PressureChange."""
 
     @property
     def what(self) -> str:

@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty if no witness shows it',
     reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
     message String COMMENT 'Message of the first witness, without what the kubelet puts before it in the status of a pod that it rejected',
-    witness LowCardinality(String) COMMENT 'event, status or both',
+    witness LowCardinality(String) COMMENT 'event, status, both of them, or log: only the kubelet''s log',
     exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null if none is known',
     restarted UInt8 COMMENT '1 if the container was, or is being, started again',
     deleted UInt8 COMMENT '1 if the pod is gone since',

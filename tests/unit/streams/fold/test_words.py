@@ -112,6 +112,7 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ("change", "words"),
     [
         ({"status": True}, "DiskPressure began."),
+        ({"status": True, "time_known": False}, "DiskPressure began about then."),
         ({"status": False}, "DiskPressure ended."),
         ({"status": False, "lasted_seconds": 300.0}, "DiskPressure ended after 5 min."),
         (
@@ -121,10 +122,24 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ],
 )
 def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None:
-    assert row(PressureChange, condition="DiskPressure", **change).what == words
+    assert row(PressureChange, **({"condition": "DiskPressure", "time_known": True} | change)).what == words
 
 
 def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
     assert row(ImageGc, verdict="persistent", explanation="It fails.").what == "Image GC does not run: It fails."
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
+
+
+def test_a_log_that_names_no_more_than_the_resource_is_no_evidence_about_the_pods_own_use() -> None:
+    """The kubelet's message names containers above their request; its log has the message only with -v=3."""
+    low = row(
+        Eviction,
+        cause="pressure",
+        resource="memory",
+        message="The node was low on resource: memory. ",
+        evidence="log",
+    )
+    whole = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+    assert not low.remark
+    assert low._replace(message=whole, threshold=104857600).remark.startswith("It was within its request")
