@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE := # or each process of the tests compiles them a
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
-.PHONY: demo docs generate manifests quick test nightly oracle image wheel faults churn soak fuzz audit check bench bench-forecast scale lock clean
+.PHONY: demo docs generate manifests quick test nightly oracle image wheel faults churn soak fuzz audit check bench bench-look bench-forecast scale lock clean
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
@@ -103,6 +103,9 @@ audit: $(VENV)/.audit ## which locked versions are known to be vulnerable today,
 
 bench: $(VENV)/.dev ## ratios, measured in one run
 	$(PYTHON) -m tests.bench
+
+bench-look: $(VENV)/.dev ## CPU time until `leadsman look` has printed what is wrong, by stage; MORE=--growth for its growth
+	PYTHONPATH=.:tests $(PYTHON) -m tests.bench.first_answer $(MORE)
 
 bench-forecast: $(VENV)/.dev ## how good forecasts are, against predict_linear; writes docs/forecasts.md
 	PYTHONPATH=.:tests $(PYTHON) -m bench.forecast > docs/forecasts.md

@@ -10,25 +10,35 @@ REDACTED: Final = "[redacted]"
 
 _NAME: Final = (
     r"(?:pass(?:word|wd|phrase)|secret|token|credentials?|(?<![a-z])(?:pass|pwd|pw)"
-    r"|(?:api|secret|private|account|access|shared[_-]?access|client|encryption|signing|master)[_ -]?key)(?:-data)?"
+    r"|(?:api|secret|private|account|access|shared[_-]?access|client|encryption|signing|master|certificate)[_ -]?key)"
+    r"(?:-data)?"
 )
 """Names of secrets, with any prefix, for example AWS_SECRET_ACCESS_KEY or MYSQL_PWD."""
 _EXACT: Final = r"(?<![a-z])(?:auth|identitytoken)"
 """Names of secrets only where a value is assigned to them, for example in a Docker configuration."""
 _OPAQUE: Final = re.compile(
-    r"(?<![\w-])eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
+    r"(?<![\w-])(?:eyJ(?:[\w-]{8,}(?:\.[\w-]*){1,4}|[\w+/-]{24,}={0,2})"  # JSON web tokens; JSON as base64
+    r"|(?:eyAi|ewog|ew0K)[\w+/-]{24,}={0,2})"  # and with white space in it
     r"|LS0tLS1CRUdJTi[\w+/-]+={0,2}"  # PEM as base64
-    r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|soat|cbt|ft|imt|agent|ptt|oas)-|xox[a-z]-|xapp-|hf_|npm_|pypi-A|dop_v1_|hv[bsr]\.|ya29\.)"
-    r"[\w.-]{16,}"  # GitHub, GitLab, Slack, Hugging Face, npm, PyPI, DigitalOcean, Vault, Google
+    r"|(?<![\w-])(?:gh[oprsu]_|github_pat_|gl(?:pat|dt|rt|wt|soat|cbt|ft|ffct|imt|agent|ptt|oas)-|xox[a-z]-|xoxe\.xox[a-z]-"
+    r"|xapp-|hf_|npm_|pypi-A|dop_v1_|hv[bsr]\.|ya29\.|gl(?:sa|c)_|dckr_[op]at_|gsk_|xai-|pplx-|GOCSPX-|sq0[a-z]{3}-|NRAK-"
+    r"|lin_api_|figd_|whsec_|tskey-|pul-[0-9a-f]{24}|shp(?:at|ss|ca|pa)_|1//0)"
+    r"[\w.-]{16,}"  # GitHub, GitLab, Slack, Hugging Face, npm, PyPI, DigitalOcean, Vault, Google, Grafana, Docker ...
+    r"|(?<!\w)(?:GR1348941[\w-]{16,}|ABSK[\w+/]{20,}={0,2}|AT[ABC][A-Z]{1,2}[0-9]?x[\w-]{16,}={0,2}|dapi[0-9a-f]{32}(?!\w))"
+    r"|(?<!\w)SK[0-9a-f]{32}(?!\w)|(?<![\w-])key-[0-9a-f]{32}(?!\w)"  # Twilio, Mailgun
     r"|(?<![\w-])(?:sk|rk|pk)_(?:live|test)_\w{8,}"  # Stripe
-    r"|(?<![\w-])sk-(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{16,}"  # OpenAI, Anthropic
+    r"|(?<![\w-])sk-(?:(?=[\w-]*[A-Z])(?=[\w-]*\d)[\w-]{16,}|(?:or-v1-)?[0-9a-f]{32,}(?!\w))"  # OpenAI, Anthropic
     r"|(?<![\w-])SG\.[\w-]{16,}\.[\w-]{16,}"  # SendGrid
-    r"|(?<![\w-])AIza[\w-]{35}"  # Google
+    r"|(?<!\w)\w{10,20}\.atlasv1\.[\w-]{16,}"  # Terraform
+    r"|(?<![\w.])s\.(?=\w*[a-z])(?=\w*[A-Z])(?=\w*[0-9])\w{24}(?!\w)"  # Vault until 1.9
+    r"|(?<![\w-])AIza[\w-]{35}|(?<!\w)GOOG1[A-Z0-9]{56}"  # Google
     r"|AGE-SECRET-KEY-1[A-Z0-9]{16,}"
     r"|(?<![0-9])[0-9]{8,10}:AA[\w-]{30,}"  # Telegram
-    r"|\$(?:2[abxy]|[156y]|apr1|argon2\w{1,3})\$[^\s:\"',;]+"  # hashes of passwords
-    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"  # AWS
-    r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)",  # PEM, or its beginning
+    r"|\$(?:2[abxy]|[156y]|apr1)\$[^\s:\"',;]+|\$argon2\w{1,3}\$[^\s:\"';]+(?<!,)"  # hashes of passwords
+    r"|\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|(?<![\w+/])(?:IQoJb3JpZ2lu|F[wQ]oGZXIvYXdz)[\w+/%]{16,}={0,2}"  # AWS
+    r"|(?<![\w~.-])[\w~.-]{3}[78]Q~[\w~.-]{31,34}|(?<!\w)\w{20,84}JQQJ99\w{10,}"  # Azure
+    r"|-----BEGIN [A-Z0-9 ]{1,40}-----.*?(?:-----END [A-Z0-9 ]{1,40}-----|\Z)"  # PEM, or its beginning
+    r"|(?<![\w+/=])[\w+/=]{16,}\s{0,4}-----END [A-Z0-9 ]{1,40}-----",  # or its end
     re.DOTALL,
 )
 """Texts that are secret by their own shape."""
@@ -39,11 +49,14 @@ _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
 _SECRET: Final = re.compile(
     r"(?P<url>(?P<slashes>://|%3A%2F%2F)(?:[^/\s\"'?#]{1,2000}@|[^/\s\"'?#%]{1,200}%3A[^/\s\"'?#%]{1,200}%40"
     r"|[^/\s\"'?#@:]{0,200}:(?![0-9]{1,5}/)[^\s\"@]{1,200}@(?=[\w\[])))"
-    r"|(?P<user>(?<![\w/:.@%+-])[\w.%+-]{1,60}:)[^\s\"'@/:]{1,200}@(?!sha[0-9])(?=[\w(\[])"
-    r"|(?P<header>\bauthorization(?:\\*[\"'])?[:=] ?(?:\\*[\"'])?"
-    r"(?:bearer|basic|token|negotiate|digest(?=(?P<digest>))) )"
+    r"|(?P<user>(?:(?<![\w/:.@%+-])|(?<=//))[\w.%+-]{1,60}:)[^\s\"'@/:]{1,200}@(?!sha[0-9])(?=[\w(\[])"
+    r"|(?P<header>\bauthorization(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}\[?(?:\\*[\"'])?"
+    r"(?:(?:bearer|basic|token|negotiate|ntlm|(?:api-?|genie-?|shared-?)?key(?:lite)?|splunk|bot|dpop"
+    r"|(?:digest|oauth|hawk|aws4-[\w-]{1,30})(?=(?P<digest>)))\s{1,8}))"
     r"(?(digest)[^\r\n]+|[^\s\"',;]+)"
-    r"|(?P<scheme>\b(?:bearer|basic) )[a-z0-9._~+/=-]{8,}"
+    r"|(?P<bare>\bauthorization(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}\[?(?:\\*[\"'])?)"
+    r"(?!\[redacted)(?=[^\s\"',;\]]*[0-9])[^\s\"',;\]]{8,}"
+    r"|(?P<scheme>\b(?:bearer|basic)\s{1,8})(?=[a-z._~+/-]*[0-9=])[a-z0-9._~+/=-]{8,}"
     r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie: ?)(?=[^\s;=]{1,200}=)[^\r\n\"']+"
     rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*){_QUOTED.format('quote')}"
     rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"
@@ -55,6 +68,7 @@ _SECRET: Final = re.compile(
     rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted|v?[0-9]+(?:\.|\b))[^\s\]}},;\"'\\]+"
     rf"|(?P<flag>(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME} (?:\\*[\"'])?)(?![-=:\[])[^\s\"',;]+"
     r"|(?P<login>(?<!\S)(?:-u|--user|--proxy-user)[ =][\"']?[^\s\"':]{1,200}:)[^\s\"']+"
+    r"|(?P<netrc>\blogin \S{1,200} password )[^\s\"']+"
     r"|(?P<said>(?<![\w.=/-])(?:password|passwd|passphrase)(?: is| was| ->)? [\"']?)"
     r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[a-z])[^\s\"',;]+"
     rf"|(?P<prose>{_NAME}(?:\\*[\"'])?: )(?![a-z]+(?:[ ,;:]|\.(?!\w))|[\"'\[(<{{])[^\s\"',;]+",
@@ -70,7 +84,12 @@ _SHORT_FLAG: Final = re.compile(
     r"(?!\[redacted)[^\s\"'\]]+"
 )
 """The password of a client that takes it as `-p` or `-a`."""
-_RANDOM: Final = re.compile(r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}", re.ASCII)
+_RANDOM: Final = re.compile(
+    r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
+    r"|(?<![\w+/.-])(?=[\w+/]*[a-z])(?=[\w+/]*\d)(?![\w+/]*[a-z]{8})(?=(?:[a-z0-9+/]*[A-Z]){8})[a-zA-Z0-9+/]{40}(?![\w+/.-])"
+    r"|(?<!\w)S[UAONCX][A-Z2-7]{56}(?!\w)",  # the secret of a key of AWS; a seed of NATS
+    re.ASCII,
+)
 """The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
 names of pods have small letters."""
 _RANDOM_LEAST: Final = 32
@@ -78,7 +97,7 @@ _ADDRESS: Final = re.compile(r"(https?://[^\s\"'\\/?#]*)([^\s\"'\\?#]*)([?#][^\s
 """An address of HTTP: its host, its path, and its query or fragment."""
 _SECRET_SEGMENT: Final = re.compile(
     r"(?<=/)(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{10,}"  # a key, as in the path of a webhook
-    r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+"  # Slack, Telegram
+    r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+|(?<=/webhookb2/).+"  # Slack, Telegram, Teams
 )
 """A secret segment of a path. Names, uids and digests of Kubernetes and of registries have lower-case letters only.
 """
@@ -89,8 +108,8 @@ _SECRET_VALUE: Final = re.compile(
 )
 """A secret behind a path: it is called a key, or is neither a lower-case word nor a small number nor a duration."""
 _BEGINS: Final = (
-    *("user", "header", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
-    *("login", "said", "prose"),
+    *("user", "header", "bare", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
+    *("login", "netrc", "said", "prose"),
 )
 """Groups of `_SECRET` that stay."""
 _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
@@ -108,8 +127,8 @@ _WORDS: Final = (
     "token",
     "credential",
     "key",
-    "bearer ",
-    "basic ",
+    "bearer",
+    "basic",
     "auth",
     "cookie",
     "sig",
@@ -120,20 +139,32 @@ def _behind(texts: Iterable[str]) -> str:
     return "|".join(f"(?<={re.escape(each)})" for each in texts)
 
 
-_GITLAB: Final = ("pat", "dt", "rt", "soat", "cbt", "ft", "imt", "agent", "ptt")
+_GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
 # Searches that begin with one character, because Python finds that fastest.
 _DASH: Final = re.compile(
     rf"-(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
-    rf"|(?<=[kpis]-)(?:{_behind(('sk-', 'xapp-', 'pypi-', 'gloas-'))})"
+    r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-))|(?<=s-)(?<=gloas-)"
+    r"|(?<=x-)(?<=pplx-)|(?<=X-)(?<=GOCSPX-)|(?<=y-)(?<=key-)|(?<=K-)(?<=NRAK-)|(?<=l-)(?<=pul-)"
     r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"]-)(?=-|[paUu]|proxy))"
 )
-_DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.))")
+_DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
 _LINE: Final = re.compile(
-    rf"_(?:(?<=gh[oprsu]_)|{_behind(('github_pat_', 'hf_', 'npm_', 'dop_v1_', 'k_live_', 'k_test_'))})"
+    rf"_(?:(?<=gh[oprsu]_)|(?<=shp[a-z]{{2}}_)"
+    rf"|{_behind(('github_pat_', 'hf_', 'npm_', 'dop_v1_', 'k_live_', 'k_test_', 'glsa_', 'glc_', 'dckr_pat_'))}"
+    rf"|{_behind(('dckr_oat_', 'gsk_', 'lin_api_', 'figd_', 'whsec_'))})"
+)
+_MARKS: Final = (
+    *("IQoJb3JpZ2lu", "oGZXIvYXdz", "GR1348941", "ABSK", "dapi", "1//0", "JQQJ99", "Q~", "GOOG1", "eyAi", "ewog"),
+    *("ew0K", "-----END "),
 )
 _COLON: Final = re.compile(
     rf":(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
 )
+
+
+_BREAK: Final = re.compile(r"[\n\t]")
+_KEY_ID: Final = re.compile(r"SK[0-9a-f]{32}")
+_ATLASSIAN: Final = re.compile(r"AT[ABC][A-Z]{1,2}[0-9]?x")
 
 
 def scrub(text: str) -> str:
@@ -149,7 +180,7 @@ def scrub(text: str) -> str:
 
 
 def _scrub(text: str) -> str:
-    if " " not in text and '"' not in text and "@" not in text and "=" not in text and "\n" not in text:
+    if " " not in text and '"' not in text and "@" not in text and "=" not in text and not _BREAK.search(text):
         # almost all strings
         opaque = len(text) >= _OPAQUE_LEAST and _is_opaque(text)
         text = _OPAQUE.sub(REDACTED, text) if opaque else text
@@ -189,6 +220,7 @@ def _names_a_secret(folded: str) -> bool:
         or (">" in folded and _is_called_secret(folded, ">"))
         or ("'" in folded and _is_called_secret(folded, "':"))
         or (" " in folded and ("bearer " in folded or "basic " in folded or ("pass" in folded and _says(folded))))
+        or "authorization" in folded
     )
 
 
@@ -226,6 +258,9 @@ def _is_opaque(text: str) -> bool:
         or _DOT.search(text) is not None
         or ("_" in text and _LINE.search(text) is not None)
         or (":AA" in text)
+        or ("SK" in text and _KEY_ID.search(text) is not None)
+        or ("AT" in text and "x" in text and _ATLASSIAN.search(text) is not None)
+        or any(mark in text for mark in _MARKS)
     )
 
 

@@ -27,6 +27,8 @@ MOST_CONNECTIONS: Final = 64
 """Connections from Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
 """With a thousand silent kubelets, fifty are listed and the rest are counted."""
+COST: Final = 10
+"""Reading all figures takes a part of the time, no more than one of so many, however often they are asked for."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
@@ -80,9 +82,9 @@ class _Registered(Collector):
         """Why the part is not ready, without secrets and safe to show."""
         if not self.reasons:
             return ["it is starting"]
-        found = [plain(scrub(each)) for reasons in list(self.reasons) for each in reasons()]
-        more = len(found) - REASONS_AT_MOST
-        return [*found[:REASONS_AT_MOST], f"and {more} more"] if more > 0 else found
+        found = [each for reasons in list(self.reasons) for each in reasons()]
+        shown, more = [plain(scrub(each)) for each in found[:REASONS_AT_MOST]], len(found) - REASONS_AT_MOST
+        return [*shown, f"and {more} more"] if more > 0 else shown
 
 
 _REGISTERED: Final = _Registered()
@@ -131,8 +133,38 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         yield
 
 
+class _Scrapes:
+    """The text of `/metrics`, made for one reader after the other: those who ask while it is made share the next."""
+
+    def __init__(self) -> None:
+        self._next: asyncio.Task[bytes] | None = None
+        self._making = asyncio.Lock()
+        self._rested_at = 0.0
+
+    async def text(self) -> bytes:
+        """Return the figures as they are after this call."""
+        if self._next is None:
+            self._next = asyncio.ensure_future(self._made())
+        return await asyncio.shield(self._next)  # a reader who leaves takes it from nobody
+
+    async def _made(self) -> bytes:
+        now = asyncio.get_running_loop().time
+        async with self._making:
+            await asyncio.sleep(self._rested_at - now())
+            self._next = None
+            for refresh in list(_REGISTERED.refreshes):
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(refresh(), REFRESH_SECONDS)
+            began = now()
+            try:
+                return generate_latest(REGISTRY)
+            finally:
+                self._rested_at = now() + min(REFRESH_SECONDS, COST * (now() - began))
+
+
 def routes(part: str) -> list[web.RouteDef]:
     """The three addresses, of a part that serves others too."""
+    scrapes = _Scrapes()
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"part": part, "alive": True})
@@ -143,10 +175,7 @@ def routes(part: str) -> list[web.RouteDef]:
         return web.json_response(answer, status=UNAVAILABLE if reasons else 200)
 
     async def metrics(_: web.Request) -> web.Response:
-        for refresh in list(_REGISTERED.refreshes):
-            with suppress(TimeoutError):
-                await asyncio.wait_for(refresh(), REFRESH_SECONDS)
-        return web.Response(body=generate_latest(REGISTRY), headers={"Content-Type": CONTENT_TYPE})
+        return web.Response(body=await scrapes.text(), headers={"Content-Type": CONTENT_TYPE})
 
     return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
 

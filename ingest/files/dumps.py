@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -14,14 +15,19 @@ from ingest.files.around import as_utf8, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
+from ingest.files.kubelet_log import is_kubelets_log
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
+from ingest.files.logs import Logs
 from ingest.files.names import named
 from ingest.files.nested import within
+from ingest.files.otlp import LOGS, logged
+from ingest.files.pasted import completed, pasted_parts
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
 from ingest.files.unread import of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
-from ingest.model.observation import Observed, Position, Unreadable
+from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
+from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODES
 from ingest.resources.scheduler_cache import about_the_cache, is_about_a_cache
 from ingest.resources.table import TABLE
@@ -67,8 +73,8 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
             dump.read(file)
         except SourceError as error:
             snapshot.refused.append(error)
-    read_at = snapshot.at or dump.newest or max(_modified_at(file.path) for file in files)
-    facts = dump.facts()
+    facts, newest = dump.facts(max(_modified_at(file.path) for file in files))
+    read_at = snapshot.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
     on_disk = sum(file.path.stat().st_size for file in files)
     for observed in history(facts, read_at, snapshot.cluster):
@@ -90,42 +96,105 @@ class _Dump:
         self._snapshot = snapshot
         self._facts: list[tuple[Fact, DumpFile]] = []
         self._nodes: set[str] = set()
+        self._by_folder: dict[Path, datetime] = {}
+        """The newest time in the files of each folder, and in those below it."""
+        self._logs = Logs()
+        self._pasted: list[Fact] = []
 
     def read(self, file: DumpFile) -> None:
-        path, before = file.path, (len(self._facts), len(self.unreadable))
+        path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
         refused, skipped = len(self._snapshot.refused), Counter[str]()
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
+        told = self._logs.add(path, data) if kind is FileKind.LOG and is_kubelets_log(data) else None
+        if told == 0:
+            skipped["kubelet's log without evictions, image GC and refusals"] += 1
+        newest = None if told is not None else self._add_parts(kind, data, file, skipped)
+        if kind is FileKind.TEXT and newest is None and len(self._pasted) == before[1]:
+            raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
+        self._snapshot.skipped.update(skipped)
+        self._note(newest, path)
+        if damage is not None:
+            self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
+        if (
+            not (file.in_folder or told)
+            and (len(self._facts), len(self._pasted)) == before[:2]
+            and len(self._snapshot.refused) == refused
+        ):
+            self._refuse_empty(path, before[2], skipped)
+
+    def _add_parts(self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]) -> datetime | None:
+        """Add what a file holds. Return the newest time in it."""
         newest: datetime | None = None
-        for part in chain.from_iterable(map(_unwrapped, _parts(kind, data, file))):
-            position = Position(named(path), part.place)
+        is_text = kind is FileKind.TEXT
+        parts = (
+            pasted_parts(data, self._snapshot.at, _modified_at(file.path)) if is_text else _parts(kind, data, file)
+        )
+        for part in chain.from_iterable(map(_unwrapped, parts)):
+            position = Position(named(file.path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
                 continue
-            thing = self._thing(part, path, skipped)
+            thing = self._thing(part, file.path, skipped)
             if thing is None:
                 continue
             newest = max(filter(None, (newest, part.newest)), default=None)
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
-            self._facts.append((Fact(thing, thing.node, newest, position), file))
-        self._snapshot.skipped.update(skipped)
-        self.newest = max(filter(None, (self.newest, newest)), default=None)
-        if damage is not None:
-            self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
-        if not file.in_folder and len(self._facts) == before[0] and len(self._snapshot.refused) == refused:
-            self._refuse_empty(path, before[1], skipped)
+            fact = Fact(thing, thing.node, newest, position)
+            if is_text:
+                self._pasted.append(fact)
+            else:
+                self._facts.append((fact, file))
+        return newest
 
-    def facts(self) -> list[Fact]:
-        """All of them, each with the node that it is of."""
+    def _note(self, newest: datetime | None, path: Path) -> None:
+        """Remember the newest time in a file, for what lies beside it without one."""
+        if newest is not None:
+            self.newest = max(filter(None, (self.newest, newest)))
+            for folder in path.parents:
+                self._by_folder[folder] = max(self._by_folder.get(folder, newest), newest)
+
+    def facts(self, modified_at: datetime) -> tuple[list[Fact], datetime]:
+        """All of them, each with the node that it is of, and the newest time in them; else that of the files."""
         found: list[Fact] = []
-        for fact, file in self._facts:
-            if fact.thing.source in {"list", "watch"}:
+        intended: list[Fact] = []
+        for each, file in self._facts:
+            fact = each._replace(beside=self._newest_beside(file.path)) if each.newest is None else each
+            if fact.thing.is_of_all_nodes:
+                intended.append(fact)
+            elif fact.thing.source in {"list", "watch"}:
                 found.append(fact)
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
-        return found
+        for fact in intended if not self._nodes else ():
+            self._snapshot.refused.append(
+                SourceError(
+                    f"{plain(fact.position.source)}: settings of kubelets that are not in the dump;"
+                    " save the nodes too: kubectl get nodes -o json"
+                )
+            )
+        answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
+        silent = sorted(self._nodes - answered - {""})
+        found += [fact._replace(node=node) for fact in intended for node in silent]
+        found += completed(self._pasted, found)
+        newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
+        lines = list(self._logs.facts(found, newest or modified_at, self._node_of_log, is_dated=newest is not None))
+        latest = max(filter(None, (newest, *(fact.newest for fact in lines))), default=modified_at)
+        return [*found, *lines], latest
+
+    def _newest_beside(self, path: Path) -> datetime | None:
+        """The newest time in the nearest folder around a file that has one."""
+        return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
+
+    def _node_of_log(self, path: Path, host: str) -> str:
+        only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
+        node = self._snapshot.node or only or host
+        if not node:
+            text = f"{plain(named(path))}: the node of this kubelet's log is unknown; pass --node NAME"
+            self._snapshot.refused.append(SourceError(text))
+        return node
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         instead = of_kind(found.kind, found.api_version, found.fields)
@@ -191,7 +260,9 @@ def _unwrapped(part: Part) -> Iterable[Part]:
     """Return the objects within an object without a kind, where it is nothing itself."""
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
-    return list(within(part)) or (part,)
+    with suppress(*UNDECODABLE):
+        return list(logged(part) if LOGS in part.fields else within(part)) or (part,)
+    return (part,)
 
 
 def _has_kubelets_metrics(data: bytes) -> bool:

@@ -2,11 +2,11 @@
 
 A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
 sample its own. A superseded version of an object has the newest time in it, and the last version that of the
-reading. Settings and topologies hold for all of it and come first.
+reading. What holds without a time comes first (`ingest.files.timeless`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -14,9 +14,11 @@ import msgspec
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
+from ingest.files.timeless import Starts, Version, changed_at, known_nodes
 from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
+from ingest.resources.nodes import NODES
 from ingest.resources.table import TABLE, TIMELESS
 
 _EARLIEST: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
@@ -35,24 +37,22 @@ class Fact(NamedTuple):
     newest: datetime | None
     """The newest time of its document, and of what stands above it in the file."""
     position: Position
+    beside: datetime | None = None
+    """The newest time in the files beside it, for what has none itself."""
 
 
 class _Placed(NamedTuple):
     """A fact with what decides its place: its time, then causes before effects."""
 
     ts: datetime
-    """The earliest there is for what has none."""
     rank: int
+    """Negative for what holds without a time."""
     written: int
     """Number of the write; Events are written in their order."""
     identity: tuple[str, ...]
     version: int
     raw: bytes
     fact: Fact
-
-    @property
-    def is_timeless(self) -> bool:
-        return self.fact.thing.resource in TIMELESS
 
     @property
     def order(self) -> tuple[object, ...]:
@@ -64,18 +64,30 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
         thing = fact.thing
-        versions[thing.identity or (thing.resource, fact.node, thing.raw.decode(errors="replace"))].append(fact)
-    placed = [each for of_one in versions.values() for each in _versions(of_one, read_at)]
+        unnamed = (
+            thing.resource,
+            fact.node,
+            "" if thing.resource in TIMELESS else thing.raw.decode(errors="replace"),
+        )
+        versions[thing.identity or unnamed].append(fact)
+    starts = Starts(fact.thing for of_one in versions.values() for fact in of_one)
+    timed = {key: [*_versions(of_one, read_at)] for key, of_one in versions.items() if key[0] not in TIMELESS}
+    begin = min((each.ts for of_one in timed.values() for each in of_one), default=read_at)
+    placed = [each for of_one in timed.values() for each in of_one]
+    for key, of_one in versions.items():
+        if key[0] in TIMELESS:
+            placed += _settings(of_one, begin, starts)
+        elif key[0] == NODES.name:
+            placed += _known(timed[key], begin, starts)
     placed.sort(key=lambda each: each.order)
-    begin = min((each.ts for each in placed if not each.is_timeless), default=read_at)
     seen: set[tuple[str, ...]] = set()
     for each in placed:
         thing = each.fact.thing
         change = "MODIFIED" if each.identity in seen and thing.type == "ADDED" else thing.type
-        if thing.identity:
+        if thing.identity and change != "SNAPSHOT":
             seen.add(each.identity)
         observation = Observation(
-            ts=begin if each.is_timeless else each.ts,
+            ts=each.ts,
             cluster=cluster,
             source=thing.source,
             resource=thing.resource,
@@ -83,7 +95,31 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
             node=each.fact.node,
             object=msgspec.Raw(each.raw),
         )
-        yield Observed(observation, each.fact.position, each.raw, is_fact=True)
+        implied = change == "SNAPSHOT" and thing.resource == NODES.name
+        yield Observed(observation, each.fact.position, each.raw, is_fact=True, is_implied=implied)
+
+
+def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterator[_Placed]:
+    """Place what a kubelet answered without a time: it holds since it was the answer, which its neighbours date."""
+    since, before = begin, None
+    for fact in sorted(facts, key=lambda each: (each.beside or begin, *_content(each))):
+        thing = fact.thing
+        if before and before.beside and fact.beside and fact.beside > before.beside and thing.raw != before.thing.raw:
+            since = max(since, changed_at(before.beside, fact.beside, starts.of(fact.node)))
+        if before is None or thing.raw != before.thing.raw:
+            yield _Placed(since, _RANKS[thing.resource] - len(_RANKS), 0, (fact.node,), 0, thing.raw, fact)
+        before = fact
+
+
+def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts) -> Iterator[_Placed]:
+    """Place what a Node was before it was read, ahead of everything else at its time."""
+    read = [Version(each.fact.thing, each.ts) for each in versions]
+    for known in known_nodes(read, begin, starts):
+        of = versions[known.of]
+        rank = _RANKS[NODES.name] - len(_RANKS)
+        position = of.fact.position._replace(place=f"{of.fact.position.place}, before")
+        fact = of.fact._replace(thing=known.thing, position=position)
+        yield _Placed(known.since, rank, 0, of.identity, of.version, known.thing.raw, fact)
 
 
 def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
@@ -98,8 +134,6 @@ def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:
 
 def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
     thing = fact.thing
-    if thing.resource in TIMELESS:
-        return _Placed(_EARLIEST, _RANKS[thing.resource], 0, (fact.node,), 0, thing.raw, fact)
     version = _number(thing.version)
     written = version if thing.resource == EVENTS.name else 0
     ts = min(ts, read_at) if ts >= _EARLIEST else read_at

@@ -153,6 +153,8 @@ class _Summary:
         self._largest: Largest | None = None
 
     def add(self, entry: Observed) -> None:
+        if entry.is_implied:
+            return
         seen = entry.observation
         self._counts[seen.source, seen.resource, seen.type] += 1
         self._first = min(filter(None, (self._first, seen.ts)))

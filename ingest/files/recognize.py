@@ -9,7 +9,9 @@ import xxhash
 
 from ingest.files.documents import FIELDS, Found, text_of
 from ingest.files.nested import ABOUT
+from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import UNDECODABLE, Change, Origin
+from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
 from ingest.resources.table import OF_NODES, WATCHED
@@ -29,6 +31,8 @@ class Thing(NamedTuple):
     version: str = ""
     has_own_time: bool = False
     """The newest time in it is its own, not that of the dump."""
+    is_of_all_nodes: bool = False
+    """It holds for each node that has no answer of its own."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -40,6 +44,15 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
 _ENFORCED: Final = "enforceNodeAllocatable"
 """A file that leaves it out has the default; a kubelet that leaves it out of its answer has none."""
+
+
+class _Data(msgspec.Struct, frozen=True):
+    kubelet: str = ""
+
+
+_KUBEADM: Final = re.compile(r"kubelet-config(?:-1\.\d{1,3})?")
+"""How kubeadm names it; before 1.24 with the version."""
+_DATA: Final = msgspec.json.Decoder(_Data)
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
 _KINDS: Final = {
@@ -62,10 +75,15 @@ def recognize(found: Found) -> Thing | None:
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
         return Thing("list", NODE_LEASES.name, "SNAPSHOT", found.raw)
+    return _intended(found) if found.kind == "ConfigMap" else _of_a_node(found)
+
+
+def _of_a_node(found: Found) -> Thing | None:
     for resource in OF_NODES:
         if resource.fields(found.fields):
             node = resource.node(found.fields)
-            return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=resource.sampled)
+            has_own_time = resource.sampled or resource.dated
+            return Thing(resource.origin, resource.name, "SNAPSHOT", found.raw, node, has_own_time=has_own_time)
     return None
 
 
@@ -84,6 +102,24 @@ def _named(found: Found) -> Found:
         fields = {"kubeletconfig": msgspec.Raw(msgspec.json.encode(config))}
         return found._replace(kind="", fields=fields, raw=msgspec.json.encode(fields))
     return found
+
+
+def _intended(found: Found) -> Thing | None:
+    """The settings that kubeadm gives kubelets when they join; None for any other ConfigMap."""
+    try:
+        metadata = _METADATA.decode(found.fields["metadata"])
+        text = _DATA.decode(found.fields["data"]).kubelet
+    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
+        return None
+    if not text or metadata.namespace != "kube-system" or not _KUBEADM.fullmatch(metadata.name):
+        return None
+    settings = next((each for each in yaml_parts(text.encode()) if isinstance(each, Found)), None)
+    if settings is None or settings.kind != "KubeletConfiguration":
+        return None
+    fields = _named(settings).fields | {
+        "intendedBy": msgspec.Raw(msgspec.json.encode(f"kube-system/{metadata.name}"))
+    }
+    return Thing("kubelet", CONFIGZ.name, "SNAPSHOT", msgspec.json.encode(fields), is_of_all_nodes=True)
 
 
 def _exported_name(found: Found) -> str:

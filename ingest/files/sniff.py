@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path, PurePath
@@ -11,8 +11,10 @@ from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.around import TYPED, as_utf8, is_prefixed
+from ingest.files.kubelet_log import is_kubelets_log
 from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.names import named
+from ingest.files.pasted import is_pasted
 from ingest.files.unread import is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
 from ingest.resources.table import WATCHED
@@ -26,6 +28,8 @@ class FileKind(Enum):
     METRICS = "metrics"
     LOG = "log"
     """A log in klog's format, such as a scheduler's, with or without a container runtime's prefix."""
+    TEXT = "text"
+    """Text that kubectl prints for people."""
 
 
 class Folder(NamedTuple):
@@ -51,6 +55,7 @@ _YAML: Final = re.compile(
     + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
 )
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
+_JSON_LOG: Final = re.compile(rb'\s*\{(?:"ts":\d|[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:)')
 _METRICS: Final = re.compile(
     rb"# (?:HELP|TYPE) [a-zA-Z_:][\w:]* [^\n]+\n"
     rb"|(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) (?:[-+]?[0-9][0-9.eE+-]*|[-+]?Inf|NaN)(?: [0-9]+)?"
@@ -98,15 +103,24 @@ def kind_of(head: bytes) -> FileKind | None:
     """Identify a file by its first bytes; None for one that is not read."""
     if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
         return FileKind.CAPTURE
-    if _JSON.match(head) or ((noted := _NOTED.match(head)) and _JSON_LATER.match(head, noted.end())):
-        return FileKind.JSON
-    if _YAML.match(head):
-        return FileKind.YAML
-    if _LOG.match(head):
-        return FileKind.LOG
-    if _METRICS.match(head):
-        return FileKind.METRICS
-    return FileKind.JSON if is_prefixed(head) else None
+    return next((kind for kind, is_so in _FORMS if is_so(head)), None)
+
+
+def _is_json(head: bytes) -> bool:
+    noted = _NOTED.match(head)
+    return bool(_JSON.match(head) or (noted and _JSON_LATER.match(head, noted.end())))
+
+
+_FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
+    (FileKind.LOG, lambda head: _JSON_LOG.match(head) and is_kubelets_log(head)),
+    (FileKind.JSON, _is_json),
+    (FileKind.YAML, _YAML.match),
+    (FileKind.LOG, lambda head: _LOG.match(head) or is_kubelets_log(head)),
+    (FileKind.METRICS, _METRICS.match),
+    (FileKind.JSON, is_prefixed),
+    (FileKind.TEXT, is_pasted),
+)
+"""Forms by the first bytes, the surest first."""
 
 
 def folder_files(
@@ -159,9 +173,6 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
 
     `refused` gets evidence that cannot be read, and `skipped` counts most other files.
     """
-    if left := left_out(inside):
-        skipped[left] += 1
-        return None
     if "sos_commands" in path.parts:
         return _of_sos(path, refused)
     if is_log_of_container(inside):
@@ -188,12 +199,14 @@ def _holds_something(kind: FileKind, head: bytes, inside: PurePath) -> bool:
         return _WANTED.search(head) is not None
     if kind in {FileKind.LOG, FileKind.METRICS}:
         is_known = kind is FileKind.METRICS and _OF_KUBELET.search(head) is not None
-        return is_known or is_about_a_cache(head) or "scheduler" in inside.name
+        return is_known or is_about_a_cache(head) or "scheduler" in inside.name or is_kubelets_log(head)
     return True
 
 
 def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
     """A sosreport has the output of hundreds of commands: only those that are objects are looked at."""
+    if _JOURNAL.search(path.as_posix()):
+        return FileKind.LOG if kind_of(head_of(path)) is FileKind.LOG else None
     of_sos = _OF_SOS.search(path.name)
     if of_sos is not None:
         if of_sos["form"] == "-o_json":
@@ -207,8 +220,3 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
 def is_needed(path: PurePath) -> bool:
     """Tell whether a file of an archive may be read, by its name."""
     return not is_log_of_container(path)
-
-
-def left_out(path: PurePath) -> str:
-    """Name, by its path, a file that people may expect to be read and that is not; empty for others."""
-    return "journal of a kubelet" if _JOURNAL.search(path.as_posix()) else ""

@@ -55,7 +55,7 @@ def read_as(
 
     def made_and_counted(entry: Entry) -> T:
         nonlocal observations
-        observations += isinstance(entry, Observed)
+        observations += isinstance(entry, Observed) and not entry.is_implied
         return made(entry)
 
     for number, entry in enumerate(merged(made_and_counted, files), start=1):

@@ -20,11 +20,11 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:|Events:\s*\n +Type +Reason +Age ",
-        f"text of kubectl describe, which holds no objects; {SAVE}",
+        f"text of kubectl describe about neither a node nor a pod; {SAVE}",
     ),
     (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
-        f"a table of kubectl, which holds no objects; {SAVE}",
+        f"a table of kubectl, of which nodes, Events and failed pods are read; {SAVE}",
     ),
     (
         r"NAME +CPU\(cores\) |(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) ",
@@ -36,10 +36,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"the kernel's log, which is not read; {SAVE}",
     ),
     (r'time="[^"\n]{0,40}" level=\w+ ', f"a container runtime's log, which is not read; {SAVE}"),
-    (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal, which is not read; {SAVE}"),
+    (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal without lines in klog's format; {SAVE}"),
     (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
-        f"a log, of which only a scheduler's dump of its cache is read; {SAVE}",
+        f"a log of neither a kubelet nor a scheduler's dump of its cache; {SAVE}",
     ),
     (
         r"[^\n]{0,2000} objectAPIversion=",
@@ -88,7 +88,7 @@ _OF_FIELDS: Final = {
     "terraform_version": "Terraform's state",
     "resourceLogs": "OpenTelemetry logs",
     "resourceMetrics": "OpenTelemetry metrics",
-    "__REALTIME_TIMESTAMP": "systemd's journal as JSON",
+    "__REALTIME_TIMESTAMP": "systemd's journal of other programs than the kubelet",
     "caller": "a component's log as JSON",
     "imageFilesystems": "a container runtime's answer",
 }
@@ -141,4 +141,4 @@ def without_kind(fields: Container[str]) -> str:
 
 def is_log_of_container(path: PurePath) -> bool:
     """Tell whether a file of a folder is a container's log: a dump has many gigabytes of them."""
-    return not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) or path.name == "logs.txt"
+    return (not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) and "kubelet" not in path.name) or path.name == "logs.txt"

@@ -59,7 +59,7 @@ class Feed:
 
     async def send(self, item: Observed | Unreadable) -> Acknowledgements:
         """Send what an item holds; the futures are done when Kafka has all of it."""
-        self.published.read += 1
+        self.published.read += not (isinstance(item, Observed) and item.is_implied)
         if isinstance(item, Unreadable):
             error = BadRecord(item.error_type, item.reason)
             return await self._bury(

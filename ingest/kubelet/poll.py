@@ -28,6 +28,9 @@ BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
 """After so long it is looked whether what was forbidden is allowed now."""
+SLOW_SECONDS: Final = 2.0
+"""A kubelet that took longer over an answer counts as slow."""
+SLOW_FOR_SECONDS: Final = 300.0
 TOGETHER_SECONDS: Final = 0.125
 """Kubelets are asked at multiples of this: many at once cost a sixth less than each with a wake-up of its own."""
 
@@ -43,7 +46,8 @@ class _Unreadable(ValueError):
 class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
-    A quarter of them is for kubelets that failed last time, so that many that hang do not hold up the others.
+    A quarter of them is for kubelets that failed last time or were slow lately. So many that hang, or answer a byte
+    at a time, do not hold up the others.
     `seconds` are those between two answers at most, by resource; the statistics are asked for in every round. `heard`
     is called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
     `kubelet`.
@@ -108,8 +112,7 @@ class Kubelets:
 
     async def _ask(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
         kubelet.asking = resource.name
-        async with self._free_for_failing if kubelet.failure.text else self._free:
-            body = await self._fetch(kubelet.node, resource.name)
+        body = await self._fetched(kubelet, resource.name)
         kubelet.asked(resource.name, self._seconds[resource.name] - self._round_seconds / 2)
         kubelet.forbidden[resource.name].recovered()
         data = resource.read(body)
@@ -133,6 +136,14 @@ class Kubelets:
             kubelet.has_pods([pod.pod_ref.uid for pod in decoded.pods or ()] if decoded else [])
         if kubelet.has_restarted(resource.started_at(body)):
             self._tally["kubelet", "restart"] += 1
+
+    async def _fetched(self, kubelet: "_Kubelet", path: str) -> bytes:
+        async with self._free_for_failing if kubelet.failure.text or kubelet.is_slow else self._free:
+            begun = self._clock.monotonic()
+            try:
+                return await self._fetch(kubelet.node, path)
+            finally:
+                kubelet.took(self._clock.monotonic() - begun)
 
     async def _failed(self, kubelet: "_Kubelet", problem: Exception) -> None:
         kubelet.forget()
@@ -160,8 +171,19 @@ class _Kubelet:
         self._clock = clock
         self._due_at: dict[str, float] = {}
         self._started_at = b""
+        self._slow_until = 0.0
         self._pods = 0
         """A hash of their uids."""
+
+    @property
+    def is_slow(self) -> bool:
+        """It kept a request waiting lately, whether it answered in the end or not, and however it did since."""
+        return self._clock.monotonic() < self._slow_until
+
+    def took(self, seconds: float) -> None:
+        """A request took so long."""
+        if seconds > SLOW_SECONDS:
+            self._slow_until = self._clock.monotonic() + SLOW_FOR_SECONDS
 
     def is_due(self, resource: str) -> bool:
         due_at = self._due_at.get(resource)

@@ -80,6 +80,8 @@ class Live:
         """While there are `deliveries`."""
         self._watches: dict[str, Watch] = {}
         self._schedulers: list[Scheduler] = []
+        self._nodes_known = asyncio.Event()
+        """The first list of Nodes is over, or cannot be read: what else is there is judged by what Nodes are."""
         self._fleet = Fleet(
             settings.cluster,
             settings.kubelet,
@@ -145,6 +147,9 @@ class Live:
                 clock=self._clock,
                 tally=self.tally,
             )
+            nodes = self._watches.get(NODES.name)
+            if nodes is None or self._saved.get(NODES.name):
+                self._nodes_known.set()
             self._schedulers = schedulers(
                 self._settings, self._access, self._emit, self._seen_of_nodes, stack, self._clock, self.tally
             )
@@ -210,19 +215,26 @@ class Live:
         return watch
 
     async def _follow(self, watch: Watch, leases: NodeLeases) -> None:
+        if watch.resource is not NODES:
+            await self._nodes_known.wait()
         async with aclosing(watch.follow()) as steps:
             async for seen in steps:
                 ticket = self._acknowledgements.hand_out(seen.stream, seen.version)
                 if seen.observation is None:
                     self._acknowledgements.acknowledge(ticket)
-                    continue
-                if watch.resource is NODES:
-                    self._fleet.changed(seen.observation)
-                    if seen.observation.type == "DELETED":  # which is not decoded where only a list lacks it
-                        leases.gone(metadata_of(seen.observation.object).name)
-                    elif seen.decoded is not None:
-                        leases.changed(seen.decoded)
-                await self._put(Received(seen.observation, seen.decoded), ticket)
+                else:
+                    if watch.resource is NODES:
+                        self._node_changed(seen.observation, seen.decoded, leases)
+                    await self._put(Received(seen.observation, seen.decoded), ticket)
+                if watch.resource is NODES and (watch.heard_at or watch.failure.text):
+                    self._nodes_known.set()
+
+    def _node_changed(self, observation: Observation, decoded: Any, leases: NodeLeases) -> None:
+        self._fleet.changed(observation)
+        if observation.type == "DELETED":  # which is not decoded where only a list lacks it
+            leases.gone(metadata_of(observation.object).name)
+        elif decoded is not None:
+            leases.changed(decoded)
 
     async def _emit(self, received: Received) -> None:
         await self._put(received, None)

@@ -11,6 +11,11 @@ _SHUTDOWN: Final = "Pod was rejected as "
 _BEFORE: Final = re.compile(rf"(?:{re.escape(COMBINED)})?(?:{'|'.join(map(re.escape, REJECTED))})?")
 
 
+def is_kubelet_start(reason: str, message: str) -> bool:
+    """Tell whether an Event is the kubelet's own at its start; kube-proxy uses the same reason."""
+    return reason == "Starting" and message.removeprefix(COMBINED).strip() == "Starting kubelet."
+
+
 def prefix_of(message: str) -> str:
     """All that stands before the message itself, empty where nothing does.
 

@@ -50,6 +50,8 @@ class Observed(NamedTuple):
     """The decoded object, if it was decoded with the line."""
     is_fact: bool = False
     """It is of a dump, whose objects were read at one time, not as they changed."""
+    is_implied: bool = False
+    """It follows from another observation, and does not count as read."""
 
 
 class Unreadable(NamedTuple):

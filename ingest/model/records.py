@@ -39,6 +39,15 @@ class NodeRecord(Record, frozen=True, tag="node"):
     """Nobody saw it go: a complete list does not have it. Of the object nothing but its identity is there."""
 
 
+class KnownNodeRecord(Record, frozen=True, tag="known_node"):
+    """Facts about a node that a dump implies from `ts` on: names, versions, labels, annotations and resources.
+
+    The object has no conditions, taints or version, because it is not the Node as it was then.
+    """
+
+    object: Node
+
+
 class PodRecord(Record, frozen=True, tag="pod"):
     """A pod; bound pods are on their node's log, pods without a node on the cluster's."""
 
@@ -82,6 +91,42 @@ class PodPlacement(Record, frozen=True, tag="pod_placement"):
     bound_at: datetime | None = None
     """Last transition of the condition PodScheduled."""
     owner_kind: str = ""
+    ends: bool = False
+    """It is being deleted, or is over."""
+
+
+class PodActRecord(Record, frozen=True, tag="pod_act"):
+    """On the log of a pod's node: a component announced at `at` that it ends the pod."""
+
+    namespace: str
+    pod: str
+    uid: str
+    cause: str
+    actor: str
+    reason: str
+    """These two are the Event's."""
+    message: str
+    at: datetime
+
+
+class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of a kubelet's log (rules: kubelet-log)."""
+
+    said: str
+    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
+    pod: str = ""
+    """`namespace/name`."""
+    uid: str = ""
+    resource: str = ""
+    pods: tuple[str, ...] = ()
+    """In the order in which they would be evicted."""
+    image: str = ""
+    amount_bytes: Count | None = None
+    """To free, or the size of the image."""
+    message: str = ""
+    earliest: datetime | None = None
+    """Bounds of its time, where that is not known."""
+    latest: datetime | None = None
 
 
 class EventRecord(Record, frozen=True, tag="event"):
@@ -89,6 +134,8 @@ class EventRecord(Record, frozen=True, tag="event"):
 
     change: ObjectChange
     object: Event
+    line: KubeletLine | None = None
+    """The line of a kubelet's log in place of an Event; the object is empty if no Event reports it, or one does."""
 
 
 class SummaryRecord(Record, frozen=True, tag="summary"):
@@ -110,9 +157,11 @@ class SampleRecord(Record, frozen=True, tag="summary"):
 
 
 class SettingsRecord(Record, frozen=True, tag="settings"):
-    """One `/configz`."""
+    """One `/configz`, or what a kubelet is meant to have."""
 
     config: KubeletConfiguration
+    intended_by: str = ""
+    """Namespace and name of the ConfigMap that has them, where no kubelet answered; else empty."""
 
 
 class Metric(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -360,9 +409,11 @@ class DeadLetterRecord(Record, frozen=True, tag="dead_letter"):
 
 _Record: TypeAlias = (
     NodeRecord
+    | KnownNodeRecord
     | NodeLeaseRecord
     | PodRecord
     | PodPlacement
+    | PodActRecord
     | EventRecord
     | SettingsRecord
     | MetricsRecord

@@ -89,6 +89,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """True for an object of a dump: repeating it changes nothing, and it completes other objects."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
+    is_implied: bool = False
+    """True if it follows from another one, and does not count as read."""
 
     def published(self, record: Record) -> Record:
         """One of `records`, or one that came of it, as it is published."""
@@ -108,7 +110,7 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
     observation = item.observation
     ts, cluster = observation.ts, observation.cluster
     if (since and ts < since) or (until and ts >= until):
-        return Decoded(item.position, cluster, ts, outside=True)
+        return Decoded(item.position, cluster, ts, outside=True, is_implied=item.is_implied)
     bad: Bad | None = None
     try:
         records, complaint = normalized(observation, item.decoded)
@@ -121,4 +123,5 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
     folded = cast("list[AnyRecord]", [record.folded() for record in records])
-    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers, bad, is_fact=item.is_fact)
+    implied = {"is_fact": item.is_fact, "is_implied": item.is_implied}
+    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers, bad, **implied)

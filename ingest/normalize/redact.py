@@ -11,7 +11,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import Record
 from ingest.normalize.normalize import normalized
-from ingest.resources.cleaning import Cleaner
+from ingest.resources.cleaning import DROPPED, Cleaner
 from ingest.resources.table import BY_NAME, TABLE
 
 
@@ -24,15 +24,15 @@ _clean_strictly: Final = Cleaner(_keeps, STRICT)
 
 _NO_OBJECTS: Final = frozenset({"BOOKMARK", "ERROR", "INVENTORY"})
 _PLACES: Final = re.compile(
-    r'("(?:value|message|note)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
-    r'|("(?:command|args|httpHeaders|annotations|volumeAttributes|parameters|attachmentMetadata|options)"\s*:\s*)'
+    r'("(?:value|message|note|path)"\s*:\s*"|"reason"\s*:\s*"(?=[^"]* ))(?:[^"\\]|\\.)*'
+    rf'|("(?:annotations|{"|".join(sorted(DROPPED))})"\s*:\s*)'
     r'[\[{](?:"(?:[^"\\]|\\.)*"?|[^\]}"])*[\]}]?'
-    r"|(^(?P<indent>[ \t]*)(?:- )?(?:value|message|note|reason(?=: *\S+ +\S)):[ \t]*)"
+    r"|(^(?P<indent>[ \t]*)(?:- )?(?:value|message|note|path|reason(?=: *\S+ +\S)):[ \t]*)"
     r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Places of secrets in a piece of JSON or YAML: the value of a variable with its lines, messages, commands, headers,
-annotations.
+"""Places of secrets in a piece of JSON or YAML: the value of a variable with its lines, messages, paths, annotations,
+and all that is always dropped.
 """
 
 

@@ -74,7 +74,8 @@ def _visitor(of: Any) -> _Visit | None:
     if isinstance(of, type) and issubclass(of, msgspec.Struct):
         hints = get_type_hints(of)
         fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(of)) if visit is not None}
-        return _of_struct(fields) if fields else None
+        times = frozenset(name for name in fields if _is_time(hints[name]))
+        return _of_struct(fields, times) if fields else None
     arguments = [each for each in get_args(of) if each is not type(None)]
     if get_origin(of) in {Union, UnionType}:
         visits = [visit for visit in map(_visitor, arguments) if visit is not None]
@@ -88,18 +89,27 @@ def _own(of: type[msgspec.Struct]) -> Iterator[str]:
     return (name for name in of.__struct_fields__ if not (issubclass(of, Record) and name == "ts"))
 
 
+def _is_time(hint: Any) -> bool:
+    return datetime in {hint, *get_args(hint)}
+
+
 def _field(name: str, hint: Any) -> _Visit | None:
-    if datetime in {hint, *get_args(hint)}:
+    if _is_time(hint):
         return _of_time(name, is_needed=hint is datetime or name == _KEPT)
     return _visitor(hint)
 
 
-def _of_struct(fields: dict[str, _Visit]) -> _Visit:
+def _of_struct(fields: dict[str, _Visit], times: frozenset[str]) -> _Visit:
+    inside = [(name, visit, name in times) for name, visit in fields.items()]
+
     def visit(value: Any, around: _Around) -> Any:
         changed: dict[str, Any] = {}
-        for name, inner in fields.items():
+        _, earliest, latest, _ = around
+        for name, inner, is_time in inside:
             before = getattr(value, name)
-            if before is not None and (after := inner(before, around)) is not before:
+            if before is None or (is_time and before.tzinfo is UTC and earliest <= before <= latest):
+                continue
+            if (after := inner(before, around)) is not before:
                 changed[name] = after
         return replace(value, **changed) if changed else value
 

@@ -16,6 +16,8 @@ _DROPPED_MAPS: Final = frozenset(
     {"volumeAttributes", "parameters", "attachmentMetadata", "options", "staticPodURLHeader"}
 )
 """Parameters and answers of a volume's driver, and the headers with which a kubelet asks for static pods."""
+DROPPED: Final = _DROPPED_LISTS | _DROPPED_MAPS
+"""Fields that nothing keeps."""
 _MESSAGES: Final = frozenset({"message", "note"})
 """Messages of Events, conditions and statuses, beside their reason."""
 

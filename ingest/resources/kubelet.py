@@ -18,11 +18,19 @@ from ingest.resources.scheduler_cache import is_about_a_cache
 
 class _Configz(msgspec.Struct, frozen=True):
     kubeletconfig: KubeletConfiguration
+    intended_by: str = msgspec.field(default="", name="intendedBy")
 
 
 def _records(observation: Observation, configz: _Configz) -> list[Record]:
     node = node_of(observation)
-    return [SettingsRecord(ts=observation.ts, cluster=observation.cluster, node=node, config=configz.kubeletconfig)]
+    settings = SettingsRecord(
+        ts=observation.ts,
+        cluster=observation.cluster,
+        node=node,
+        config=configz.kubeletconfig,
+        intended_by=configz.intended_by,
+    )
+    return [settings]
 
 
 CONFIGZ: Final = KubeletResource(

@@ -13,7 +13,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.base import KeptObject
 from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.records import NodeLeaseRecord, NodeRecord, Record
+from ingest.model.records import KnownNodeRecord, NodeLeaseRecord, NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.resource import ApiResource, Resource, change_of, on_cluster
 
@@ -26,6 +26,11 @@ def _passing(node: Node, mode: Mode) -> Node:
 
 
 def _records(observation: Observation, node: Node) -> list[Record]:
+    if observation.type == "SNAPSHOT":
+        return [
+            KnownNodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, object=node)
+            for name in (node.metadata.name, "")
+        ]
     change = change_of(observation)
     return [
         NodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, change=change, object=node)

@@ -13,6 +13,8 @@ from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
 
+_OVER: Final = frozenset({"Failed", "Succeeded"})
+
 
 def _passing(pod: Pod, mode: Mode) -> Pod:
     status, conditions = pod.status, mode.conditions(pod.status.conditions)
@@ -67,6 +69,7 @@ def _records(observation: Observation, pod: Pod) -> list[Record]:
         created_at=pod.metadata.creation_timestamp,
         bound_at=scheduled.last_transition_time if scheduled else None,
         owner_kind=owner.kind if owner else "",
+        ends=change == "DELETED" or pod.metadata.deletion_timestamp is not None or pod.status.phase in _OVER,
     )
     return [record, placement, *rejection_of_pod(observation, pod)]
 

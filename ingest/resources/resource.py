@@ -126,6 +126,8 @@ class NodeResource(Resource[T]):
     """Its node, where it names that itself."""
     sampled: bool = False
     """It comes at a steady pace, and has its own time."""
+    dated: bool = False
+    """It has its own time, at no pace."""
     timeless: bool = False
     """It has no time of its own, and holds for all of a dump."""
     file: str = ""

@@ -16,6 +16,7 @@ from ingest.resources.agent import (
 )
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet import CONFIGZ, METRICS
+from ingest.resources.kubelet_log import KUBELET_LOG
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODE_LEASES, NODES
 from ingest.resources.pods import PODS
@@ -34,6 +35,7 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     NODE_RESOURCE_TOPOLOGIES,
     PODS,
     EVENTS,
+    KUBELET_LOG,
     STATS_SUMMARY,
     METRICS,
     PODRESOURCES,

@@ -172,6 +172,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
         from ingest.files.ahead import read_ahead
         from ingest.files.progress import progress_bar
         from leadsman.cli.piped import begun, files_in_part, kinds, on_disk
+        from leadsman.cli.present import story  # noqa: F401 - needed at the end, and imported while nothing else is done
         from leadsman.run.replay import replay
 
         skipped: Counter[str] = Counter()

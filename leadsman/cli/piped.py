@@ -23,7 +23,7 @@ from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
 from ingest.files.names import UNPACKED, folder_of, named
-from ingest.files.sniff import folder_files, is_needed, left_out
+from ingest.files.sniff import folder_files, is_needed
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
 
@@ -162,9 +162,7 @@ def _unpack(path: Path, into: Path) -> None:
                 allowance.spend(name, member.size)
                 if not member.isfile() or name.is_absolute() or ".." in name.parts:
                     continue
-                if left_out(name):
-                    member.size = 0  # its name is enough to report it
-                elif not is_needed(name):
+                if not is_needed(name):
                     continue
                 _write(archive, member, into / name)
     except _DAMAGED as error:

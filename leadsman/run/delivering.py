@@ -99,8 +99,8 @@ class Delivering:
         if news or (resend is not None and self._clock.monotonic() - self._sent_at >= resend):
             await self._withholding.deliver(news, self._states)
             self._sent_at = self._clock.monotonic()
-        parked, withheld = self._receiver.parked, self._withholding.withheld
-        self._keep(_Progress([each.identity for each in every], Remembered.of(self._judged_at, parked, withheld)))
+        remembered = self._withholding.remembered(self._judged_at)
+        self._keep(_Progress([each.identity for each in every], remembered))
 
     def _stored(self) -> list[Received]:
         with self._open() as database:
@@ -112,7 +112,8 @@ class Delivering:
         self._begun = True
         if self._progress is not None:
             self._states.lose(self._judged_at)
-            self._withholding.withhold(self._progress.remembered.withheld)
+            remembered = self._progress.remembered
+            self._withholding.withhold(remembered.withheld, more=remembered.more)
             for each in self._states.of(self._progress.remembered.parked):
                 self._receiver.park(each)
         return ()

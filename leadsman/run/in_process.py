@@ -43,7 +43,7 @@ from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
-from streams.alerting.silences import Silence, silence_of
+from streams.alerting.silences import Silence, Silencing
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import Alert
@@ -217,6 +217,7 @@ class Announcing:
         self._report = report
         self._silences = silences
         self._clock = clock
+        self._silencing = Silencing()
         self._firing: set[str] = set()
 
     def write(self, batch: Batch) -> None:
@@ -231,7 +232,8 @@ class Announcing:
     def _announce(self, alert: Alert) -> None:
         if (alert.status == "firing") == (alert.fingerprint in self._firing):
             return
-        if alert.status == "firing" and silence_of(alert.labels, self._silences(), self._clock.now()):
+        known, now = self._silences(), self._clock.now()
+        if alert.status == "firing" and self._silencing.silence_of(alert.labels, known, now):
             return
         self._firing ^= {alert.fingerprint}
         summary = plain(alert.annotations.get("summary", ""))

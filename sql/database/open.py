@@ -122,13 +122,21 @@ class Database:
             self.command("SET fsync_metadata = 1")
 
     def query(
-        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        described: bool = True,
     ) -> Result:
-        """The whole result of one query; `{name:Type}` in it are bound from `parameters`."""
+        """The whole result of one query; `{name:Type}` in it are bound from `parameters`.
+
+        Unless `described`, an empty result may lack names and types, for which a query is planned once more.
+        """
         with self._errors("the query"):
             found = self._client.query(sql, parameters=bound(sql, parameters), settings=self._named(settings))
             if not found.column_names:
-                return self._no_rows(sql, parameters, settings)
+                return self._no_rows(sql, parameters, settings) if described else Result((), (), [])
             types = tuple(str(column.name) for column in found.column_types)
             return Result(tuple(found.column_names), types, cast("Sequence[tuple[Any, ...]]", found.result_rows))
 

@@ -47,9 +47,14 @@ class Patient(Database):
         self._patiently(partial(super().command, sql, parameters))
 
     def query(
-        self, sql: str, parameters: Mapping[str, Any] | None = None, settings: Mapping[str, Any] | None = None
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        described: bool = True,
     ) -> Result:
-        return self._patiently(partial(super().query, sql, parameters, settings))
+        return self._patiently(partial(super().query, sql, parameters, settings, described=described))
 
     def _patiently(self, act: Callable[[], Found]) -> Found:
         backoff = Backoff(

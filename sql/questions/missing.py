@@ -9,6 +9,7 @@ from common.nearest import match
 from common.text import plain
 from sql.database.open import Database
 from sql.questions.queries import SavedQuery
+from streams.rules.numa.sources import CHECKPOINT, GAUGE, KOORDINATOR, METRICS, PODRESOURCES, VOLCANO
 
 INPUTS: Final[Mapping[str, str]] = {
     "samples": "statistics of kubelets (/stats/summary)",
@@ -16,11 +17,19 @@ INPUTS: Final[Mapping[str, str]] = {
     "configz": "settings of kubelets (/configz)",
     "nodes": "Node objects",
     "numa": "sources that report NUMA nodes (kubelet metrics, or leadsman agent)",
+    "held": "sources of the CPUs that each container holds (leadsman agent, Koordinator or Volcano)",
+    "rooms": "sources of the free CPUs of each NUMA node (leadsman agent, or NodeResourceTopology objects)",
+    "numa resources": "sources of memory and devices by NUMA node (leadsman agent, or NodeResourceTopology objects)",
+    "numa use": "samples of NUMA nodes (leadsman agent)",
+    "metrics": "kubelet metrics of exclusive CPUs (Kubernetes 1.32 and later)",
+    "compared": "two sources of the same exclusive CPUs",
     "requests": "requests of pods",
     "pods": "pods",
     "events": "Events",
     "pods or events": "pods and Events",
     "events or samples": "Events and statistics",
+    "compared or metrics": "two sources of the same exclusive CPUs",
+    "pods or held": "pods",
 }
 """Inputs that a question can need, in words; those of `alert_coverage` are among them."""
 _SEEN: Final[Mapping[str, str]] = {
@@ -33,9 +42,23 @@ _SEEN: Final[Mapping[str, str]] = {
     "configz": "kubelet_settings",
     "nodes": "nodes",
     "numa": "(SELECT cluster FROM numa_skew WHERE scope = 'node' AND fidelity != 'none')",
+    "held": f"""(
+        SELECT cluster FROM numa_pods
+        UNION ALL
+        SELECT cluster FROM numa_skew WHERE source IN {(CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO)}
+    )""",
+    "rooms": "(SELECT cluster FROM numa_skew WHERE scope = 'node' AND largest_fit_cpus IS NOT NULL)",
+    "numa resources": "numa_resources",
+    "numa use": "numa_usage",
+    "metrics": f"""(
+        SELECT cluster FROM numa_allocations WHERE source = '{METRICS}' OR has(witnesses, '{METRICS}')
+        UNION ALL
+        SELECT cluster FROM numa_disagreements WHERE source_b IN {(METRICS, GAUGE)}
+    )""",
+    "compared": "(SELECT cluster FROM numa_allocations WHERE notEmpty(witnesses))",
     "requests": "node_fit_5m",
     "pods": "pod_bindings",
-    "events": "node_events",
+    "events": "(SELECT cluster FROM node_events UNION ALL SELECT cluster FROM watches WHERE resource = 'events')",
 }
 """The table or subquery that shows each simple input."""
 _DENIED: Final = """
@@ -67,6 +90,12 @@ _STREAMS: Final[Mapping[str, str]] = {
     "configz": "configz",
     "nodes": "nodes",
     "numa": "metrics",
+    "held": "podresources",
+    "rooms": "metrics",
+    "numa resources": "podresources",
+    "numa use": "numa_usage",
+    "metrics": "metrics",
+    "compared": "metrics",
     "requests": "pods",
     "pods": "pods",
     "events": "events",
@@ -118,10 +147,14 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
 
 
 def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
+    """Name what was not seen, of a need with a second witness too: the other cannot prove what this one shows."""
     for need in query.needs:
         if not any(cluster in seen[part] for part in need.split(" or ")):
             return f"no {INPUTS[need]} were seen{f', but {denied}' if denied else ''}"
-    return f"no row, but {denied}" if denied else nothing
+    if denied:
+        return f"no row, but {denied}"
+    unseen = [INPUTS[part] for need in query.needs for part in need.split(" or ") if cluster not in seen[part]]
+    return f"no {' and no '.join(unseen)} were seen, and {nothing}" if unseen else nothing
 
 
 def _clusters_named(clusters: Sequence[str]) -> str:

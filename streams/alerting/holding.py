@@ -9,6 +9,7 @@ import msgspec
 
 from streams.alerting.active import SILENT, ActiveAlert, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
+from streams.alerting.due import is_due, replaced
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import without_news
 from streams.fold.findings import Alert
@@ -62,7 +63,7 @@ class Origin(NamedTuple):
 
 
 def changed(
-    active: Mapping[str, ActiveAlert], changes: Sequence[Change], at: datetime, origin: Origin
+    active: dict[str, ActiveAlert], changes: Sequence[Change], at: datetime, origin: Origin
 ) -> dict[str, ActiveAlert]:
     """Active alerts of one name after what their condition concluded at a time."""
     found = dict(active)
@@ -87,6 +88,7 @@ def changed(
                 found[key] = msgspec.structs.replace(
                     alert, ended_at=max(until, alert.ended_at or until), group=change.group, wanted=change.wanted
                 )
+    replaced(active, found, [key_of(change.labels) for change in changes])
     return found
 
 
@@ -104,7 +106,7 @@ def resolved(state: State, at: datetime, lasting: Collection[str] = ()) -> tuple
     rows: list[Alert] = []
     active = dict(state.active)
     for name, of_name in state.active.items():
-        quiet = {key: alert for key, alert in of_name.items() if alert.is_quiet(at)}
+        quiet = {key: each for key, each in of_name.items() if each.is_quiet(at)} if is_due(of_name, at) else {}
         if quiet and name in lasting:
             active[name] = of_name | {key: alert.kept_until(at) for key, alert in quiet.items()}
         elif quiet:
@@ -164,6 +166,9 @@ def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[st
     rows: list[Alert] = []
     active: dict[str, dict[str, ActiveAlert]] = {}
     for name, of_name in state.active.items():
+        if not (repeat or is_due(of_name, at)):
+            active[name] = of_name
+            continue
         active[name] = {}
         for key, before in of_name.items():
             if before.is_forgotten(at):

@@ -1,8 +1,9 @@
 """Silences: which alerts nobody is sent for a while, by matchers on their labels as Alertmanager's. Pure."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, Literal, NamedTuple, TypeAlias, cast
 
@@ -19,6 +20,8 @@ _APART: Final = re.compile(r"\\.|\[\^?\]?(?:[^\]\\]|\\.)*\]", re.DOTALL)
 _REPEATED_GROUP: Final = re.compile(r"\)[*+{]")
 _REPEATED: Final = re.compile(r"[*+{]|(?<![(*+}])\?")
 _MOST_REPEATED: Final = 3
+_MOST_FOUND: Final = 20_000
+"""Alerts whose silence is remembered."""
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -37,6 +40,11 @@ class Matcher(NamedTuple):
     def __str__(self) -> str:
         value = self.value.replace("\\", "\\\\").replace('"', '\\"')
         return f'{self.name}{self.operator}"{plain(value, 200)}"'
+
+    @property
+    def is_name(self) -> bool:
+        """It names the one value that the label has to have."""
+        return self.operator == "=" and self.value != ""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         text = labels.get(self.name, "")
@@ -74,9 +82,48 @@ class Silence(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(self, starts_at=min(self.starts_at, at), ends_at=at, updated_at=later)
 
 
-def silence_of(labels: Mapping[str, str], silences: Iterable[Silence], at: datetime) -> Silence | None:
-    """The silence that covers an alert longest; None where none does."""
-    return max((each for each in silences if each.covers(labels, at)), key=lambda each: each.ends_at, default=None)
+class Silencing:
+    """Finds silences of alerts, at little cost for thousands of either.
+
+    A silence that names a label's value is looked at only for alerts that have it. What was found for labels holds
+    until a silence begins or ends.
+    """
+
+    def __init__(self) -> None:
+        self._silences: Sequence[Silence] = ()
+        self._from = self._until = datetime.max.replace(tzinfo=UTC)
+        """From when until when those in force are the same."""
+        self._by_label: dict[tuple[str, str], list[Silence]] = {}
+        self._others: list[Silence] = []
+        self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}
+
+    def silence_of(self, labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> Silence | None:
+        """Return the silence that covers an alert longest; None where none does. A sequence that was given never
+        changes.
+        """
+        if not self._from <= at < self._until or (silences is not self._silences and silences != self._silences):
+            self._arrange(silences, at)
+        key = (*labels.items(),)
+        if key not in self._found:
+            if len(self._found) >= _MOST_FOUND:
+                self._found.clear()
+            some = (each for item in key for each in self._by_label.get(item, ()))
+            covering = (each for each in (*some, *self._others) if each.covers(labels, at))
+            self._found[key] = max(covering, key=lambda each: each.ends_at, default=None)
+        return self._found[key]
+
+    def _arrange(self, silences: Sequence[Silence], at: datetime) -> None:
+        """File each that is in force under the value that the fewest of them name."""
+        changes = [moment for each in silences for moment in (each.starts_at, each.ends_at) if moment > at]
+        self._silences, self._from = silences, at
+        self._until = min(changes, default=datetime.max.replace(tzinfo=UTC))
+        in_force = [each for each in silences if each.state(at) == "active"]
+        named = {each.id: [(has.name, has.value) for has in each.matchers if has.is_name] for each in in_force}
+        times = Counter(label for labels in named.values() for label in labels)
+        self._by_label, self._others, self._found = {}, [], {}
+        for each in in_force:
+            rarest = min(named[each.id], key=times.__getitem__, default=None)
+            (self._others if rarest is None else self._by_label.setdefault(rarest, [])).append(each)
 
 
 def matchers(texts: Sequence[str]) -> tuple[Matcher, ...]:

@@ -67,6 +67,7 @@ def _row(record: SettingsRecord) -> KubeletSetting:
         pod_pids_limit=config.pod_pids_limit if (config.pod_pids_limit or 0) > 0 else None,
         cpu_quota_enforced=config.cpu_cfs_quota is not False,
         cpu_quota_period_seconds=_seconds(config.cpu_cfs_quota_period, CPU_QUOTA_PERIOD_SECONDS),
+        intended_by=record.intended_by,
     )
 
 

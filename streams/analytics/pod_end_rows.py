@@ -1,6 +1,6 @@
 """A row of `pod_ends` from one witness, and from one more."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from ingest.model.objects.event import ObjectReference
@@ -8,9 +8,12 @@ from ingest.model.objects.pod import PodMetadata
 from ingest.model.records import EventRecord, PodRecord
 from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
+from streams.rules.pod_ends.actors import explains
 from streams.rules.pod_ends.causes import WITHOUT_WITNESS, End, exit_code
 from streams.rules.pod_ends.when import When
 
+LOG: Final = "log"
+"""A witness that has the time, and the kubelet's whole text only where it is verbose."""
 LATE: Final = timedelta(seconds=2)
 """The longest time from an end to the second of the Event about it: Events have whole seconds."""
 
@@ -40,7 +43,7 @@ def new_row(
         actor=end.actor,
         reason=end.reason,
         message=end.message,
-        witness="event" if pod is None else "status",
+        witness="status" if pod else LOG if isinstance(record, EventRecord) and record.line else "event",
         exit_code=None if pod is None else exit_code(pod),
         restarted=False,
         deleted=pod is not None and record.change == "DELETED",
@@ -74,7 +77,11 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
             deleted=known.deleted,
             restart_policy=known.restart_policy,
         )
-    confirmed = known.witness if row.cause != known.cause or row.witness in known.witness else "both"
+    if known.witness == LOG and row.witness != LOG and row.cause == known.cause:
+        fuller = row._replace(message=max(row.message, known.message, key=len))
+        return with_witness(fuller, known) if known.time_known or not row.time_known else fuller
+    is_no_more = row.cause != known.cause or row.witness in {LOG, known.witness} or known.witness == "both"
+    confirmed = known.witness if is_no_more else "both"
     told = row if row.time_known and not known.time_known and row.cause == known.cause else known
     return known._replace(
         ts=told.ts,
@@ -91,6 +98,14 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         owner_name=known.owner_name or row.owner_name,
         updated_at=row.updated_at,
     )
+
+
+def with_actor(row: PodEnd, cause: str, actor: str, reason: str, message: str, at: datetime) -> PodEnd:
+    """Return the end of a pod with who did it, where an announcement at that time explains it."""
+    earliest, latest = (row.ts, row.ts) if row.time_known else (row.earliest or row.ts, row.latest or row.ts)
+    if not explains(cause, at, row.cause, earliest, latest):
+        return row
+    return row._replace(cause=cause, actor=actor, reason=reason, message=message, witness="both")
 
 
 def _tells_who(row: PodEnd, known: PodEnd) -> bool:

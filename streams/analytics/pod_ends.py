@@ -12,11 +12,11 @@ import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.pod import Pod
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record
-from streams.analytics.pod_end_rows import new_row, with_witness
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodActRecord, PodRecord, Record
+from streams.analytics.pod_end_rows import new_row, with_actor, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put
+from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
@@ -48,7 +48,7 @@ from streams.rules.pod_ends.machine import (
     with_node,
 )
 from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
-from streams.rules.pod_ends.when import When, deletion_asked_at, drainer
+from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
 from streams.rules.scheduling.constraints import constraints_of
 from streams.rules.scheduling.selectors import Terms
@@ -77,6 +77,16 @@ class Open(msgspec.Struct, frozen=True):
     """Labels of a node that a pod asks for which was refused over them."""
 
 
+class Acted(msgspec.Struct, frozen=True, array_like=True):
+    """An announcement that a pod is ended, by another component than the kubelet."""
+
+    cause: str
+    actor: str
+    reason: str
+    message: str
+    at: datetime
+
+
 class State(msgspec.Struct, frozen=True):
     disruptor: str = ""
     """The program that has tainted the node to drain it."""
@@ -86,14 +96,18 @@ class State(msgspec.Struct, frozen=True):
     """Ends that the machine can still bound or explain, with the keys of `ends`."""
     ends: Shelves[PodEnd] = {}
     """The last row of each end, by UID, container and attempt."""
-    finished: dict[str, bool] = {}
-    """UIDs of pods that ended by themselves, and whether they still exist. The last one that went is forgotten with
-    the next record of another pod, because its own may be delivered twice.
+    finished: Shelves[bool] = {}
+    """UIDs of pods that ended by themselves."""
+    gone: str = ""
+    """The one of these that went last. It is forgotten with the next record of another pod, because its own may be
+    delivered twice.
     """
-    restarts: dict[str, dict[str, Restarts]] = {}
+    restarts: Shelves[dict[str, Restarts]] = {}
     """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
     """When a liveness or startup probe of a pod last failed, by UID."""
+    acts: Shelves[Acted] = {}
+    """The last announcement about each pod, by its UID."""
     mirrored: dict[str, str] = {}
     """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
 
@@ -104,8 +118,12 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
             state = state if disruptor == state.disruptor else _with(state, disruptor=disruptor)
             after, rows = _told_of_machine(state, with_node(state.machine, node), record)
+        case KnownNodeRecord(object=node):
+            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
+        case PodActRecord():
+            after, rows = _announced(state, record)
         case EventRecord() if record.change != "DELETED":
             after, rows = _event(state, record)
         case _:
@@ -126,7 +144,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
         end = _end_without_witness(state, record)
-    if end is not None and uid not in state.finished:
+    if end is not None and not on_shelf(state.finished, uid):
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
         row = new_row(record, pod.metadata, end)
@@ -219,25 +237,30 @@ def _remember(state: State, record: PodRecord) -> State:
     """
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
-    finished: dict[str, bool] = {each: True for each, is_there in state.finished.items() if is_there and each != uid}
-    if pod.status.phase in FINISHED and (uid in state.finished or on_shelf(state.ends, _key(uid, "", 0)) is None):
-        finished[uid] = not is_gone
-    restarts = {each: counts for each, counts in state.restarts.items() if each != uid}
-    if not is_gone and (counts := restarts_of(pod)):
-        restarts[uid] = counts
+    was_own, counts = on_shelf(state.finished, uid), {} if is_gone else restarts_of(pod)
+    is_own = pod.status.phase in FINISHED and (was_own or on_shelf(state.ends, _key(uid, "", 0)) is None)
+    finished, restarts = state.finished, state.restarts
+    if state.gone not in {"", uid}:
+        finished = taken(finished, state.gone)
+    if is_own != bool(was_own):
+        finished = put(finished, uid, True) if is_own else taken(finished, uid)
+    if counts != (on_shelf(restarts, uid) or {}):
+        restarts = put(restarts, uid, counts) if counts else taken(restarts, uid)
+    gone = uid if is_own and is_gone else ""
     unhealthy = {each: at for each, at in state.unhealthy.items() if not (is_gone and each == uid)}
     mirrored = {static: mirror for static, mirror in state.mirrored.items() if mirror != uid}
     annotations = pod.metadata.annotations
     if not is_gone and annotations is not None and annotations.config_mirror:
         mirrored[annotations.config_mirror] = uid
-    if (finished, restarts, unhealthy, mirrored) == (
+    if (finished, gone, restarts, unhealthy, mirrored) == (
         state.finished,
+        state.gone,
         state.restarts,
         state.unhealthy,
         state.mirrored,
     ):
         return state
-    return _with(state, finished=finished, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
+    return _with(state, finished=finished, gone=gone, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
@@ -248,9 +271,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         return _told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
     if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
-    at, text, component = event_time(event) or record.ts, message(event), component_of(event)
+    when, text, component = event_when(event, record.ts), message(event), component_of(event)
+    at = when.at
     if component not in {"", KUBELET}:
-        end = preempted_end(event.reason, text, component, When(at))
+        end = preempted_end(event.reason, text, component, when)
         return (state if end is None else _witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
@@ -262,14 +286,24 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         container = restarted_by_probe(text)
         if container is not None:
             attempt = _attempt(state, about.uid, container, at)
-            restarts = state.restarts.get(about.uid, {}).get(container)
+            restarts = (on_shelf(state.restarts, about.uid) or {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
-            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, When(at)), container, attempt)
+            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, when), container, attempt)
             state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
         return state, rows
-    end = kubelet_end(event.reason, text, When(at))
-    if end is not None and about.uid not in state.finished:
+    end = kubelet_end(event.reason, text, when)
+    if end is not None and not on_shelf(state.finished, about.uid):
         state = _witnessed(state, new_row(record, about, end), rows)
+    return state, rows
+
+
+def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
+    """Remember who announced the end of a pod, and name it in the row of an end that is known."""
+    acted, rows = Acted(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
+    state = _with(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
+    known = on_shelf(state.ends, _key(record.uid, "", 0))
+    if known is not None:
+        state = _witnessed(state, known._replace(updated_at=max(known.updated_at, record.ts)), rows)
     return state, rows
 
 
@@ -325,7 +359,7 @@ def _is_unexplained(known: PodEnd | None) -> bool:
 
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
-    restarts = state.restarts.get(uid, {}).get(container)
+    restarts = (on_shelf(state.restarts, uid) or {}).get(container)
     before = restarts and on_shelf(state.ends, _key(uid, container, restarts.number - 1))
     return attempt_that_ended(restarts, at, before.ts if before else None)
 
@@ -337,11 +371,13 @@ def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str,
 
 def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
     key = _key(row.uid, row.container, row.attempt)
-    known = on_shelf(state.ends, key)
+    known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
     if known is not None:
         row = with_witness(known, row)
-        if row == known._replace(updated_at=row.updated_at):
-            return state
+    if acted is not None and not row.container:
+        row = with_actor(row, *msgspec.structs.astuple(acted))
+    if known is not None and row == known._replace(updated_at=row.updated_at):
+        return state
     rows.append(row)
     return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
 
@@ -352,9 +388,9 @@ def _key(uid: str, container: str, attempt: int) -> str:
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=4,
+    version=5,
     log="node",
-    takes=(PodRecord, EventRecord, NodeRecord),
+    takes=(PodRecord, EventRecord, NodeRecord, KnownNodeRecord, PodActRecord),
     state=State,
     step=step,
 )

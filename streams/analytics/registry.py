@@ -6,18 +6,21 @@ from typing import Any, Final
 from streams.alerting.engine import alert_reducers
 from streams.analytics import (
     cpu_throttling,
+    kubelet_log,
     kubelet_settings,
     node_events,
     node_fit,
     node_leases,
     node_stalls,
     nodes,
+    pod_acts,
     pod_bindings,
     pod_ends,
     resizes,
     settings_warnings,
     source_errors,
     storage_limits,
+    watches,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
 from streams.analytics.image_gc import image_gc
@@ -28,6 +31,7 @@ from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,
+    kubelet_log.REDUCER,
     node_leases.REDUCER,
     node_events.REDUCER,
     node_events.CLUSTER_REDUCER,
@@ -36,6 +40,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     kubelet_settings.REDUCER,
     source_errors.REDUCER,
     source_errors.CLUSTER_REDUCER,
+    watches.REDUCER,
     eviction_trend.REDUCER,
     evictions.REDUCER,
     pressure_changes.REDUCER,
@@ -44,6 +49,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     node_stalls.REDUCER,
     cpu_throttling.REDUCER,
     pod_ends.REDUCER,
+    pod_acts.REDUCER,
     resizes.REDUCER,
     settings_warnings.REDUCER,
     storage_limits.REDUCER,

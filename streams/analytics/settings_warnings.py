@@ -10,7 +10,7 @@ import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration, Node
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SettingsRecord
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodRecord, Record, SettingsRecord
 from streams.fold.findings import SettingsWarning
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
@@ -62,7 +62,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case NodeRecord(change="DELETED"):
             return State(daemon_pods=state.daemon_pods), _changed(state.held, (), record)
-        case NodeRecord(object=node):
+        case NodeRecord(object=node) | KnownNodeRecord(object=node):
             after = _node(state, node, record.ts)
         case SettingsRecord():
             after = _settings(state, record)
@@ -187,7 +187,7 @@ REDUCER: Final = Reducer(
     name="settings_warnings",
     version=1,
     log="node",
-    takes=(SettingsRecord, NodeRecord, PodRecord, EventRecord),
+    takes=(SettingsRecord, NodeRecord, KnownNodeRecord, PodRecord, EventRecord),
     state=State,
     step=step,
 )

@@ -127,7 +127,7 @@ def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
     return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node)]
 
 
-def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> list[Output | Rejected]:
+def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> Sequence[Output | Rejected]:
     state = states.get(reducer.name)
     try:
         states[reducer.name], outputs = twice(
@@ -135,6 +135,8 @@ def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) 
         )
     except BadRecord as error:
         return [Rejected(reducer.name, error)]
+    if not outputs:
+        return ()
     return [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
 
 

@@ -12,11 +12,13 @@ V = TypeVar("V")
 Shelves: TypeAlias = dict[str, dict[str, V]]
 
 _SHELVES: Final = 128
+_NAMES: Final = tuple(map(str, range(_SHELVES)))
 
 
 def on_shelf(shelves: Shelves[V], key: str) -> V | None:
     """The value of a key; None where there is none."""
-    return shelves.get(_shelf(key), {}).get(key)
+    shelf = shelves.get(_shelf(key)) if shelves else None
+    return None if shelf is None else shelf.get(key)
 
 
 def put(shelves: Shelves[V], key: str, value: V, most: int = 0) -> Shelves[V]:
@@ -35,7 +37,8 @@ def taken(shelves: Shelves[V], key: str) -> Shelves[V]:
     name = _shelf(key)
     if key not in shelves.get(name, {}):
         return shelves
-    left = {each: value for each, value in shelves[name].items() if each != key}
+    left = shelves[name].copy()
+    del left[key]
     others = {each: shelf for each, shelf in shelves.items() if each != name}
     return {**others, name: left} if left else others
 
@@ -50,4 +53,4 @@ def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
 
 
 def _shelf(key: str) -> str:
-    return str(crc32(key.encode(errors="replace")) % _SHELVES)
+    return _NAMES[crc32(key.encode("utf-8", "replace")) % _SHELVES]

@@ -82,7 +82,9 @@ class Worker:
         transport = cast("faust_fixes.Transport", self._app.transport)
         transport.start_of, transport.membership = self._takeovers.start_of, self._membership
         servers = {"bootstrap_servers": bootstrap_servers, **self._client_options}
-        transport.is_hole = self._is_hole = Holes(servers, self._takeovers).has
+        holes = Holes(servers, self._takeovers)
+        transport.is_hole = self._is_hole = holes.has
+        transport.is_same, transport.report_other_log = holes.is_same, self._takeovers.report_other_log
         self._retention = RetentionWatch(
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
         )

@@ -9,12 +9,12 @@ expelled it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
-from aiokafka import TopicPartition
+from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.cluster import ClusterMetadata
 from faust.assignor.partition_assignor import MemberAssignmentMapping, MemberMetadataMapping, PartitionAssignor
 from faust.stores import memory
@@ -37,6 +37,8 @@ from streams.kafka.message import MessagesMissing
 SURE: Final = 0.8
 """Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
 POLL_SECONDS: Final = 0.05
+MORE_THAN_ANY: Final = 2**63 - 1
+"""An offset: Faust commits only what is behind the one that it committed last."""
 
 
 class Expelled(KafkaUnusable):
@@ -139,6 +141,9 @@ class Consumer(driver.Consumer):
     def __init__(self, transport: TransportT, **more: object) -> None:
         super().__init__(transport, **more)
         self._to_resume: set[TP] = set()
+        self._ways: dict[TP, object] = {}
+        self._received: dict[TP, tuple[int, int]] = {}
+        """Offset and Kafka's time of the last message of each partition."""
 
     def _new_consumer_thread(self) -> ConsumerThread:
         """See there."""
@@ -177,6 +182,7 @@ class Consumer(driver.Consumer):
 
         https://github.com/faust-streaming/faust/issues/221
         """
+        self._received.clear()
         committed = dict(await super().seek_to_committed())
         committed |= await self._taken_up(committed)
         new = [tp for tp, offset in committed.items() if not offset and not self._is_changelog_tp(tp)]
@@ -204,6 +210,15 @@ class Consumer(driver.Consumer):
             await self.seek_wait(moved)
         return moved
 
+    async def verify_all_partitions_active(self) -> None:
+        """Look for no partition that stands still: `streams.kafka.retention` reports what is left unread.
+
+        Faust asks for the position of a partition that aiokafka is just seeking, as after a broker's restart. That
+        fails, and ends the worker.
+
+        https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/drivers/aiokafka.py
+        """
+
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
         """Raise MessagesMissing, which ends the worker, but where the topic has no such messages. Faust takes what it
         passed over as done, and commits behind it.
@@ -221,7 +236,49 @@ class Consumer(driver.Consumer):
 
         https://github.com/faust-streaming/faust/pull/239
         """
-        return await super()._getmany(active_partitions and set(active_partitions), timeout)
+        found = await super()._getmany(active_partitions and set(active_partitions), timeout)
+        for tp, messages in found.items():
+            if messages and not self._is_changelog_tp(tp):
+                await self._compare(tp, messages)
+        return found
+
+    async def _compare(self, tp: TP, messages: Sequence[ConsumerRecord[bytes, bytes]]) -> None:
+        """Raise MessagesMissing, which ends the worker, where a new leader has another log than the one before.
+
+        aiokafka goes on at its offset (KIP-320), and what is before it in the new log would never be folded. The
+        group's offset is given up first, so that the next worker reads the whole log. States know by time what they
+        have folded.
+        """
+        transport, partition = cast("Transport", self.transport), TopicPartition(tp.topic, tp.partition)
+        way = aiokafka_fixes.way(self._thread._ensure_consumer(), partition)
+        is_another = way is not None and self._ways.setdefault(tp, way) is not way
+        before, last = self._received.get(tp), (messages[-1].offset, messages[-1].timestamp)
+        if before is not None and (is_another or messages[0].offset <= before[0]):
+            for offset, timestamp_ms in (before, last):  # the last may have waited here since it came the other way
+                if not await transport.is_same(partition, offset, timestamp_ms):
+                    await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
+                    raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
+        if way is not None:
+            self._ways[tp] = way
+        self._received[tp] = last
+
+    async def _give_up(self, replaced: TP, first: int, end: int) -> None:
+        """Give up the group's offsets of a log that is another, and of all others that are, or may be: the next
+        worker has nothing to compare.
+        """
+        transport = cast("Transport", self.transport)
+        await transport.report_other_log(TopicPartition(*replaced), first, end)
+        given_up = {replaced}
+        for tp in [TP(*each) for each in self.assignment() if not self._is_changelog_tp(each)]:
+            offset, timestamp_ms = self._received.get(tp, (-1, 0))
+            partition = TopicPartition(*tp)
+            if tp == replaced or (offset >= 0 and await transport.is_same(partition, offset, timestamp_ms)):
+                continue
+            given_up.add(tp)
+            if offset >= 0:
+                await transport.report_other_log(partition, offset, offset + 1)
+        await self._commit(dict.fromkeys(given_up, 0))
+        self._committed_offset.update(dict.fromkeys(given_up, MORE_THAN_ANY))
 
     async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
         self, *coros: WaitArgT, **more: Seconds
@@ -249,6 +306,8 @@ class Transport(driver.Transport):
     Consumer = Consumer
     start_of: Callable[[str, int, int, int, int], int]
     is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
+    is_same: Callable[[TopicPartition, int, int], Awaitable[bool]]
+    report_other_log: Callable[[TopicPartition, int, int], Awaitable[None]]
     membership: Membership
 
 

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Protocol
 
@@ -14,6 +15,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from common.backoff import Backoff
+from common.clock import SYSTEM
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.admin import settings_of
 from ingest.kafka.publish import Publisher
@@ -79,6 +82,11 @@ class Gaps:
     async def found(self) -> None:
         """Return when there is something to publish."""
         self._found.put_nowait(await self._found.get())
+        self._found.task_done()
+
+    async def published(self) -> None:
+        """Return when Kafka has the rows of all that was found; `publish` runs meanwhile."""
+        await self._found.join()
 
     async def publish(self, publisher: Publisher, topics: Topics) -> None:
         """Publish found gaps as records on the clusters' logs, until cancelled."""
@@ -92,6 +100,7 @@ class Gaps:
                 headers = headers_of(record, f"{gap.kind} {gap.resource} {gap.first}-{gap.end}")
                 key, value = key_of(cluster, ""), encode_record(record)
                 await (await publisher.send(topics.cluster.name, key, value, headers))
+            self._found.task_done()
 
 
 class Takeovers:
@@ -111,6 +120,12 @@ class Takeovers:
         for gap in begin.gaps:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begin.offset
+
+    async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
+        """Return when Kafka has the row of what was folded from a log that is another now."""
+        self.gaps.add(Gap("replaced", *partition, first, end), self.clusters(partition))
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.gaps.published(), LOOK_SECONDS)
 
     def clusters(self, partition: TopicPartition) -> Iterable[str]:
         """Return the clusters whose logs are known in a partition."""
@@ -153,19 +168,43 @@ class Holes:
             self._takeovers.gaps.add(gap, self._takeovers.clusters(partition))
         return True
 
+    async def is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
+        """Tell whether the topic still has the message that was there. Kafka is asked until it answers."""
+        backoff = Backoff(SYSTEM)
+        while True:
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    return await self._time_of(partition, offset) == timestamp_ms
+            except (KafkaError, TimeoutError) as error:
+                log.warning("Kafka does not show whether a log is the same", error=repr(error))
+            await backoff.wait()
+
+    async def _time_of(self, partition: TopicPartition, offset: int) -> int | None:
+        """Kafka's time of a message; None where the topic has no such message any more, or not yet."""
+        async with aiokafka_fixes.started(self._client()) as consumer:
+            consumer.assign([partition])
+            earliest = (await consumer.beginning_offsets([partition]))[partition]
+            if not earliest <= offset < (await consumer.end_offsets([partition]))[partition]:
+                return None
+            consumer.seek(partition, offset)
+            found = await consumer.getone(partition)
+            return found.timestamp if found.offset == offset else None
+
     async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
         """The topic's first offset, and that of the first message from `first` on."""
-        client = AIOKafkaConsumer(
+        async with aiokafka_fixes.started(self._client()) as consumer:
+            consumer.assign([partition])
+            earliest = (await consumer.beginning_offsets([partition]))[partition]
+            consumer.seek(partition, max(first, earliest))
+            return earliest, (await consumer.getone(partition)).offset
+
+    def _client(self) -> AIOKafkaConsumer:
+        return AIOKafkaConsumer(
             **self._options,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         )
-        async with aiokafka_fixes.started(client) as consumer:
-            consumer.assign([partition])
-            earliest = (await consumer.beginning_offsets([partition]))[partition]
-            consumer.seek(partition, max(first, earliest))
-            return earliest, (await consumer.getone(partition)).offset
 
     async def _is_compacted(self, topic: str) -> bool:
         """Also where Kafka does not show it."""

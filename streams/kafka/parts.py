@@ -107,6 +107,8 @@ def _replaced(state: msgspec.Struct, path: tuple[str, ...], value: dict[str, obj
 
 PIECE_BYTES: Final = 512 * 1024
 """Size of a piece. A compressed body that is larger is written in pieces, and is not in the head."""
+LARGE_BYTES: Final = 64 * 1024
+"""An entry of more comes of an object that somebody filled."""
 _BODY: Final = ""
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
 """The beginning of what is compressed; msgpack of a log begins otherwise."""
@@ -216,24 +218,35 @@ class PartsCodec:
         newest_ms = None if head.newest is None else round(head.newest * 1000)
         return Folded(head.offset, log, emitted, head.shift, newest_ms, head.sent)
 
-    def without_oldest(self, folded: Folded, layout: Layout, excess: int) -> tuple[Folded, str, int]:
-        """The state without the entries that are the longest in its largest mapping, so many that `excess` bytes
-        less are stored; which mapping that is, and how many. None are left out where there is no mapping.
+    def without_some(self, folded: Folded, size: int, most: int) -> tuple[Folded, str, int]:
+        """Return the state without entries of its largest mapping; which mapping that is, and how many entries.
+
+        The state has `size` stored bytes, and then about `most`. The first to go are entries of over
+        LARGE_BYTES, then those that are the longest in it. None are left out where there is no entry.
         """
-        sizes = {
-            each: sum(layout.sizes[part] for part in layout.parts if part.startswith(f"{each}/"))
-            for each in layout.mappings
-        }
-        largest = max(sizes, key=lambda each: sizes[each], default=None)
-        if largest is None:
+        states = folded.log.states
+        found = [
+            (len(encoded(each.of(state))), name, each)
+            for name, state in states.items()
+            for each in self._mappings.get(name, ())
+            if each.of(state)
+        ]
+        if not found:
             return folded, "", 0
-        name, _, path = largest.partition("/")
-        mapping = next(each for each in self._mappings[name] if each.name == path)
-        entries = list(mapping.of(folded.log.states[name]).items())
-        left_out = min(len(entries), -(-len(entries) * excess // max(sizes[largest], 1)))
-        state = mapping.replaced(folded.log.states[name], dict(entries[left_out:]))
-        states = {**folded.log.states, name: state}
-        return folded._replace(log=LogState(folded.log.minute, states, folded.log.exists)), largest, left_out
+        _, name, mapping = max(found, key=itemgetter(0))
+        entries = mapping.of(states[name])
+        bytes_of = {key: len(encoded(value)) for key, value in entries.items()}
+        surplus = (size - most) / size * sum(len(encoded(each)) for each in states.values())  # as if all packed alike
+        left_out = set[str]()
+        for key in sorted(entries, key=lambda each: bytes_of[each] <= LARGE_BYTES):
+            if surplus <= 0:
+                break
+            left_out.add(key)
+            surplus -= bytes_of[key]
+        kept = {key: value for key, value in entries.items() if key not in left_out}
+        state = mapping.replaced(states[name], kept)
+        log = LogState(folded.log.minute, {**states, name: state}, folded.log.exists)
+        return folded._replace(log=log), f"{name}/{mapping.name}", len(left_out)
 
     def _without_split(
         self, name: str, state: msgspec.Struct, layout: Layout, pieces: dict[int, bytes]

@@ -196,8 +196,8 @@ class LogStates:
         is_known = cached is not None and stored is not None and cached.head is stored.head and cached.epoch == epoch
         layout = cached.layout if cached is not None and is_known else Layout()
         written = self._codec.encode(folded, layout)
-        while (excess := written.size - self._max_log_bytes) > 0:
-            smaller, mapping, entries = self._codec.without_oldest(folded, layout, excess)
+        while written.size > self._max_log_bytes:
+            smaller, mapping, entries = self._codec.without_some(folded, written.size, self._max_log_bytes)
             if not entries:
                 break
             left_out.append(LeftOut(log, mapping, entries))

@@ -214,7 +214,8 @@ class LogFolder:
     async def _report(self, left_out: LeftOut) -> None:
         cluster, key = cluster_of(left_out.log.key), left_out.log.key.decode(errors="backslashreplace")
         error = (
-            f"partial: the {left_out.entries} oldest entries of {left_out.mapping} are left out, since the log {key} "
+            f"partial: {left_out.entries} entries of {left_out.mapping} are left out, first the largest and then the "
+            f"oldest, since the log {key} "
             "has more than is stored of one; what is concluded without them is partial"
         )
         log.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
-from ingest.model.records import DeadLetterRecord, Record, SampleRecord
+from ingest.model.records import DeadLetterRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
@@ -111,6 +111,8 @@ class Replay:
         """Clusters that are folded by themselves: the end of the database's content, after which its states
         continue.
         """
+        self._answered: set[LogKey] = set()
+        """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
         """Clusters of which a dump is folded by itself."""
         self._batch = Batch()
@@ -145,14 +147,15 @@ class Replay:
 
     def _is_new(self, item: Decoded) -> bool:
         """Tell whether an item must be folded; the time of its cluster is then its own."""
-        self.report.read += 1
+        counts = not item.is_implied
+        self.report.read += counts
         if item.outside:
-            self.report.outside += 1
+            self.report.outside += counts
             return False
         if item.observed:
             self.report.clusters.add(item.cluster)
         is_known = not self._seen.add(item.cluster, item.ts, item.digest)
-        self.report.known += is_known
+        self.report.known += is_known and counts
         if item.is_fact and item.ts is not None and item.cluster not in self._until:
             self._begin_facts(item.cluster, item.ts)
         if is_known and not (item.is_fact and item.cluster in self._facts):
@@ -209,6 +212,12 @@ class Replay:
         self._logs.resume(cluster, self._checkpoints.load(cluster, "state"))
 
     def _fold_record(self, record: Record, item: Decoded) -> None:
+        if isinstance(record, SettingsRecord):
+            key = LogKey(record.cluster, record.node)
+            if record.intended_by and key in self._answered:
+                return
+            if not record.intended_by:
+                self._answered.add(key)
         rows: list[Row] = []
         for output in self._logs.step(record):
             if isinstance(output, Record):

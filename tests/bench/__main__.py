@@ -20,6 +20,10 @@ CPU time of the same work differs by a fifth.
 """
 ROUNDS: Final = 3
 """Of the replay and of bare decoding, in turn; the fastest of each counts."""
+LEAST_SECONDS: Final = 1.0
+"""What took less gives no ratio: starts and ends of processes would count."""
+NUMA_SECONDS: Final = 10.0
+"""The same of CPU time, which differs by a tenth between two runs."""
 WANTED_OF_DECODING: Final = 0.4
 WANTED_OF_EACH_FIELD: Final = 3.0
 SHORT: Final = 4
@@ -56,7 +60,8 @@ def _bench(folder: Path, nodes: int, pods: int, samples: int) -> None:
     for each in extracts:
         each.summaries = decode.summaries
     _print_speed(replays["long"], decode, *extracts)
-    _print_rounds(longs, decodes)
+    if min(each.wall_seconds for each in (*longs, *decodes)) >= LEAST_SECONDS:
+        _print_rounds(longs, decodes)
     _print_stages(replays["long"])
     _print_memory(replays, engine)
     long.unlink()
@@ -82,6 +87,11 @@ def _measure(kind: str, capture: Path, folder: Path) -> Measured:
 
 def _print_speed(replay: Measured, decode: Measured, each_field: Measured, one_tuple: Measured) -> None:
     """Ratios first: figures of one run say little on another day."""
+    if min(replay.wall_seconds, decode.wall_seconds) < LEAST_SECONDS:
+        print(
+            f"\nThe replay or bare decoding took less than {LEAST_SECONDS:g} s: no ratio. Take more nodes or samples."
+        )
+        return
     rows = (
         ("(a) bare typed decoding by msgspec, one core", decode, WANTED_OF_DECODING),
         (
@@ -137,7 +147,8 @@ def _print_numa(whole: Sequence[Measured], without: Sequence[Measured]) -> None:
     print(f"\n{'NUMA and scheduling, a checkpoint with each summary':54}{'CPU s':>8}{'added':>14}   wanted")
     least = [min(run.cpu_seconds for run in runs) for runs in (without, whole)]
     print(f"  {'replay without them':52}{least[0]:8.2f}")
-    print(f"  {'replay':52}{least[1]:8.2f}{least[1] / least[0] - 1:14.1%}   < 10 %")
+    added = f"{least[1] / least[0] - 1:14.1%}   < 10 %" if least[0] >= NUMA_SECONDS else "   too little to compare"
+    print(f"  {'replay':52}{least[1]:8.2f}{added}")
     seconds = [", ".join(f"{run.cpu_seconds:.1f}" for run in runs) for runs in (without, whole)]
     print(f"  The least of {len(whole)} runs each; without: {seconds[0]}; with: {seconds[1]}.")
 

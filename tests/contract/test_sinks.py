@@ -25,6 +25,7 @@ from ingest.model.records import (
     ForgetRecord,
     LogBeganRecord,
     NodeNumaRecord,
+    PodActRecord,
     PublishedRecord,
     SummaryRecord,
 )
@@ -46,7 +47,7 @@ from streams.kafka.messages.findings import columns_of, decode_findings, encode_
 from streams.local.replay import Replay
 
 TOPICS: Final = topics()
-EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord}
+EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord, PodActRecord}
 """By reducers, not by sources."""
 
 

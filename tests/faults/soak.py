@@ -16,12 +16,13 @@ from components.clickhouse import REFUSALS
 from components.cluster.kubernetes import Cluster
 from components.command import leadsman_process
 from components.hook import Hook
-from components.pipeline import Pipeline
+from components.pipeline import Pipeline, waiting
 from components.proc import open_files, resident_bytes
 from components.processes import HOST, Process, free_port
 from components.telemetry import get
 from faults.fire import Ground
 from faults.history import Span
+from streams.alerting.receivers.choose import group_of
 from waiting import NotReady, eventually, lasting
 
 FIGURES: Final = "tests/faults/soak.jsonl"
@@ -128,6 +129,22 @@ class Soak:
         """A part by its name, or any, that is not started again meanwhile."""
         with self.tended:
             yield self.parts[name or self.chance.choice(list(self.parts))]
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Nothing is published any more, and all that was is stored and told: Kafka, tables and receiver can be
+        compared. The API server goes on; so what is watched of it would come between two looks.
+        """
+        with self.untended("watch") as watcher:
+            watcher.stop()
+            self.pipeline.settle()
+            eventually("no alert waits for the receiver", lambda: self._untold() == 0, every_seconds=1)
+            yield
+
+    def _untold(self) -> int:
+        kafka = self.pipeline.settings.kafka
+        group = group_of(kafka.topic_prefix, f"webhook={self.hook.url}")
+        return waiting(kafka.bootstrap_servers, group, [self.pipeline.topics.alerts.name])
 
     def _tend(self) -> None:
         while not self._over.wait(0.5):

@@ -92,7 +92,7 @@ def pieces_of(file: Path) -> Iterator[Piece]:
             yield Piece("" if "kind" in whole else file.name, whole)
 
 
-SOURCES = {folder.name: pieces(case(folder)[0]) for folder in CASES} | {
+SOURCES = {folder.name: found for folder in CASES if (found := pieces(case(folder)[0]))} | {
     "troubled-cluster": pieces([EXAMPLES / "troubled-cluster.json"])
 }
 

@@ -8,6 +8,7 @@ import lzma
 import tarfile
 import zipfile
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def read(path: Path) -> tuple[Counter[str], list[Unreadable], str, Counter[str]]
                 found.append(each)  # noqa: PERF402 - what came before the error counts
         except SourceError as error:
             refused = str(error)
-    seen = Counter(each.observation.resource for each in found if isinstance(each, Observed))
+    seen = Counter(each.observation.resource for each in found if isinstance(each, Observed) and not each.is_implied)
     return seen, [each for each in found if isinstance(each, Unreadable)], refused, skipped
 
 
@@ -138,7 +139,54 @@ EVENT = {
 
 
 LINE = json.dumps(EVENT | {"metadata": {"name": "e", "namespace": "n"}, "message": "m"})
+
+
+def any_value(value: Any) -> dict[str, Any]:
+    """A value as OpenTelemetry writes it in JSON, whole numbers as digits."""
+    match value:
+        case dict():
+            return {"kvlistValue": {"values": [{"key": k, "value": any_value(v)} for k, v in value.items()]}}
+        case list():
+            return {"arrayValue": {"values": [any_value(each) for each in value]}}
+        case int():
+            return {"intValue": str(value)}
+        case None:
+            return {}
+        case _:
+            return {"stringValue": value}
+
+
+def otlp(body: Any, of_record: dict[str, Any] | None = None, of_resource: dict[str, Any] | None = None) -> str:
+    """A line of a collector's file exporter."""
+    attributes, resource = (any_value(each or {})["kvlistValue"]["values"] for each in (of_record, of_resource))
+    record = {
+        "timeUnixNano": "1785508800123456789",
+        "severityText": "Warning",
+        "body": any_value(body),
+        "attributes": attributes,
+    }
+    scopes = [{"scope": {}, "logRecords": [record]}]
+    return json.dumps({"resourceLogs": [{"resource": {"attributes": resource}, "scopeLogs": scopes}]}) + "\n"
+
+
+TAKEN_APART = otlp(
+    "The node was low on resource: memory. ",
+    {
+        "k8s.event.reason": "Evicted",
+        "k8s.event.start_time": "2026-07-31 14:39:00 +0000 UTC",
+        "k8s.event.name": "a.1",
+        "k8s.event.uid": "e1",
+        "k8s.namespace.name": "n",
+        "k8s.event.count": 2,
+    },
+    {"k8s.node.name": "n1", "k8s.object.kind": "Pod", "k8s.object.name": "a", "k8s.object.uid": "u"},
+)
+LOGGED = json.loads(LINE) | {"kind": "Event", "apiVersion": "v1", "eventTime": None}
 STORES: dict[str, str] = {
+    "opentelemetry-k8sobjects-watch": otlp({"type": "ADDED", "object": LOGGED}),
+    "opentelemetry-k8sobjects-pull": otlp(LOGGED),
+    "opentelemetry-k8s-events": TAKEN_APART,
+    "opentelemetry-beside-others": otlp("a line of a container") + otlp(3) + otlp(LOGGED),
     "elasticsearch": json.dumps(
         {"took": 3, "hits": {"total": 1, "hits": [{"_id": "1", "_source": json.loads(LINE)}]}}
     ),
@@ -159,6 +207,48 @@ def test_events_are_found_in_what_stores_of_logs_answer(tmp_path: Path, store: s
     (tmp_path / "answer").write_text(STORES[store])
     found, _, refused, _ = read(tmp_path / "answer")
     assert (found, refused) == (Counter(events=1), "")
+
+
+def test_an_event_that_a_collector_took_apart_is_whole_again(tmp_path: Path) -> None:
+    """1785508800 is 2026-07-31T14:40:00Z."""
+    (tmp_path / "otel.json").write_text(TAKEN_APART)
+    (observed,) = (each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed))
+    assert observed.ts == datetime(2026, 7, 31, 14, 40, tzinfo=UTC)
+    assert json.loads(bytes(observed.object)) == {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "a.1", "namespace": "n", "uid": "e1", "creationTimestamp": "2026-07-31T14:39:00Z"},
+        "involvedObject": {"kind": "Pod", "namespace": "n", "name": "a", "uid": "u"},
+        "reason": "Evicted",
+        "message": "The node was low on resource: memory. ",
+        "type": "Warning",
+        "source": {"component": "", "host": "n1"},
+        "lastTimestamp": "2026-07-31T14:40:00Z",
+        "count": 2,
+    }
+
+
+DEEP: dict[str, Any] = {}
+for _ in range(100):
+    DEEP = {"kvlistValue": {"values": [{"key": "a", "value": DEEP}]}}
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        3,
+        [3],
+        [{"scopeLogs": [{"logRecords": [{"body": {"kvlistValue": {"values": [3, {"key": 4}]}}}]}]}],
+        [{"scopeLogs": [{"logRecords": [{"body": {"kvlistValue": 3}, "timeUnixNano": "9" * 40}]}]}],
+        [{"scopeLogs": [{"logRecords": [{"body": DEEP}]}]}],
+        [{"resource": {"attributes": [{"key": "k8s.object.kind", "value": {"stringValue": {}}}]}}],
+    ],
+)
+def test_logs_of_opentelemetry_without_an_object_are_named(tmp_path: Path, logs: Any) -> None:
+    (tmp_path / "otel.json").write_text(json.dumps({"resourceLogs": logs}))
+    found, _, refused, _ = read(tmp_path / "otel.json")
+    assert not found
+    assert "holds nothing that Leadsman reads" in refused
 
 
 def test_an_item_that_a_person_shortened_costs_itself_alone(tmp_path: Path) -> None:
@@ -198,7 +288,7 @@ UNREAD: dict[str, tuple[str, str]] = {
         "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",
         "a table of kubectl",
     ),
-    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log, of which only"),
+    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log of neither a kubelet nor"),
     "journal.txt": (
         "janv. 06 12:43:37 n1 kubelet[26615]: I0106 12:43:37.1 26615 util.go:30] x\n",
         "a kubelet's journal",
@@ -230,7 +320,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "red.log": (
         '\x1b[31mI0106 12:43:37.138045   26615 util.go:30] "No sandbox"\x1b[0m\n',
-        "a log, of which only",
+        "a log of neither a kubelet nor",
     ),
     "ticket.md": ("It is down.\n\n```yaml\napiVersion: v1\nkind: Node\n```\n", "text around objects"),
     "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
@@ -326,6 +416,16 @@ def test_json_of_other_programs_is_named_by_its_fields(tmp_path: Path, field: st
 def test_data_that_are_compressed_twice_are_named(tmp_path: Path) -> None:
     (tmp_path / "dump.json.gz").write_bytes(gzip.compress(gzip.compress(TEXT.encode())))
     assert "compressed again" in read(tmp_path / "dump.json.gz")[2]
+
+
+def test_what_kubeadm_intends_needs_the_nodes_that_it_is_for(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: kubelet-config-1.23\n  namespace: kube-system\n"
+        "data:\n  kubelet: |\n    apiVersion: kubelet.config.k8s.io/v1beta1\n    kind: KubeletConfiguration\n"
+    )
+    assert "save the nodes too" in read(tmp_path / "config.yaml")[2]
+    (tmp_path / "nodes.json").write_text(listed("Node"))
+    assert read(tmp_path) == (Counter(nodes=4, configz=4), [], "", Counter())
 
 
 def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:

@@ -132,6 +132,11 @@ SOURCES: Final = {
         "faust.transport.consumer:ThreadDelegateConsumer.seek_to_committed": "f1d483b861b0328b",
         "faust.transport.consumer:Consumer.perform_seek": "0e8c130ff4b0afd8",
     },
+    "streams.kafka.faust_fixes:Consumer.verify_all_partitions_active": {
+        "faust.transport.consumer:Consumer._commit_livelock_detector": "af196ff46fd42a14",
+        "faust.transport.consumer:Consumer.verify_all_partitions_active": "4e0e46f5c297305d",
+        "faust.transport.drivers.aiokafka:AIOKafkaConsumerThread.verify_event_path": "b983e7735f647cb3",
+    },
     "streams.kafka.faust_fixes:Consumer._add_gap": {
         "faust.transport.consumer:Consumer._add_gap": "4df2573ded7c1c2c",
         "faust.transport.consumer:Consumer._drain_messages": "44a2500309e83c63",

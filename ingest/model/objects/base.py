@@ -1,6 +1,6 @@
 """Types that the kept objects of the API share."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypeAlias
 
 import msgspec
@@ -10,6 +10,11 @@ from ingest.model.numbers import Int64
 Quantity: TypeAlias = str | Int64 | float
 """A resource quantity as the API prints it ("100m", "2Gi"), or in the form of a manifest (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]
+
+
+def in_utc(time: datetime | None) -> datetime | None:
+    """Return a time with its zone: one that a person or an exporter wrote without a zone is in UTC."""
+    return time.replace(tzinfo=UTC) if time is not None and time.tzinfo is None else time
 
 
 class KeptObject(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):

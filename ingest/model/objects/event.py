@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ingest.model.numbers import Int32
-from ingest.model.objects.base import KeptObject
+from ingest.model.objects.base import KeptObject, in_utc
 
 
 class ObjectReference(KeptObject, frozen=True):
@@ -65,6 +65,9 @@ class Event(KeptObject, frozen=True):
     deprecated_first_timestamp: datetime | None = None
     deprecated_last_timestamp: datetime | None = None
     deprecated_count: Int32 | None = None
+    earliest: datetime | None = None
+    """Bounds of when it last occurred, where a text has no more than its age; no API server writes them."""
+    latest: datetime | None = None
 
 
 class _Created(KeptObject, frozen=True):
@@ -86,7 +89,7 @@ class EventTimes(KeptObject, frozen=True):
 def event_time(event: Event | EventTimes) -> datetime | None:
     """When it last occurred: the first of its times that is set (rules: event-fields)."""
     series = event.series.last_observed_time if event.series else None
-    return (
+    return in_utc(
         series
         or event.last_timestamp
         or event.deprecated_last_timestamp

@@ -59,6 +59,7 @@ WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown
 _TIMELINE: Final = (
     "SELECT ts, node, kind, what, countIf(NOT has({harmless:Array(String)}, kind)) OVER (), count() OVER ()"
     f" {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
+    " SETTINGS query_plan_merge_expressions = 0, query_plan_lift_up_union = 0, optimize_use_projections = 0"
 )
 """Without what a card has already; each row has how many there are in all, and how many are something wrong."""
 NEXT: Final = (
@@ -115,7 +116,8 @@ def _print_cluster(
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     _sections(found, command, console)
-    rows = database.query(_TIMELINE, {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}).rows
+    asked = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
+    rows = database.query(_TIMELINE, asked, described=False).rows
     wrong, total = rows[0][-2:] if rows else (0, 0)
     nothing = not found.wrong and not wrong
     if nothing:

@@ -17,7 +17,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     """The same for what is known, but not for sure."""
     unknown = view.unknown
     if nodes := unknown.assumed_thresholds:
-        thresholds = f"The thresholds of {counted(len(nodes), 'node')} are assumed to be the defaults"
+        thresholds = f"The thresholds of {counted(len(nodes), 'node')} are assumed"
         yield f"{thresholds}: no /configz was seen:", nodes
     if counts := unknown.lower_bounds:
         bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
@@ -45,7 +45,7 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"What happened {when} this range. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
         yield no_pod(evidence), ()
-    if not evidence.events_seen:
+    if not evidence.events_known:
         yield NO_EVENT, ()
 
 

@@ -1,6 +1,6 @@
 """Alerts, where this database has them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.words import timestamp
 from sql.database.open import Database
 from sql.landing.silences import read_silences
-from streams.alerting.silences import Silence, silence_of
+from streams.alerting.silences import Silence, Silencing
 
 TABLE = "alerts"
 
@@ -59,7 +59,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
     """
     if not has_table(db, TABLE):
         return None
-    silences = read_silences(db) if has_table(db, "silences") else []
+    silences, silencing = read_silences(db) if has_table(db, "silences") else [], Silencing()
     return [
         Alert(
             row["alertname"],
@@ -73,7 +73,9 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
             row["annotations"].get("runbook_url", ""),
             bool(row["unknown"]) or (row["status"] == "firing" and evidence.lost),
             row["resource"],
-            _silenced(row["labels"], silences, evidence.scope.judged_at) if row["status"] == "firing" else "",
+            _words(silencing.silence_of(row["labels"], silences, evidence.scope.judged_at))
+            if row["status"] == "firing"
+            else "",
             row["labels"].get("namespace", ""),
             row["labels"],
         )
@@ -81,6 +83,7 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
     ]
 
 
-def _silenced(labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> str:
-    found = silence_of(labels, silences, at)
-    return f"until {timestamp(found.ends_at)} UTC by {found.created_by}: {found.comment}" if found else ""
+def _words(silence: Silence | None) -> str:
+    if silence is None:
+        return ""
+    return f"until {timestamp(silence.ends_at)} UTC by {silence.created_by}: {silence.comment}"

@@ -26,7 +26,7 @@ def ask(db: Database, name: str, scope: Scope, **more: Any) -> list[RowDict]:
 
 def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict]:
     """The rows of any question. Raises DatabaseError."""
-    found = db.query(question(name), parameters)
+    found = db.query(question(name), parameters, described=False)
     return [dict(zip(found.column_names, each, strict=True)) for each in found.rows]
 
 

@@ -13,6 +13,8 @@ from streams.alerting.active import SILENT
 INTERVALS: Final = 6
 """So many samples may be missing before nothing is known of now."""
 _SOONEST: Final = timedelta(seconds=10)
+_WATCHED: Final = timedelta(minutes=5)
+"""Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 
 
 class Evidence(NamedTuple):
@@ -36,6 +38,10 @@ class Evidence(NamedTuple):
     """Records that could not be understood."""
     events_seen: bool = True
     """True if any Event was seen until the end: image GC, and pods that are gone, are known from Events alone."""
+    numa_seen: bool = True
+    """True if a source of exclusive CPUs was seen until the end, or a kubelet that gives none."""
+    events_since: datetime | None = None
+    """Since when Events are watched without a break; None if they are not watched now."""
 
     @property
     def stale(self) -> bool:
@@ -55,6 +61,16 @@ class Evidence(NamedTuple):
         return bool(self.sampled_nodes or self.pods or self.events)
 
     @property
+    def events_known(self) -> bool:
+        """Tell whether an Event that is missing did not happen: some were seen, or they were listed and watched."""
+        return self.events_seen or self.events_since is not None
+
+    @property
+    def quiet_since(self) -> datetime | None:
+        """Since when it is known that nothing happened, where no Event shows it; None where Events do."""
+        return None if self.events_seen else self.events_since
+
+    @property
     def counts(self) -> bool:
         """Tell whether 0 may be shown for events that were not seen."""
         return self.seen and not self.stale and self.pods_seen and self.nodes > 0
@@ -63,13 +79,16 @@ class Evidence(NamedTuple):
     def complete(self) -> bool:
         """Tell whether every node's statistics were seen until the end, and every stream was read all the time."""
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
-        return self.counts and self.events_seen and sampled and not self.unread
+        return self.counts and self.events_known and sampled and not self.unread
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
-    seen = {name: bool(row[name]) for name in ("pods_seen", "events_seen")}
-    return Evidence(scope, **row | seen | {"unread": tuple(row["unread"])})
+    since, heard_at, watched = row.pop("watched")
+    watched = watched and scope.judged_at - heard_at <= _WATCHED
+    seen = {name: bool(row[name]) for name in ("pods_seen", "events_seen", "numa_seen")}
+    more = {"unread": tuple(row["unread"]), "events_since": since if watched else None}
+    return Evidence(scope, **row | seen | more)
 
 
 def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
@@ -139,15 +158,21 @@ def nothing_found(evidence: Evidence) -> str:
 
 def _looked_for(evidence: Evidence) -> str:
     """Name the problems that would have been seen in what was seen."""
-    by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_seen
+    by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_known
+    # who may read one namespace alone sees no Event of a node
+    of_nodes = by_nodes or (by_events and not evidence.scope.namespace)
     things = {
         "evictions": by_pods,
-        "node pressure": by_nodes or by_events,
-        "nodes that are not Ready": by_nodes or by_events,
+        "node pressure": of_nodes,
+        "nodes that are not Ready": of_nodes,
         "pending pods": by_pods,
         "Warning Events": by_events,
     }
-    problems = {"image-GC": by_events, "NUMA": by_pods, "scheduling": by_pods}
+    problems = {
+        "image-GC": by_events and of_nodes,
+        "NUMA": by_pods and evidence.numa_seen,
+        "scheduling": by_pods,
+    }
     *others, last = [name for name, seen in (things | problems).items() if seen] or ["resources below a threshold"]
     return f"{', '.join(others)}{' or ' if others else ''}{last}{' problems' if any(problems.values()) else ''}"
 
@@ -160,7 +185,8 @@ def gaps(evidence: Evidence) -> list[str]:
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
-        NO_EVENT: not evidence.events_seen,
+        NO_EVENT: not evidence.events_known,
+        quiet(evidence): evidence.quiet_since is not None,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
@@ -169,9 +195,15 @@ def gaps(evidence: Evidence) -> list[str]:
 
 def no_pod(evidence: Evidence) -> str:
     """Return what is not known without pods."""
-    if evidence.events_seen:
+    if evidence.events_known:
         return "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
     return "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+
+
+def quiet(evidence: Evidence) -> str:
+    """Return the time from which on no Event is proof; empty where Events were seen."""
+    since = evidence.quiet_since
+    return "" if since is None else f"No Event came since {timestamp(since)} UTC, when their watch began."
 
 
 NO_EVENT: Final = "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."

@@ -4,6 +4,7 @@ import base64
 import binascii
 import hmac
 import ipaddress
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from math import ceil
@@ -21,6 +22,10 @@ LONGEST_PAUSE_SECONDS: Final = 60.0
 MOST_ADDRESSES: Final = 4096
 """Number of guessing addresses that are remembered."""
 LOCAL_NAMES: Final = frozenset({"localhost"})
+
+
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9.-]+)(?::[0-9]{1,5})?")
+"""A name or address, and a port."""
 
 
 class BadAccess(WrongUsage):
@@ -134,8 +139,8 @@ def is_own_name(host_header: str) -> bool:
     """Tell whether a request to a page on loopback used a name of loopback, and not a name that someone pointed
     here.
     """
-    host = host_header.rsplit(":", 1)[0] if not host_header.endswith("]") else host_header
-    return is_loopback(host)
+    found = _HOST.fullmatch(host_header)
+    return found is not None and is_loopback(found[1])
 
 
 def is_own_request(headers: Mapping[str, str]) -> bool:

@@ -46,7 +46,7 @@ FROM
 FULL OUTER JOIN
 (
     SELECT *, toNullable(ts) AS began_at, toNullable(last_at) AS seen_at
-    FROM image_gc
+    FROM image_gc_episodes
     WHERE {episodes:UInt8} = 1 OR verdict != 'benign_startup'
     ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node, if({episodes:UInt8} = 1, (ts, reason, verdict), (toDateTime64(0, 6, 'UTC'), '', ''))
@@ -70,7 +70,7 @@ LEFT JOIN
             SELECT cluster, node, object_uid, extract(message, '(?:Container image|Successfully pulled image) "([^"]+)"') AS image
             FROM node_events
             WHERE reason = 'Pulled' AND component = 'kubelet' AND object_kind = 'Pod' AND node != ''
-                AND (cluster, node) IN (SELECT cluster, node FROM image_gc WHERE verdict NOT IN ('benign_startup', 'recovered'))
+                AND (cluster, node) IN (SELECT cluster, node FROM image_gc_episodes WHERE verdict NOT IN ('benign_startup', 'recovered'))
         )
         WHERE image != ''
         GROUP BY cluster, node, object_uid

@@ -1,7 +1,7 @@
 -- Whether nodes that joined later stay emptier of exclusive pods
 -- group NUMA
 -- shows verdict, gap_ratio, free_cpus, largest_fit_cpus, explanation
--- needs numa
+-- needs numa, rooms
 -- param cluster String '': only this cluster; empty is all
 SELECT cluster, ts, verdict, rank_correlation, gap_ratio, oldest_nodes, oldest_ratio, youngest_nodes, youngest_ratio, free_cpus, largest_fit_cpus, explanation
 FROM late_joiners

@@ -1,7 +1,7 @@
 -- Where two sources report different numbers of exclusive CPUs, and which is believed
 -- group NUMA
 -- shows ts, node, numa_node, value_a, value_b, explanation
--- needs numa
+-- needs numa, compared or metrics
 -- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,7 +1,7 @@
 -- The most memory, huge pages or devices that one NUMA node has left, and what is stranded beside it
 -- group NUMA
 -- shows node, resource, free, largest, stranded
--- needs numa
+-- needs numa resources
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param resource String '': only this resource, as memory or hugepages-2Mi; empty is all

@@ -1,7 +1,7 @@
 -- Which pods hold which CPUs on which NUMA nodes, and whether their memory, devices and caches lie beside them
 -- group NUMA
 -- shows node, pod, cpuset, numa_nodes, aligned, explanation
--- needs numa
+-- needs pods or held
 -- was numa_alignment
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -1,7 +1,7 @@
 -- How much memory and CPU time of each NUMA node is in use
 -- group NUMA
 -- shows node, numa_node, memory_total_bytes, memory_free_bytes, cpu_busy_ratio
--- needs numa
+-- needs numa use
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT

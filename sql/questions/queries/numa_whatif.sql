@@ -1,7 +1,7 @@
 -- How the same pods would lie if another strategy had placed them, and the largest pod that would still fit
 -- group NUMA
 -- shows strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
--- needs numa
+-- needs numa, rooms, held
 -- param cluster String '': only this cluster; empty is all
 -- param scope String 'cluster': cluster or node
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts

@@ -12,7 +12,7 @@ SELECT
     p.namespace AS namespace,
     p.pod AS pod,
     p.* EXCEPT (cluster, namespace, pod, uid, said),
-    multiIf(p.said != '', p.said, empty(p.reasons), if(p.prefilter = '' AND p.nodes_total = 0, 'no nodes available to schedule pods', p.prefilter), arrayStringConcat(arrayMap((reason, nodes) -> concat(toString(nodes), ' ', reason), mapKeys(p.reasons), mapValues(p.reasons)), ', ')) AS said,
+    p.said AS said,
     n.nodes AS fits_on,
     n.verdict AS retried,
     n.tried_at AS tried_at,
@@ -33,7 +33,7 @@ FROM
         f.preemption AS preemption,
         f.pinned_node AS pinned_node,
         f.text_source AS text_source,
-        '' AS said,
+        f.why AS said,
         f.uid AS uid
     FROM
     (

@@ -1,7 +1,7 @@
 -- Which running pods a restart of their kubelet ends (full-pcpus-only on a full node)
 -- group NUMA
 -- shows node, verdict, namespace, pod, cpus
--- needs numa, configz
+-- needs numa, rooms, configz, pods or held
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

@@ -30,7 +30,8 @@ SELECT
     max_pods,
     pod_pids_limit,
     cpu_quota_enforced,
-    cpu_quota_period_seconds
+    cpu_quota_period_seconds,
+    intended_by
 FROM kubelet_settings
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})

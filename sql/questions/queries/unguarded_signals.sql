@@ -1,7 +1,7 @@
 -- Which eviction signals no threshold guards, why, and what happens once they run out
 -- group Evictions and pressure
 -- shows node, signal, reason, consequence
--- needs samples
+-- needs samples, configz
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 SELECT cluster, node, signal, available, capacity, round(100 * available / nullIf(capacity, 0), 1) AS available_percent, reason, consequence

@@ -11,35 +11,41 @@ CREATE OR REPLACE VIEW alert_coverage AS
 WITH
     inputs AS
     (
-        SELECT DISTINCT cluster, node, 'samples' AS input FROM node_samples_5m
+        -- Which keys there are does not need merged rows
+        SELECT DISTINCT cluster, node, 'samples' AS input FROM (SELECT cluster, node FROM node_samples_5m SETTINGS final = 0)
         UNION ALL
-        SELECT DISTINCT cluster, node, 'configz' AS input FROM kubelet_settings
+        SELECT DISTINCT cluster, node, 'configz' AS input FROM (SELECT cluster, node FROM kubelet_settings SETTINGS final = 0)
         UNION ALL
         SELECT DISTINCT cluster, node, 'thresholds' AS input
-        FROM eviction_signals_5m
+        FROM (SELECT cluster, node FROM eviction_signals_5m SETTINGS final = 0)
         WHERE (cluster, node) NOT IN (SELECT cluster, node FROM unguarded_signals)
         UNION ALL
-        SELECT DISTINCT cluster, node, 'nodes' AS input FROM nodes
+        SELECT DISTINCT cluster, node, 'nodes' AS input FROM (SELECT cluster, node FROM nodes SETTINGS final = 0)
         UNION ALL
         SELECT DISTINCT cluster, node, 'numa' AS input FROM numa_skew WHERE scope = 'node' AND fidelity != 'none'
         UNION ALL
-        SELECT DISTINCT cluster, node, 'requests' AS input FROM node_fit_5m
+        SELECT DISTINCT cluster, node, 'requests' AS input FROM (SELECT cluster, node FROM node_fit_5m SETTINGS final = 0)
         UNION ALL
-        SELECT DISTINCT cluster, '*' AS node, 'pods' AS input FROM pod_bindings
-        UNION ALL
-        SELECT DISTINCT cluster, '*' AS node, 'events' AS input FROM node_events
-        UNION ALL
-        SELECT DISTINCT cluster, '*' AS node, 'events or samples' AS input FROM node_events
-        UNION ALL
-        SELECT DISTINCT cluster, node, 'events or samples' AS input FROM node_samples_5m
-        UNION ALL
-        SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM pod_bindings
-        UNION ALL
-        SELECT DISTINCT cluster, '*' AS node, 'pods or events' AS input FROM node_events
+        SELECT DISTINCT cluster, node, 'events or samples' AS input FROM (SELECT cluster, node FROM node_samples_5m SETTINGS final = 0)
+    ),
+    -- Of a whole cluster
+    everywhere AS
+    (
+        SELECT DISTINCT cluster, 'pods' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM watches WHERE resource = 'events'
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'events or samples' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM pod_bindings SETTINGS final = 0)
+        UNION DISTINCT
+        SELECT DISTINCT cluster, 'pods or events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
     ),
     known AS
     (
-        SELECT DISTINCT cluster, node FROM inputs WHERE node != '' AND node != '*'
+        SELECT DISTINCT cluster, node FROM inputs WHERE node != ''
     ),
     needs AS
     (
@@ -94,15 +100,14 @@ SELECT
     r.input AS input,
     toUInt8(r.required) AS required,
     count() AS nodes,
-    countIf(NOT has(i.nodes, k.node) AND NOT has(i.nodes, '*') AND r.input != '') AS nodes_without,
+    countIf(r.input != '' AND NOT i.seen AND NOT e.seen) AS nodes_without,
     toUInt8(NOT required OR nodes_without < nodes) AS can_fire,
-    arraySlice(arraySort(groupArrayIf(k.node, NOT has(i.nodes, k.node) AND NOT has(i.nodes, '*') AND r.input != '')), 1, 10) AS first_nodes_without,
+    arraySlice(arraySort(groupArrayIf(k.node, r.input != '' AND NOT i.seen AND NOT e.seen)), 1, 10) AS first_nodes_without,
     if(nodes_without = 0, '', r.without_it) AS without_it
 FROM known AS k
 CROSS JOIN needs AS r
-LEFT JOIN
-(
-    SELECT cluster, input, groupUniqArray(node) AS nodes FROM inputs GROUP BY cluster, input
-) AS i ON i.cluster = k.cluster AND i.input = r.input
+-- By node, not with an array of all nodes in each row: that would take memory by the square of their number
+LEFT JOIN (SELECT *, 1 AS seen FROM inputs) AS i ON i.cluster = k.cluster AND i.node = k.node AND i.input = r.input
+LEFT JOIN everywhere AS e ON e.cluster = k.cluster AND e.input = r.input
 GROUP BY k.cluster, r.alertname, r.input, r.required, r.without_it
 COMMENT 'Alerts that can fire in each cluster: the inputs of each alert, the number of nodes without them, whether it can fire at all, and the consequence'

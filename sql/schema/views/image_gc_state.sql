@@ -7,7 +7,7 @@
 -- column wanted_bytes: Bytes that it would free
 -- column capacity_bytes: Capacity in bytes of the image file system
 -- column available_bytes: Available in bytes on the image file system
--- column settings_assumed: 1 if no /configz was seen and the defaults 85 and 80 are used
+-- column settings_assumed: 1 if no /configz was seen and the defaults 85 and 80 are used, or what a ConfigMap intends
 CREATE OR REPLACE VIEW image_gc_state AS
 WITH
     judged AS
@@ -21,7 +21,7 @@ WITH
             if(k.seen, k.image_gc_high_percent, {image_gc_high}) AS high_percent,
             if(k.seen, k.image_gc_low_percent, {image_gc_low}) AS low_percent,
             k.image_maximum_gc_age_seconds AS maximum_age_seconds,
-            toUInt8(NOT k.seen) AS settings_assumed,
+            toUInt8(NOT k.seen OR k.intended_by != '') AS settings_assumed,
             if(capacity_bytes > 0, {image_gc_percent}, NULL) AS usage_percent,
             {image_gc_verdict} AS decision
         FROM
@@ -31,7 +31,7 @@ WITH
         ) AS s
         ASOF LEFT JOIN
         (
-            SELECT cluster, ts, node, image_gc_high_percent, image_gc_low_percent, image_maximum_gc_age_seconds, 1 AS seen
+            SELECT cluster, ts, node, image_gc_high_percent, image_gc_low_percent, image_maximum_gc_age_seconds, intended_by, 1 AS seen
             FROM kubelet_settings FINAL
         ) AS k ON k.cluster = s.cluster AND k.node = s.node AND s.ts >= k.ts
     )
@@ -49,4 +49,4 @@ SELECT
     available_bytes,
     settings_assumed
 FROM judged
-COMMENT 'Decision of each kubelet''s image GC at each sample: disabled, invalid_capacity, below_high or free. wanted_bytes are the bytes that it would free. settings_assumed is 1 if no /configz was seen and 85 and 80 are used'
+COMMENT 'Decision of each kubelet''s image GC at each sample: disabled, invalid_capacity, below_high or free. wanted_bytes are the bytes that it would free. settings_assumed is 1 if no /configz was seen and 85 and 80 are used, or what a ConfigMap intends'

@@ -23,7 +23,7 @@ WITH
     present AS
     (
         SELECT DISTINCT cluster, namespace, splitByChar('"', message)[2] AS image FROM events
-        WHERE match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
+        WHERE message LIKE '%already present on machine%' AND match(message, '^(?:\\(combined from similar events\\): )?Container image "[^"]+" already present on machine(?: and can be accessed by the pod)?$')
     ),
     shown AS
     (
@@ -89,7 +89,7 @@ WITH
     ),
     collected AS
     (
-        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc FINAL WHERE freed_bytes > 0
+        SELECT cluster, node, last_at AS began_at, last_at AS at FROM image_gc_episodes WHERE freed_bytes > 0
         UNION ALL
         SELECT
             h.cluster AS cluster, h.node AS node, h.first_at AS began_at,

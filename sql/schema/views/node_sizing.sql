@@ -95,7 +95,11 @@ WITH
         ) AS n ON n.cluster = r.cluster AND n.node = r.node
         LEFT JOIN
         (
-            SELECT cluster, node, signal, last_at, hard_threshold FROM signal_history ORDER BY ts DESC LIMIT 1 BY cluster, node, signal
+            -- The last of all states is that of the last five minutes, merged or not
+            SELECT cluster, node, signal, nullIf(argMaxMerge(hard_threshold_last), -1) AS hard_threshold
+            FROM (SELECT cluster, node, signal, hard_threshold_last FROM eviction_signals_5m SETTINGS final = 0)
+            WHERE signal IN ('memory.available', 'nodefs.available')
+            GROUP BY cluster, node, signal
         ) AS h ON h.cluster = r.cluster AND h.node = r.node AND h.signal = r.signal
     )
 SELECT

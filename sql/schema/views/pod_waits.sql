@@ -51,8 +51,7 @@ LEFT JOIN
     SELECT
         cluster,
         uid,
-        argMax(multiIf(prefilter = '' AND empty(reasons) AND nodes_total = 0, 'no nodes available to schedule pods', empty(reasons), prefilter, arrayStringConcat(
-            arrayMap(each -> concat(toString(reasons[each]), ' ', each), arraySort(mapKeys(reasons))), '; ')), (text_source = 'condition', ts)) AS why
+        argMax(why, (text_source = 'condition', ts)) AS why
     FROM scheduling_failures FINAL
     GROUP BY cluster, uid
 ) AS f ON f.cluster = b.cluster AND f.uid = b.uid

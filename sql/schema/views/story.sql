@@ -117,10 +117,36 @@ FROM
     )
     GROUP BY cluster, node, by_taint, component, toStartOfMinute(ended_at)
     UNION ALL
+    -- Of kubelets' logs, what no Event tells
+    SELECT
+        l.cluster AS cluster, l.ts AS ts, l.node AS node,
+        if(l.said = 'kubelet_start', 'kubelet', 'pressure') AS kind, l.what AS what,
+        multiIf(l.said = 'kubelet_start', 'The kubelet started', l.said = 'reclaimed', 'reclaimed', 'none evicted') AS about,
+        '' AS pod, CAST([], 'Array(String)') AS namespaces
+    FROM (SELECT cluster, ts, node, said, what FROM kubelet_log FINAL WHERE said IN ('kubelet_start', 'reclaimed', 'none_evicted')) AS l
+    LEFT JOIN
+    (
+        SELECT cluster, node, groupUniqArray(ts) AS starts
+        FROM node_events
+        PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
+        GROUP BY cluster, node
+    ) AS e ON e.cluster = l.cluster AND e.node = l.node
+    WHERE l.said != 'kubelet_start' OR NOT arrayExists(at -> abs(dateDiff('second', at, l.ts)) < 10, e.starts)
+    UNION ALL
+    SELECT
+        cluster, min(ts) AS ts, node, 'image_gc' AS kind,
+        concat('The kubelet\'s log: ', toString(count()), if(count() = 1, ' image of ', ' images of '),
+            formatReadableSize(sum(ifNull(amount_bytes, 0))), if(count() = 1, ' was', ' were'), ' removed.') AS what,
+        'images removed' AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM kubelet_log AS r FINAL
+    WHERE said = 'image_removed'
+    GROUP BY cluster, node, toStartOfFiveMinutes(r.ts)
+    UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind, what,
         toString(verdict) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM image_gc FINAL
+    FROM image_gc_episodes
     UNION ALL
     SELECT
         cluster, ts, node, 'scheduler' AS kind, what,
@@ -189,9 +215,10 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, 'node' AS kind,
-        multiIf(state = 'Ready', 'The node is Ready again.',
+        multiIf(state = 'Ready', if(was_ready OR told < ts, 'The node is Ready again.', 'The node is Ready.'),
             state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
-            'Whether the node is Ready is unknown: its kubelet does not report.') AS what,
+            -- Who sets it to Unknown says why; a Node can also lack the condition
+            concat('Whether the node is Ready is unknown: ', if(ready_message = '', 'its Node does not say.', 'its kubelet does not report.'))) AS what,
         state AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
@@ -201,7 +228,10 @@ FROM
             multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS before
+            ) AS before,
+            max(state = 'Ready') OVER (
+                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+            ) AS was_ready
         FROM nodes FINAL
     ) AS n
     LEFT JOIN

@@ -88,7 +88,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     grace = ""
     if not is_hard and row.soft_grace_seconds:
         grace = f" for longer than its grace period, {in_words(row.soft_grace_seconds)},"
-    assumed = " No /configz was seen: the threshold is the default of that kubelet." if row.thresholds_assumed else ""
+    assumed = f" {row.assumption}" if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
         f"{_available(row, resource)}, {ahead}",
@@ -102,7 +102,7 @@ def _bare(row: EvictionSignal, resource: str) -> Holds:
     percent = 100 * row.available / row.capacity
     assumed = (
         " No /configz was seen; the kubelet's default is assumed, which is no threshold."
-        if row.thresholds_assumed
+        if row.thresholds_assumed and not row.intended_by
         else ""
     )
     return Holds(

@@ -15,6 +15,10 @@ _SILENT: Final = (
     "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
     "machine is gone."
 )
+_UNSAID: Final = (
+    "The Node object has no condition Ready, or none with a reason. It is unknown whether its pods run. "
+    "See kubectl describe node and the kubelet's log."
+)
 _REFUSES: Final = (
     "Its kubelet runs and reports the problem itself. No new pods are placed on it. After five minutes, unless they "
     "tolerate it for longer, its pods are deleted and replaced elsewhere. See kubectl describe node and the logs of "
@@ -32,12 +36,15 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
-    what = "not Ready" if row.ready is not None else "Ready is Unknown, for its kubelet does not report,"
+    # who sets the condition to Unknown says why; a Node can also lack it (rules: nodes-that-do-not-report)
+    silent = row.ready is None and bool(row.ready_message)
+    unknown = f"Ready is Unknown, for its {'kubelet does not report' if silent else 'Node does not say'},"
+    what, text = (unknown, _SILENT if silent else _UNSAID) if row.ready is None else ("not Ready", _REFUSES)
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
     return Holds(
         {},
         f"Node {name(row.node)}: {what} since {timestamp(since)}",
-        f"{reported}{_SILENT if row.ready is None else _REFUSES}",
+        f"{reported}{text}",
         at_once=now.at - since >= timedelta(seconds=settings.for_seconds),
     )
 

@@ -25,7 +25,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, reported
 from streams.alerting.receivers.remembered import Remembered
-from streams.alerting.silences import Silence, silence_of
+from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
 
 LOOK_SECONDS: Final = 60.0
@@ -47,32 +47,51 @@ class Withholding:
         self.receiver = receiver
         self._silences = silences
         self._clock = clock
+        self._silencing = Silencing()
         self._withheld: set[str] = set()
+        self._perhaps: set[str] = set()
+        """Firing alerts of which an earlier process did not say whether it withheld them."""
+        self._is_in_doubt = False
 
     @property
     def resend_seconds(self) -> float | None:
         """Return the receiver's interval."""
         seconds = self.receiver.resend_seconds
-        return LOOK_SECONDS if seconds is None and self._withheld else seconds
+        return LOOK_SECONDS if seconds is None and (self._withheld or self.is_in_doubt) else seconds
 
     @property
     def withheld(self) -> Collection[str]:
         """Fingerprints of the alerts whose present state it was not sent because it is, or was, silenced."""
         return self._withheld
 
-    def withhold(self, fingerprints: Iterable[str]) -> None:
-        """Withhold alerts that an earlier process had withheld."""
+    @property
+    def is_in_doubt(self) -> bool:
+        """Return whether more may be withheld than `withheld` has."""
+        return self._is_in_doubt or bool(self._perhaps)
+
+    def withhold(self, fingerprints: Iterable[str], *, more: bool = False) -> None:
+        """Withhold alerts that an earlier process had withheld. If it had more of them, everything that fires is sent
+        again once no silence covers it: twice is better than never.
+        """
         self._withheld = set(fingerprints)
+        self._is_in_doubt = more
+
+    def remembered(self, judged_at: datetime) -> Remembered:
+        """Return what the next process needs to go on."""
+        return Remembered.of(judged_at, self.receiver.parked, self._withheld, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
         firing = {each.alert.fingerprint: each for each in states.firing()}
         silenced = {fingerprint for fingerprint, each in firing.items() if self._is_silenced(each)}
+        if self._is_in_doubt:
+            self._perhaps, self._is_in_doubt = firing.keys() - self._withheld, False
         passed = [each for each in news if self._passes(each)]
         known = {each.alert.fingerprint for each in passed}
-        for fingerprint in sorted(self._withheld & firing.keys() - silenced):
+        for fingerprint in sorted((self._withheld | self._perhaps) & firing.keys() - silenced):
             self._withheld.discard(fingerprint)
             passed += [firing[fingerprint]] if fingerprint not in known else []
+        self._perhaps &= silenced - self._withheld
         self._withheld |= silenced & set(self.receiver.parked)
         self._withheld = {fingerprint for fingerprint in self._withheld if fingerprint in states}
         await self.receiver.deliver(passed, states.without(self._withheld | silenced))
@@ -88,7 +107,7 @@ class Withholding:
         return True
 
     def _is_silenced(self, received: Received) -> bool:
-        return silence_of(received.alert.labels, self._silences(), self._clock.now()) is not None
+        return self._silencing.silence_of(received.alert.labels, self._silences(), self._clock.now()) is not None
 
 
 _FIRST: Final = "first "
@@ -189,7 +208,7 @@ class _Following:
         self._states.lose(self._judged_at)
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
-        self._receiver.withhold(self._remembered.withheld)
+        self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
         news = [received for received in self._states.firing() if received.alert.fingerprint in unsent]
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._states)
@@ -274,7 +293,7 @@ class _Following:
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         """Commit the offsets, with the data that the next process needs, in one request."""
-        remembered = Remembered.of(self._judged_at, self._receiver.receiver.parked, self._receiver.withheld)
+        remembered = self._receiver.remembered(self._judged_at)
         if not ends and remembered == self._remembered:
             return
         self._done |= ends

@@ -18,10 +18,16 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
     withheld: list[str] = []
     """Fingerprints of alerts that it was not sent because they were silenced."""
 
+    more: bool = False
+    """More are withheld than are named: any alert that fires may be one of them."""
+
     @classmethod
-    def of(cls, judged_at: datetime, parked: Collection[str], withheld: Collection[str] = ()) -> Self:
+    def of(
+        cls, judged_at: datetime, parked: Collection[str], withheld: Collection[str] = (), *, more: bool = False
+    ) -> Self:
         kept = sorted(parked)[:MOST]
-        return cls(int(judged_at.timestamp()), kept, sorted(withheld)[: MOST - len(kept)])
+        named = sorted(withheld)[: MOST - len(kept)]
+        return cls(int(judged_at.timestamp()), kept, named, more or len(named) < len(withheld))
 
     @classmethod
     def parse(cls, metadata: str) -> Self:

@@ -10,7 +10,7 @@ import msgspec
 from common.durations import parse_duration
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, NodeRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
@@ -34,6 +34,8 @@ _NEVER: Final = (None, None, None)
 
 class State(msgspec.Struct, frozen=True):
     config: KubeletConfiguration | None = None
+    intended_by: str = ""
+    """The ConfigMap that `config` is from, if the kubelet did not answer."""
     kubelet_version: str = ""
     windows: bool = False
     layout: Layout = Layout.SINGLE
@@ -60,7 +62,7 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return _sample(state, record)
         case SettingsRecord():
             return _settings(state, record), ()
-        case NodeRecord():
+        case NodeRecord() | KnownNodeRecord():
             return _node(state, record), ()
         case EventRecord() if _is_kubelet_start(record):
             return _restarted(state, event_time(record.object) or record.ts), ()
@@ -70,13 +72,15 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
 
 def _settings(state: State, record: SettingsRecord) -> State:
     """Raises BadRecord for a configuration that no kubelet would start with; the one before stays in force."""
-    if record.config == state.config:
+    if (record.config, record.intended_by) == (state.config, state.intended_by):
         return state
     thresholds = effective_thresholds(record.config, state.kubelet_version, state.layout, windows=state.windows)
     parse_duration(record.config.image_maximum_gc_age)
     is_same = state.config is not None and state.config.eviction_soft == record.config.eviction_soft
     soft_since = state.soft_since if is_same else {}
-    return msgspec.structs.replace(state, config=record.config, thresholds=thresholds, soft_since=soft_since)
+    return msgspec.structs.replace(
+        state, config=record.config, intended_by=record.intended_by, thresholds=thresholds, soft_since=soft_since
+    )
 
 
 def _restarted(state: State, at: datetime) -> State:
@@ -89,7 +93,7 @@ def _restarted(state: State, at: datetime) -> State:
     return msgspec.structs.replace(state, courses=courses, soft_since=soft_since)
 
 
-def _node(state: State, record: NodeRecord) -> State:
+def _node(state: State, record: NodeRecord | KnownNodeRecord) -> State:
     info = record.object.status.node_info
     version, windows = info.kubelet_version, info.operating_system == "windows"
     if (version, windows) == (state.kubelet_version, state.windows):
@@ -129,12 +133,19 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
         courses[signal] = followed.course
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
         row = _row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed)
+        if state.intended_by:
+            row = row._replace(thresholds_assumed=True, intended_by=state.intended_by)
         if row.soft_met:
             soft_since[signal] = state.soft_since.get(signal, record.ts) if followed_on else record.ts
             row = row._replace(soft_met_since=soft_since[signal])
         rows.append(row)
-    ahead = State(
-        state.config, state.kubelet_version, state.windows, layout, thresholds, courses, soft_since, record.ts
+    ahead = msgspec.structs.replace(
+        state,
+        layout=layout,
+        thresholds=thresholds,
+        courses=courses,
+        soft_since=soft_since,
+        sampled_at=record.ts,
     )
     return ahead, [row._replace(acts_first=_acts_first(row, rows)) if _nears(row) else row for row in rows]
 
@@ -242,7 +253,7 @@ REDUCER: Final = Reducer(
     name="eviction_trend",
     version=3,
     log="node",
-    takes=(SampleRecord, SettingsRecord, NodeRecord, EventRecord),
+    takes=(SampleRecord, SettingsRecord, NodeRecord, KnownNodeRecord, EventRecord),
     state=State,
     step=step,
 )

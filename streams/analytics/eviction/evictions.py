@@ -1,7 +1,8 @@
 """Pods that the kubelet evicted or rejected, from every witness of it: table `evictions`.
 
-Three witnesses: the Evicted event, the pod's status, and its condition DisruptionTarget. Events get lost and an
-evicted pod can end as Succeeded (section G), so any one of them is enough; the others confirm.
+Four witnesses: the Evicted event, the pod's status, its condition DisruptionTarget, and the kubelet's log. Events get
+lost and an evicted pod can end as Succeeded (section G), so any one of them is enough; the others confirm. The log
+dates an eviction, and has its text only where the kubelet is verbose: any other witness completes it.
 """
 
 from collections.abc import Sequence
@@ -11,9 +12,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, NodeRecord, PodRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import (
+    EventRecord,
+    KnownNodeRecord,
+    NodeRecord,
+    PodRecord,
+    Record,
+    SampleRecord,
+    SettingsRecord,
+)
 from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, sample_of, specs_of
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
@@ -33,13 +41,14 @@ from streams.rules.eviction.thresholds import (
     signal_by_node,
     threshold_kind,
 )
-from streams.rules.pod_ends.when import When, ended_by_status
+from streams.rules.pod_ends.when import When, ended_by_status, event_when
 from streams.rules.pods.qos import has_ended
 
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
 FOUND_LATE: Final = timedelta(minutes=2)
 """A witness of an eviction that is seen so long after it was left behind while nobody watched."""
+LOG: Final = "log"
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events have whole seconds, not the moment within one."""
 
@@ -80,13 +89,13 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
         case SettingsRecord(config=config) if config != state.config:
             effective_thresholds(config)
             return _named_again(msgspec.structs.replace(state, config=config), record)
-        case NodeRecord():
+        case NodeRecord() | KnownNodeRecord():
             return _node(state, record)
         case _:
             return state, ()
 
 
-def _node(state: State, record: NodeRecord) -> tuple[State, Sequence[Output]]:
+def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Sequence[Output]]:
     version, capacities = record.object.status.node_info.kubelet_version, capacities_of(record.object)
     if (version, capacities) == (state.kubelet_version, state.capacities):
         return state, ()
@@ -151,6 +160,8 @@ def _status_witness(record: PodRecord) -> _Witness | None:
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
     text = pod.status.message
+    if not text:
+        return None  # of a table of kubectl, which has no messages
     starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
     return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
 
@@ -162,10 +173,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
         return state, ()
     if component_of(event) not in {"", "kubelet"}:
         return state, ()  # Karpenter and others give an eviction by the API this reason
-    at = event_time(event)
-    witness = _Witness(
-        "event", None if at is None else When(at), about.namespace, about.name, about.uid, message(event)
-    )
+    kind, when = "event" if record.line is None else LOG, event_when(event, record.ts)
+    witness = _Witness(kind, when, about.namespace, about.name, about.uid, message(event))
     return _hear(state, record, witness)
 
 
@@ -180,9 +189,26 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     if story is None:
         row = _new(state, record, witness, parsed, cause)
     elif witness.when is not None and witness.when.is_known and not story.time_known:
-        evidence = witness.kind if story.evidence == witness.kind else "both"
+        evidence = (
+            witness.kind
+            if story.evidence in {witness.kind, LOG}
+            else story.evidence
+            if witness.kind == LOG
+            else "both"
+        )
         row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
-    elif story.evidence in {"both", witness.kind}:
+    elif story.evidence == LOG and witness.kind != LOG:
+        when = When(story.ts) if story.time_known else witness.when
+        row = _new(state, record, witness._replace(when=when), parsed, cause)
+    elif witness.kind == LOG and story.evidence == LOG and len(witness.text) > len(story.message):
+        row = _new(
+            state,
+            record,
+            witness._replace(when=When(story.ts, story.time_known, story.earliest, story.latest)),
+            parsed,
+            cause,
+        )
+    elif story.evidence in {"both", witness.kind} or witness.kind == LOG:
         return state, ()
     else:
         row = story._replace(evidence="both", updated_at=record.ts)
@@ -245,7 +271,7 @@ REDUCER: Final = Reducer(
     name="evictions",
     version=8,
     log="node",
-    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord),
+    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord, KnownNodeRecord),
     state=State,
     step=step,
 )

@@ -17,10 +17,13 @@ from streams.fold.findings import PressureChange
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
 from streams.rules.events.messages import is_kubelet_start, parse_node_status
+from streams.rules.pod_ends.when import event_when
 
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")
 SAME_CHANGE: Final = timedelta(seconds=15)
 """Condition and event of one change are at most this far apart: the kubelet's status update is every 10 s."""
+ABOUT: Final = timedelta(minutes=10)
+"""The same, where one of them is an Event of pasted text, whose age counts from a time that is minutes old."""
 START_UP: Final = timedelta(seconds=10)
 """How long after `Starting kubelet.` a kubelet that finds no pressure merely starts."""
 MAX_FACTS: Final = 40
@@ -33,6 +36,8 @@ class Fact(msgspec.Struct, frozen=True):
     at: datetime
     status: bool
     evidence: str
+    is_known: bool = True
+    """False if the time is a bound."""
 
 
 class State(msgspec.Struct, frozen=True):
@@ -78,7 +83,7 @@ def _with_event(state: State, record: EventRecord) -> State:
     reported = parse_node_status(event.reason, message(event))
     if reported is None or reported.condition not in PRESSURES:
         return state
-    return _heard(state, reported.condition, Fact(at, reported.status, "event"))
+    return _heard(state, reported.condition, Fact(at, reported.status, "event", event_when(event, at).is_known))
 
 
 def _heard(state: State, condition: str, fact: Fact) -> State:
@@ -90,14 +95,20 @@ def _heard(state: State, condition: str, fact: Fact) -> State:
     elif same.evidence in {"both", fact.evidence}:
         return state
     else:
-        confirmed = msgspec.structs.replace(same, evidence="both")
+        best = fact if fact.is_known and not same.is_known else same
+        confirmed = msgspec.structs.replace(best, evidence="both")
         facts = [confirmed if each is same else each for each in known]
     return msgspec.structs.replace(state, facts={**state.facts, condition: tuple(facts)})
 
 
 def _same_change(known: Sequence[Fact], fact: Fact, starts: Sequence[datetime]) -> Fact | None:
     """Return the same change from another witness, a few seconds away, or an earlier version of this one."""
-    near = [each for each in known if each.status == fact.status and abs(each.at - fact.at) <= SAME_CHANGE]
+    near = [
+        each
+        for each in known
+        if each.status == fact.status
+        and abs(each.at - fact.at) <= (SAME_CHANGE if each.is_known and fact.is_known else ABOUT)
+    ]
     exact = next((each for each in near if each.at == fact.at), None)
     if exact is not None or (not fact.status and _starts_up(fact.at, starts)):
         return exact
@@ -136,6 +147,7 @@ def _of_one(
             lasted_seconds=(fact.at - since).total_seconds() if is_change and since is not None else None,
             kubelet_restart=not fact.status and (not is_change or _starts_up(fact.at, starts)),
             evidence=fact.evidence if is_change else "event",
+            time_known=fact.is_known,
             updated_at=record.ts,
         )
         rows.append(row)
@@ -146,7 +158,7 @@ def _of_one(
 
 REDUCER: Final = Reducer(
     name="pressure_changes",
-    version=2,
+    version=3,
     log="node",
     takes=(NodeRecord, EventRecord),
     state=State,

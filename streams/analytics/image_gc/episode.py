@@ -37,6 +37,7 @@ class Failure(msgspec.Struct, frozen=True):
     lower_bound: bool
     consecutive: bool
     """ImageGCFailed: the kubelet speaks so only from the second failure in a row on (rules: image-gc-loop)."""
+    time_known: bool = True
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
@@ -47,6 +48,15 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
     high_percent: int
     low_percent: int
     assumed: bool
+    intended_by: str = ""
+    """The ConfigMap that they are from, if the kubelet did not answer."""
+
+    @property
+    def source(self) -> str:
+        """Return their origin in brackets; empty if the kubelet answered."""
+        if self.intended_by:
+            return f" (by the ConfigMap {self.intended_by}, since no /configz was seen)"
+        return " (the defaults, since no /configz was seen)" if self.assumed else ""
 
 
 class Episode(msgspec.Struct, frozen=True):
@@ -70,6 +80,7 @@ class Episode(msgspec.Struct, frozen=True):
     capacity_seen_at: datetime | None = None
     """The first later sample with a real capacity."""
     sandbox_image_lost_at: datetime | None = None
+    time_known: bool = True
     unreported: str = ""
     """Why it is concluded although no Event reports it; empty from the first Event on."""
     verdict: str = ""
@@ -85,6 +96,7 @@ def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None
         occurrences=failure.delta + failure.consecutive,
         lower_bound=failure.lower_bound or failure.consecutive,
         start_seen=failure.start is not None,
+        time_known=failure.time_known,
         at_start=_is_at_start(failure),
         goes_on=failure.consecutive,
         settings=settings,
@@ -107,6 +119,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
         occurrences=occurrences,
         lower_bound=episode.lower_bound or failure.lower_bound or occurrences > counted,
         start_seen=episode.start_seen or failure.start is not None,
+        time_known=episode.time_known and failure.time_known,
         at_start=episode.at_start and _is_at_start(failure),
         goes_on=episode.goes_on or failure.consecutive,
         settings=settings,
@@ -174,6 +187,7 @@ def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetim
         last_at=episode.last_at,
         explanation=_explanation(episode, verdict),
         settings_assumed=episode.settings.assumed,
+        time_known=episode.time_known,
         updated_at=now,
     )
 
@@ -251,14 +265,13 @@ def _insufficient(episode: Episode) -> str:
     used = f"{percent} % of the image file system is used. " if percent is not None else ""
     if percent is None and wanted is None:
         used = "How much of the image file system is used is not known. "
-    assumed = " (the defaults, since no /configz was seen)" if settings.assumed else ""
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     result += f" of {size(wanted)}" if wanted else ""
+    aims = f"Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{settings.source}"
     return (
-        f"{used}Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{assumed}, but "
-        f"{result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: check images in use, "
-        "logs, volumes and host paths."
+        f"{used}{aims}, but {result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: "
+        "check images in use, logs, volumes and host paths."
     )
 
 

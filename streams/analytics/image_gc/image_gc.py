@@ -18,6 +18,7 @@ from ingest.model.records import EventRecord, Metric, MetricsRecord, Record, Sam
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
+    SAME_RUN,
     UNDECIDED,
     Episode,
     Failure,
@@ -36,10 +37,13 @@ from streams.rules.events.counting import Counted, Occurrences, event_count, mes
 from streams.rules.events.messages import is_kubelet_start
 from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
+from streams.rules.pod_ends.when import event_when
 
 RUNS: Final = 3
 THREE_RUNS: Final = timedelta(minutes=16)
 """In so long the kubelet has tried at least three times, five minutes apart."""
+SAME_START: Final = timedelta(seconds=5)
+"""A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
 """Without a sample for so long, usage may have been below meanwhile."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
@@ -111,6 +115,8 @@ class State(msgspec.Struct, frozen=True):
     cluster: str = ""
     node: str = ""
     config: KubeletConfiguration | None = None
+    intended_by: str = ""
+    """The ConfigMap that `config` is from, if the kubelet did not answer."""
     starts: tuple[datetime, ...] = ()
     """Starts of the kubelet in the quarter of an hour before the last, including it."""
     capacity: tuple[int, int] | None = None
@@ -137,8 +143,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case EventRecord(change="ADDED" | "MODIFIED"):
             return _event(state, record)
-        case SettingsRecord(config=config) if config != state.config:
-            return _settings(state, config, record.ts)
+        case SettingsRecord() if (record.config, record.intended_by) != (state.config, state.intended_by):
+            state = msgspec.structs.replace(state, intended_by=record.intended_by)
+            return _settings(state, record.config, record.ts)
         case SampleRecord(sample=sample):
             capacity = (sample.imagefs_available_bytes or 0, sample.imagefs_capacity_bytes or 0)
             if capacity != state.capacity:
@@ -174,17 +181,33 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if about is None or about.kind != "Node":
         return state, ()
     if is_kubelet_start(event.reason, text):
-        starts = sorted({*state.starts, at})
-        return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP)), ()
+        return _started(state, at, is_line=record.line is not None), ()
     reported = parse_image_gc(event.reason, text)
     if reported is None:
         return state, ()
-    state, found, since = _count(state, event, at, added=record.change == "ADDED")
+    state, found, since = (
+        _line(state, at) if record.line else _count(state, event, at, added=record.change == "ADDED")
+    )
     if not found.delta:
         return state, ()
     start = max((s for s in state.starts if s <= at), default=None)
     consecutive = event.reason == "ImageGCFailed"
-    return _failed(state, Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive), record.ts)
+    known = event_when(event, record.ts).is_known
+    failure = Failure(reported, at, since, start, found.delta, found.lower_bound, consecutive, known)
+    return _failed(state, failure, record.ts)
+
+
+def _started(state: State, at: datetime, *, is_line: bool) -> State:
+    if is_line and any(abs(at - each) <= SAME_START for each in state.starts):
+        return state
+    starts = sorted({*state.starts, at})
+    return msgspec.structs.replace(state, starts=tuple(s for s in starts if starts[-1] - s <= LOOP))
+
+
+def _line(state: State, at: datetime) -> tuple[State, Occurrences, datetime]:
+    """Return what the line of a log adds: nothing about a run that an Event reported."""
+    is_told = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
+    return state, Occurrences(0 if is_told else 1, lower_bound=False), at
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
@@ -296,7 +319,8 @@ def _percents(state: State) -> Settings:
     return Settings(
         DEFAULT_HIGH_PERCENT if high is None else high,
         DEFAULT_LOW_PERCENT if low is None else low,
-        assumed=high is None,
+        assumed=high is None or bool(state.intended_by),
+        intended_by="" if high is None else state.intended_by,
     )
 
 
@@ -325,7 +349,7 @@ def _write(state: State, reason: str, episode: Episode, found: str, now: datetim
 
 REDUCER: Final = Reducer(
     name="image_gc",
-    version=3,
+    version=4,
     log="node",
     takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
     state=State,

@@ -18,6 +18,7 @@ from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
     InventoryRecord,
+    KnownNodeRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeRecord,
@@ -161,7 +162,7 @@ def take_settings(state: State, record: SettingsRecord) -> State:
     return state if kubelet == state.kubelet else msgspec.structs.replace(state, kubelet=kubelet)
 
 
-def take_node(state: State, record: NodeRecord) -> State:
+def take_node(state: State, record: NodeRecord | KnownNodeRecord) -> State:
     node = record.object
     labels, annotations = node.metadata.labels, node.metadata.annotations
     taints = {taint.key for taint in node.spec.taints or ()}

@@ -2,20 +2,21 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from ingest.model.podresources import PodResources
-from ingest.model.records import CpuTopologyRecord, NodeRecord, PodResourcesRecord
+from ingest.model.records import CpuTopologyRecord, KnownNodeRecord, NodeRecord, PodResourcesRecord
 from streams.fold.findings import NumaAlignment
 from streams.fold.reducer import Output, Reducer
 from streams.rules.numa.alignment import Alignment, Layout, alignment
 from streams.rules.numa.podresources import names_exclusive_cpus
 
 _MOST_NUMA_NODES: Final = 4096
+_Taken: TypeAlias = CpuTopologyRecord | PodResourcesRecord | NodeRecord | KnownNodeRecord
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -30,7 +31,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last row of each container that holds something."""
 
 
-def step(state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: _Taken) -> tuple[State, Sequence[Output]]:
     match record:
         case CpuTopologyRecord():
             try:
@@ -42,7 +43,7 @@ def step(state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeReco
         case PodResourcesRecord():
             now = msgspec.structs.replace(state, pods=record.pods)
         case _:
-            if record.change == "DELETED":
+            if isinstance(record, NodeRecord) and record.change == "DELETED":
                 return State(), ()
             now = msgspec.structs.replace(state, version=record.object.status.node_info.kubelet_version)
     if now == state:
@@ -50,9 +51,7 @@ def step(state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeReco
     return _concluded(now, record)
 
 
-def _concluded(
-    state: State, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord
-) -> tuple[State, list[Output]]:
+def _concluded(state: State, record: _Taken) -> tuple[State, list[Output]]:
     layout = Layout(state.numa_of, state.distances, [*map(parse_cpuset, state.caches)])
     exclusive = names_exclusive_cpus(state.version)
     key = (record.cluster, record.ts, record.node)
@@ -97,7 +96,7 @@ def _row(key: tuple[str, datetime, str], pod: PodResources, container: str, foun
     )
 
 
-def _gone(row: NumaAlignment, record: CpuTopologyRecord | PodResourcesRecord | NodeRecord) -> NumaAlignment:
+def _gone(row: NumaAlignment, record: _Taken) -> NumaAlignment:
     return NumaAlignment(
         row.cluster,
         record.ts,
@@ -121,7 +120,7 @@ REDUCER: Final = Reducer(
     name="numa_alignment",
     version=1,
     log="node",
-    takes=(CpuTopologyRecord, PodResourcesRecord, NodeRecord),
+    takes=(CpuTopologyRecord, PodResourcesRecord, NodeRecord, KnownNodeRecord),
     state=State,
     step=step,
 )

@@ -19,6 +19,7 @@ from ingest.model.records import (
     EventRecord,
     ForgetRecord,
     InventoryRecord,
+    KnownNodeRecord,
     MemoryManagerRecord,
     MetricsRecord,
     NodeNumaRecord,
@@ -206,6 +207,7 @@ def _resource_key(row: NumaResource) -> str:
 
 _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
     NodeRecord: numa_intake.take_node,
+    KnownNodeRecord: numa_intake.take_node,
     PodRecord: numa_intake.take_pod,
     CpuManagerRecord: numa_intake.take_checkpoint,
     MemoryManagerRecord: numa_intake.take_memory,
@@ -220,7 +222,7 @@ _TAKE: Final[dict[type[Record], Callable[[State, Any], State]]] = {
 
 REDUCER: Final = Reducer(
     name="numa_skew",
-    version=1,
+    version=2,
     log="node",
     takes=(*_TAKE, EventRecord, ForgetRecord),
     state=State,

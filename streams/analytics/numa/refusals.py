@@ -15,6 +15,7 @@ from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
 from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
+from streams.fold.shelves import on_shelf, put, taken
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
 from streams.rules.events.messages import plain, without_rejection
@@ -47,26 +48,28 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
     """The row of a refusal that this record is the first witness of."""
     if isinstance(record, PodRecord) and record.change == "DELETED":
         uid = record.object.metadata.uid
-        if uid in state.refused:
-            state = msgspec.structs.replace(state, refused=state.refused - {uid})
+        if on_shelf(state.refused, uid):
+            state = msgspec.structs.replace(state, refused=taken(state.refused, uid))
         return state, ()
     found = _of_status(record) if isinstance(record, PodRecord) else _of_event(state, record)
     if found is None:
         return _remembered(state, record), ()
     refusal = parse_refusal(found.reason, found.message)
-    if found.uid in state.refused or not _is_about_numa(state, found, refusal):
+    if on_shelf(state.refused, found.uid) or not _is_about_numa(state, found, refusal):
         return state, ()
     if (at := state.refused_at.get(found.uid)) is not None:
         found = found._replace(when=When(at))
     row = _row(state, record, found, refusal)
-    return msgspec.structs.replace(state, refused=state.refused | {found.uid}), (row,)
+    return msgspec.structs.replace(state, refused=put(state.refused, found.uid, True)), (row,)
 
 
 def _remembered(state: State, record: Record) -> State:
     """The state with the time of a refusal whose pod is not known yet."""
     event = record.object if isinstance(record, EventRecord) else None
     about = event and (event.involved_object or event.regarding)
-    if event is None or not about or event.reason not in REASONS or not about.uid or about.uid in state.refused:
+    if event is None or not about or event.reason not in REASONS or not about.uid:
+        return state
+    if on_shelf(state.refused, about.uid):
         return state
     kept = dict(list(state.refused_at.items())[-MAX_REMEMBERED:])
     return msgspec.structs.replace(state, refused_at={**kept, about.uid: event_time(event) or record.ts})

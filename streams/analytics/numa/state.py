@@ -9,6 +9,7 @@ import msgspec
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.records import Cpu, Metric, NodeNumaRecord
 from streams.fold.findings import NumaAllocation, NumaPod, NumaResource, NumaSkew, NumaWhatif
+from streams.fold.shelves import Shelves
 from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods
 from streams.rules.numa.podresources import names_exclusive_cpus
@@ -112,7 +113,7 @@ class State(msgspec.Struct, frozen=True):
     """Pods by uid."""
     ended: frozenset[str] = frozenset()
     """Uids of Guaranteed pods that ended and that the memory manager's checkpoint may name yet."""
-    refused: frozenset[str] = frozenset()
+    refused: Shelves[bool] = {}
     """Uids of pods that failed admission and were not deleted yet."""
     refused_at: dict[str, datetime] = {}
     """Times of rejections that only an Event witnessed, by uid."""

@@ -10,6 +10,7 @@ from streams.fold.findings.nodes import (
     REPEAT_EVERY,
     Alert,
     DeadLetter,
+    KubeletLogLine,
     KubeletSetting,
     NodeEvent,
     NodeFit,
@@ -18,6 +19,7 @@ from streams.fold.findings.nodes import (
     NodeStall,
     SettingsWarning,
     SourceError,
+    Watch,
 )
 from streams.fold.findings.numa import (
     LateJoiners,
@@ -62,6 +64,7 @@ __all__ = [
     "Eviction",
     "EvictionSignal",
     "ImageGc",
+    "KubeletLogLine",
     "KubeletSetting",
     "LateJoiners",
     "NodeEvent",
@@ -91,6 +94,7 @@ __all__ = [
     "SettingsWarning",
     "SourceError",
     "StorageLimit",
+    "Watch",
     "stored_types",
     "stored_values",
 ]

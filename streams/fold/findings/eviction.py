@@ -31,7 +31,7 @@ class EvictionSignal(NamedTuple):
     """The likely time, if nothing in `acts_first` acts before; None where nothing can be foretold."""
     gc_first: bool
     thresholds_assumed: bool
-    """No `configz` was seen: the defaults of that kubelet version."""
+    """No `configz` was seen: the defaults of that kubelet version, or what `intended_by` has."""
     seconds_to_soft_earliest: float | None = None
     """One time of ten it is met before; after the latest too."""
     seconds_to_soft_latest: float | None = None
@@ -45,6 +45,17 @@ class EvictionSignal(NamedTuple):
     """An eviction goes on until `available` is this much above the threshold."""
     soft_met_since: datetime | None = None
     """The first of the samples in a row that are below the soft threshold; an eviction is due after its grace."""
+    intended_by: str = ""
+    """The ConfigMap that the thresholds are from, if the kubelet did not answer."""
+
+    @property
+    def assumption(self) -> str:
+        """A sentence on where thresholds are from that no kubelet answered; empty for others."""
+        if self.intended_by:
+            return f"No /configz was seen: the threshold is what the ConfigMap {self.intended_by} intends."
+        return (
+            "No /configz was seen: the threshold is the default of that kubelet." if self.thresholds_assumed else ""
+        )
 
 
 @row(table="pressure_changes", composed=("what",))
@@ -59,11 +70,13 @@ class PressureChange(NamedTuple):
     kubelet_restart: bool
     evidence: str
     updated_at: datetime
+    time_known: bool = True
+    """False for an age in pasted text, and for a log without year or zone: `ts` is a bound then."""
 
     @property
     def what(self) -> str:
         if self.status:
-            return f"{self.condition} began."
+            return f"{self.condition} began{'' if self.time_known else ' about then'}."
         after = "" if self.lasted_seconds is None else f" after {in_words(self.lasted_seconds)}"
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
@@ -129,7 +142,9 @@ class Eviction(NamedTuple):
     @property
     def remark(self) -> str:
         """Advice for the search for the culprit; empty if there is none."""
-        parsed = parse_evicted(self.message) if self.cause == "pressure" and self.resource == "memory" else None
+        is_memory = self.cause == "pressure" and self.resource == "memory"
+        is_whole = self.evidence != "log" or self.threshold is not None  # a log may have no more than the resource
+        parsed = parse_evicted(self.message) if is_memory and is_whole else None
         if isinstance(parsed, PressureEviction) and parsed.complete and not parsed.offenders:
             bystander = "It was within its request, or not measured yet: others used the memory."
             return f"{bystander} {self.outside}".rstrip()
@@ -198,6 +213,8 @@ class ImageGc(NamedTuple):
     explanation: str
     settings_assumed: bool
     updated_at: datetime
+    time_known: bool = True
+    """The same as of a PressureChange."""
 
     @property
     def what(self) -> str:

@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from common.amounts import size
 from streams.fold.findings.row import row
 
 
@@ -64,6 +65,8 @@ class NodeEvent(NamedTuple):
     occurrences: int
     occurrences_lower_bound: bool
     component: str
+    time_known: bool = True
+    """Not of pasted text, which has an Event's age: `ts` is a bound then."""
 
 
 @row(table="node_fit", high_rate=True)
@@ -113,6 +116,8 @@ class KubeletSetting(NamedTuple):
     pod_pids_limit: int | None
     cpu_quota_enforced: bool
     cpu_quota_period_seconds: float
+    intended_by: str = ""
+    """The ConfigMap that they are from, if the kubelet did not answer."""
 
 
 @row(table="settings_warnings")
@@ -163,6 +168,17 @@ class SourceError(NamedTuple):
     """How many entries of a state had no room, where the kind is partial."""
 
 
+@row(table="watches")
+class Watch(NamedTuple):
+    """A span in which nothing of a resource was missed."""
+
+    cluster: str
+    ts: datetime
+    """Until when; the version of this row."""
+    resource: str
+    since: datetime
+
+
 @row(table="dead_letters")
 class DeadLetter(NamedTuple):
     cluster: str
@@ -206,3 +222,49 @@ class Alert(NamedTuple):
     """Reason of a resolved row: `unknown` if the log had no data for long, `deleted` or `cordoned` if the node was;
     else empty.
     """
+
+
+@row(table="kubelet_log", composed=("what",))
+class KubeletLogLine(NamedTuple):
+    """A line of a kubelet's log (rules: kubelet-log)."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    said: str
+    resource: str
+    namespace: str
+    pod: str
+    uid: str
+    pods: list[str]
+    image: str
+    amount_bytes: int | None
+    message: str
+    time_known: bool
+    earliest: datetime | None
+    latest: datetime | None
+
+    @property
+    def what(self) -> str:
+        """The sentence about it; empty where the table of evictions, refusals or failed image GC has it."""
+        text = _LOG_LINES.get(self.said, "")
+        amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
+        pod = f"{self.namespace}/{self.pod}"
+        told = text.format(
+            resource=self.resource or "a resource", amount=amount, pod=pod, pods=", ".join(self.pods[:3])
+        )
+        return told and f"The kubelet's log: {told}{'' if self.time_known else ' When is not known exactly.'}"
+
+
+_LOG_LINES: Final = {
+    "kubelet_start": "it started.",
+    "threshold_met": "a threshold of {resource} was met, and it tried to reclaim.",
+    "reclaimed": "it reclaimed enough {resource} without evicting pods.",
+    "ranked": "it would evict in this order: {pods}.",
+    "spared": "it did not evict {pod}, which is critical.",
+    "none_evicted": "it found no pod that it may evict.",
+    "not_cleaned_up": "an evicted pod was not gone 30 s later.",
+    "image_gc": "image GC began, to free {amount}.",
+    "image_removed": "an image of {amount} was removed.",
+    "not_allocated": "it could not allocate what a container requests.",
+}

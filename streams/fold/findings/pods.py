@@ -99,11 +99,13 @@ class PodEnd(NamedTuple):
     @property
     def ending(self) -> str:
         """How it ended, as it follows "was"; empty if another sentence says it, or none."""
-        by_api = self.actor == "eviction API"
+        evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
+        drained = ", which drains the node" if self.actor in _DRAINERS else ""
         begun = "restarted" if self.container else "ended"
         return {
             "admission": f"rejected at admission: {self.reason}",
-            "api_eviction": f"evicted by {'the eviction API' if by_api else f'{self.actor}, which drains the node'}",
+            "api_eviction": f"evicted by {evicted_by}{drained}",
+            "deleted": f"deleted by {self.actor}{drained}" if drained else "",
             "deadline": "ended at the active deadline",
             "exited": self._exit,
             "kubelet_preemption": "preempted by the kubelet for a critical pod",
@@ -131,6 +133,7 @@ class PodEnd(NamedTuple):
         return f"{begun} with exit code {code}{name}{by}"
 
 
+_DRAINERS: Final = frozenset({"karpenter", "cluster-autoscaler"})
 _SIGNALS: Final = {137: " (SIGKILL)", 143: " (SIGTERM)"}
 _WINDOWS: Final = -65_536
 """Below it, a code is a status of Windows."""
@@ -191,7 +194,7 @@ class CpuThrottling(NamedTuple):
     throttled_nanoseconds: list[int]
 
 
-@row(table="scheduling_failures")
+@row(table="scheduling_failures", composed=("why",))
 class SchedulingFailure(NamedTuple):
     cluster: str
     ts: datetime
@@ -212,6 +215,14 @@ class SchedulingFailure(NamedTuple):
     """The text was cut: counts are lower bounds."""
     pinned_node: str
     text_source: str
+
+    @property
+    def why(self) -> str:
+        """How many nodes have which reason, as the scheduler writes it; a text that was cut has lower bounds."""
+        if not self.reasons:
+            return self.prefilter or ("no nodes available to schedule pods" if self.nodes_total == 0 else "")
+        reasons = ", ".join(f"{nodes} {reason}" for reason, nodes in sorted(self.reasons.items()))
+        return f"{reasons} (the text was cut: more nodes can have them)" if self.truncated else reasons
 
 
 BLIND_VERDICTS: Final = {

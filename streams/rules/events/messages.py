@@ -9,7 +9,7 @@ None, never a guess. Texts of eviction and of image GC are in `streams.rules.evi
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.messages.prefixes import COMBINED, without_rejection
+from ingest.messages.prefixes import COMBINED, is_kubelet_start, without_rejection
 from streams.rules.values.quantity import INT64_MAX
 
 __all__ = [
@@ -66,8 +66,3 @@ def parse_node_status(reason: str, message: str) -> ConditionChange | None:
     if match is None or match[2] != reason:
         return None
     return _EVENT_REASONS.get(reason)
-
-
-def is_kubelet_start(reason: str, message: str) -> bool:
-    """Tell whether an Event is the kubelet's own at its start; kube-proxy uses the same reason."""
-    return reason == "Starting" and plain(message) == "Starting kubelet."

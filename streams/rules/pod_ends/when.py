@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.pod import Pod
 
 _READY = ("ContainersReady", "Ready")
@@ -24,6 +25,12 @@ class When(NamedTuple):
     earliest: datetime | None = None
     """Bounds, where the time is not known."""
     latest: datetime | None = None
+
+
+def event_when(event: Event, read_at: datetime) -> When:
+    """When an Event last occurred: text that people paste has its age, and a log may lack year and zone."""
+    is_known = event.earliest is None and event.latest is None
+    return When(event_time(event) or read_at, is_known, event.earliest, event.latest)
 
 
 def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:

@@ -42,11 +42,13 @@ def alike(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
     @wraps(function)
     def answer(pod: Pod) -> Answer:
         asked = _what_is_asked(pod)
-        if asked not in known:
+        try:
+            return known[asked]
+        except KeyError:
             if len(known) >= _KEPT_ANSWERS:
                 known.clear()
-            known[asked] = function(pod)
-        return known[asked]
+        found = known[asked] = function(pod)
+        return found
 
     return answer
 

@@ -14,13 +14,15 @@ GUARANTEED: Final = "Guaranteed"
 BURSTABLE: Final = "Burstable"
 BEST_EFFORT: Final = "BestEffort"
 
-_CLASSES: Final = frozenset({GUARANTEED, BURSTABLE, BEST_EFFORT})
+UNKNOWN: Final = "Unknown"
+"""The class of a pod of pasted text, which lacks its limits."""
+_CLASSES: Final = frozenset({GUARANTEED, BURSTABLE, BEST_EFFORT, UNKNOWN})
 _COMPARED: Final = ("cpu", "memory")
 
 
 @alike
 def qos_class(pod: Pod) -> str:
-    """Return `Guaranteed`, `Burstable` or `BestEffort`: from the status, else derived from the spec.
+    """Return `Guaranteed`, `Burstable`, `BestEffort` or `Unknown`: from the status, else derived from the spec.
 
     Raises `quantity.InvalidQuantity`.
     """

@@ -24,6 +24,10 @@ class Expression:
     def __str__(self) -> str:
         return self.sql
 
+    def __bool__(self) -> bool:
+        """Raise TypeError: a rule that looks at a value would lose one of its branches in SQL."""
+        raise TypeError(f"a rule decides by {self} with `if`, `and`, `or`, `not` or `in`: use `choose`")
+
     def __and__(self, other: Amount) -> "Expression":
         return Expression(f"({self} AND {_sql(other)})")
 

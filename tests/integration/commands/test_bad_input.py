@@ -156,7 +156,10 @@ WRONG_FILES: Final = {
     "dump.tar": (tar(""), "this is a tar archive that holds nothing known"),
     "dump.tar.gz": (tar("gz"), "this is a tar archive that holds nothing known"),
     "capture.zip": (zipped(), "this is a zip archive that holds nothing known"),
-    "kubelet.log": (b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3, "a kubelet's journal, which is not read"),
+    "kubelet.log": (
+        b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3,
+        "a kubelet's journal without lines in klog's format",
+    ),
     "configz.json": (b'{"kubeletconfig": {}}', "the node of this configz is unknown; pass --node NAME"),
     "secret.json": (b'{"kind": "Secret"}', "holds nothing that Leadsman reads, only Secret (1)"),
 }

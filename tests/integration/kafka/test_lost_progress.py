@@ -32,7 +32,7 @@ from sql.landing.portions import PortionStore
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeEvent
 from streams.kafka.app import Worker
-from streams.kafka.gaps import Gaps
+from streams.kafka.gaps import Gaps, Holes, Takeovers
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
 from streams.kafka.landing.portion import Limits
 from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings, finding_headers
@@ -295,6 +295,20 @@ async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: K
     await observe(servers, topics, range(40, 44))
     assert cut
     assert {kind for _, kind in await fold(44)} == {"replaced"}
+
+
+async def test_a_message_is_known_by_its_time_and_only_where_the_log_has_it(kafka: Kafka) -> None:
+    servers, topics = kafka.bootstrap_servers, topics_of(f"same-{uuid.uuid4().hex[:8]}", partitions=1)
+    await ensure_topics(servers, list(topics))
+    await observe(servers, topics, range(4))
+    partition = TopicPartition(topics.nodes.name, 0)
+    async with AIOKafkaConsumer(partition.topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        messages = [await consumer.getone(partition) for _ in range(4)]
+    holes = Holes({"bootstrap_servers": servers}, Takeovers())
+    last = messages[-1]
+    assert all([await holes.is_same(partition, each.offset, each.timestamp) for each in messages])
+    assert not await holes.is_same(partition, last.offset, last.timestamp + 1)
+    assert not await holes.is_same(partition, last.offset + 1, last.timestamp), "the log ends before it"
 
 
 async def observe(servers: str, topics: Topics, numbers: range) -> None:

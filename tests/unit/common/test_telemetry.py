@@ -3,21 +3,32 @@
 import asyncio
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from importlib import import_module
+from itertools import pairwise
 
 import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from common import skew
-from common.telemetry import MOST_CONNECTIONS, REASONS_AT_MOST, STAGE_SECONDS, CannotServe, Figure, registered, served
+from common.telemetry import (
+    COST,
+    MOST_CONNECTIONS,
+    REASONS_AT_MOST,
+    STAGE_SECONDS,
+    CannotServe,
+    Figure,
+    registered,
+    served,
+)
 from components import telemetry
 from components.processes import HOST, free_port
 from ingest.kafka.publish import DEAD_LETTERS
 from paths import FLOORS, ROOT
-from waiting import unhurried
+from waiting import PATIENCE_SECONDS, unhurried, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -187,3 +198,114 @@ async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None
         for _, writer in held:
             writer.transport.abort()
     assert ended == [b""] * (2 * MOST_CONNECTIONS)
+
+
+ASKED = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+
+
+async def test_many_who_ask_for_metrics_at_once_share_two_answers() -> None:
+    """Each reading asks Kafka or the database, and stops the part's own work for as long as it takes."""
+    port, reading, begun = free_port(), asyncio.Event(), list[int]()
+
+    async def refresh() -> None:
+        begun.append(len(begun))
+        await reading.wait()
+
+    async with served(HOST, port, "work"):
+        with registered({WAITING: lambda: {(): len(begun)}}, tuple, refresh):
+            first = asyncio.ensure_future(get("metrics", port))
+            await until(lambda: begun)
+            others = [await asyncio.open_connection(HOST, port) for _ in range(MOST_CONNECTIONS - 2)]
+            for _, writer in others:
+                writer.write(ASKED)
+            assert (await get("healthz", port))[0] == 200, "what is asked for behind them is answered"
+            reading.set()
+            assert values((await first)[1])["leadsman_waiting", ()] == 1
+            heads = [await reader.readline() for reader, _ in others]
+            for _, writer in others:
+                writer.transport.abort()
+    assert heads == [b"HTTP/1.1 200 OK\r\n"] * len(heads)
+    assert begun == [0, 1]
+
+
+async def test_a_reader_who_leaves_takes_the_answer_from_nobody() -> None:
+    port, reading, begun = free_port(), asyncio.Event(), list[int]()
+
+    async def refresh() -> None:
+        begun.append(len(begun))
+        await reading.wait()
+
+    async with served(HOST, port, "work"):
+        with registered({}, tuple, refresh):
+            _, leaving = await asyncio.open_connection(HOST, port)
+            leaving.write(ASKED)
+            await until(lambda: begun)
+            leaving.transport.abort()
+            other = asyncio.ensure_future(get("metrics", port))
+            reading.set()
+            assert (await other)[0] == 200
+            assert (await get("metrics", port))[0] == 200, "nor from those who come later"
+
+
+async def test_readers_who_ask_without_end_take_a_part_of_the_time() -> None:
+    """They would have all of it: who asked again at once would be answered at once."""
+    loop = asyncio.get_running_loop()
+    port, cost, times = free_port(), 0.02, list[float]()
+
+    def slow() -> Mapping[tuple[str, ...], float]:
+        times.append(loop.time())
+        time.sleep(cost)  # what it costs to read many figures
+        return {(): 1}
+
+    async with served(HOST, port, "work"):
+        with registered({WAITING: slow}, tuple):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            writer.write(ASKED * 200)
+            await until(lambda: len(times) > 3)
+            writer.transport.abort()
+    assert reader is not None
+    assert all(later - earlier >= COST * cost for earlier, later in pairwise(times))
+
+
+async def test_those_who_do_not_take_their_answers_keep_nobody_out() -> None:
+    """Of each a piece of one answer is held, until another needs the place."""
+    port = free_port()
+    async with served(HOST, port, "watch"):
+        with registered({COUNTED: lambda: {(f"{number:0100}",): 1 for number in range(10_000)}}, tuple):
+            held = [await asyncio.open_connection(HOST, port, limit=1) for _ in range(MOST_CONNECTIONS)]
+            for _, writer in held:
+                writer.write(ASKED * 3)
+            await until(lambda: all(reader._buffer for reader, _ in held))  # type: ignore[attr-defined]  # as told
+            async with asyncio.timeout(unhurried(5)):
+                assert (await get("healthz", port))[0] == 200
+            for _, writer in held:
+                writer.transport.abort()
+
+
+BODY = b"5\r\nhello\r\n0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"Content-Length: 5\r\nTransfer-Encoding: chunked", id="two lengths of a body"),
+        pytest.param(b"Content-Length: 5\r\nContent-Length: 6", id="two different lengths"),
+        pytest.param(b"Content-Length: +5", id="a length with a sign"),
+        pytest.param(b"Content-Length: -1", id="a length below zero"),
+        pytest.param(b"Transfer-Encoding: xchunked", id="an encoding that nobody knows"),
+        pytest.param(b"Transfer-Encoding : chunked", id="a space before the colon"),
+        pytest.param(b"X: a\r\n Transfer-Encoding: chunked", id="a header over two lines"),
+        pytest.param(b"X: " + b"a" * 10_000, id="a header of 10 kB"),
+        pytest.param(b"X: a\r\n" * 1000 + b"X: a", id="1,000 headers"),
+    ],
+)
+async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
+    """What is unclear is refused, and the connection with it: so nothing behind it is read as a request."""
+    port = free_port()
+    async with served(HOST, port, "work"), asyncio.timeout(PATIENCE_SECONDS):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(b"POST /healthz HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n" + BODY + ASKED)
+        answer = await reader.read(-1)
+        writer.transport.abort()
+    assert answer.count(b"HTTP/1.") == 1
+    assert re.match(rb"HTTP/1\.0 4(00|31) ", answer)

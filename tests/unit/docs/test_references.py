@@ -33,7 +33,7 @@ ELSEWHERE: Final = re.compile(
     rf"|\[V\]|(?<![\w.@'\"/=-]){CODE}(?![\w'\"%-])|[(,;] ?[GH]\)"
 )
 """Documents that are not in the repository, and the codes of their sections."""
-_TOPICS: Final = frozenset(topic.name for topic in topics())
+_TOPICS: Final = frozenset({"leadsman.flat", *(topic.name for topic in topics())})
 _NOT_MODULES: Final = (".md", ".yaml", ".dev")
 """Files and hosts that look like modules."""
 

@@ -46,6 +46,26 @@ SELECT
         FROM (SELECT 1 FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
     ) AS events_seen,
     (
+        SELECT count() > 0
+        FROM
+        (
+            SELECT 1 FROM numa_skew
+            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node' AND (fidelity != 'none' OR cpu_manager_policy = 'none')
+            LIMIT 1
+        )
+    ) AS numa_seen,
+    (
+        -- Of a span that goes on after the end, all is known up to the end; an error behind its last sign of life ended it
+        SELECT (argMax(since, since), least(argMax(ts, since), {until:DateTime64(6)}) AS heard_at, count() > 0 AND heard_at >=
+        (
+            SELECT max(ts)
+            FROM source_errors
+            WHERE cluster = {cluster:String} AND node = '' AND resource = 'events' AND kind IN ('silent', 'gap', 'unreadable') AND ts < {until:DateTime64(6)}
+        ))
+        FROM watches
+        WHERE cluster = {cluster:String} AND resource = 'events' AND since < {until:DateTime64(6)}
+    ) AS watched,
+    (
         SELECT arraySort(groupUniqArray(toString(resource)))
         FROM source_errors
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}

@@ -17,7 +17,7 @@ SELECT
     what,
     settings_assumed,
     updated_at
-FROM image_gc
+FROM image_gc_episodes
 WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR node = {node:String})
 -- A run that recovered is told at the time of the last failure: what was concluded last counts

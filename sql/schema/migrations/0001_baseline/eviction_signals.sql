@@ -15,7 +15,7 @@ CREATE TABLE IF NOT EXISTS eviction_signals
     seconds_to_soft Nullable(Float64) COMMENT 'Likely seconds until the soft threshold is met; null when it does not approach or nothing can be forecast',
     seconds_to_hard Nullable(Float64) COMMENT 'Likely seconds until the hard threshold is met, if nothing in acts_first acts before; null when it does not approach or nothing can be forecast',
     gc_first UInt8 COMMENT '1 if image GC acts before this threshold',
-    thresholds_assumed UInt8 COMMENT '1 if no /configz was seen and the defaults of that kubelet are used',
+    thresholds_assumed UInt8 COMMENT '1 if no /configz was seen and the defaults of that kubelet are used, or what intended_by has',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
     seconds_to_soft_earliest Nullable(Float64) COMMENT 'Earliest seconds until the soft threshold is met: before in one of ten cases',
     seconds_to_soft_latest Nullable(Float64) COMMENT 'Latest seconds until the soft threshold is met: later in one of ten cases',
@@ -23,7 +23,8 @@ CREATE TABLE IF NOT EXISTS eviction_signals
     seconds_to_hard_latest Nullable(Float64) COMMENT 'Latest seconds until the hard threshold is met: later in one of ten cases',
     acts_first LowCardinality(String) COMMENT 'What acts first if the trend continues: hard, soft, image_gc or another signal of the resource; the other times hold only if it does not help; empty if nothing approaches',
     minimum_reclaim Nullable(Int64) COMMENT 'Minimum reclaim: an eviction goes on until available is this much above the threshold; null if none is set' CODEC(T64, LZ4),
-    soft_met_since Nullable(DateTime64(6, 'UTC')) COMMENT 'The first of the samples in a row that are below the soft threshold: an eviction is due after its grace period' CODEC(Delta, ZSTD(1))
+    soft_met_since Nullable(DateTime64(6, 'UTC')) COMMENT 'The first of the samples in a row that are below the soft threshold: an eviction is due after its grace period' CODEC(Delta, ZSTD(1)),
+    intended_by LowCardinality(String) COMMENT 'ConfigMap that the thresholds are from, if the kubelet did not answer: they are what kubeadm intends. Else empty'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMMDD(ts)

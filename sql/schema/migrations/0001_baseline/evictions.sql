@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS evictions
     tied_pods Nullable(Int64) COMMENT 'Pods that the comparison of the kubelet cannot tell apart, this one counted: their ranks may be swapped' CODEC(T64, LZ4),
     pod_usage Nullable(Int64) COMMENT 'What the ranking compared of the pod at that sample, in base units' CODEC(T64, LZ4),
     pods_usage_ratio Nullable(Float64) COMMENT 'What all pods used together at that sample, of all that was used: near 0 means that no pod explains the pressure',
-    evidence LowCardinality(String) COMMENT 'event, status or both',
+    evidence LowCardinality(String) COMMENT 'event, status, both of them, or log: only the kubelet''s log',
     message String COMMENT 'Message of the witness',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen' CODEC(Delta, ZSTD(1)),
     found_late UInt8 COMMENT '1 if the first witness was seen minutes after the eviction: nobody watched then',

@@ -15,8 +15,9 @@ CREATE TABLE IF NOT EXISTS image_gc
     occurrences_lower_bound UInt8 COMMENT '1 if the true number can be higher',
     last_at DateTime64(6, 'UTC') COMMENT 'Last occurrence of the episode' CODEC(Delta, ZSTD(1)),
     explanation String COMMENT 'What it means, for a person',
-    settings_assumed UInt8 COMMENT '1 if no /configz was seen and the defaults 85 and 80 are used',
+    settings_assumed UInt8 COMMENT '1 if no /configz was seen and the defaults 85 and 80 are used, or what a ConfigMap intends',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the episode last changed; the version of this row' CODEC(Delta, ZSTD(1)),
+    time_known UInt8 DEFAULT 1 COMMENT '0 if ts is a bound: of the age in pasted text, or of a log without year or zone',
     what String COMMENT 'The sentence of the story',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS kubelet_settings
     max_pods Int64 COMMENT 'Pods that the node admits' CODEC(T64, LZ4),
     pod_pids_limit Nullable(Int64) COMMENT 'Process ids that a pod may use; null if there is no limit' CODEC(T64, LZ4),
     cpu_quota_enforced UInt8 DEFAULT 1 COMMENT '1 if CPU limits are enforced (cpuCFSQuota)',
-    cpu_quota_period_seconds Float64 DEFAULT 0.1 COMMENT 'Period of a CPU quota in seconds'
+    cpu_quota_period_seconds Float64 DEFAULT 0.1 COMMENT 'Period of a CPU quota in seconds',
+    intended_by LowCardinality(String) COMMENT 'ConfigMap that they are from, if the kubelet did not answer: they are what kubeadm intends. Else empty'
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

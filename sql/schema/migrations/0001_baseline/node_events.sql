@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS node_events
     occurrences Int64 COMMENT 'How many occurrences this observation adds' CODEC(T64, LZ4),
     occurrences_lower_bound UInt8 COMMENT '1 if the true number can be higher',
     component LowCardinality(String) COMMENT 'Component that reported it',
+    time_known UInt8 DEFAULT 1 COMMENT '0 if ts is a bound, because pasted text has no more than the age of an Event',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree

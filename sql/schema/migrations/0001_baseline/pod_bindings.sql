@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS pod_bindings
     namespace LowCardinality(String) COMMENT 'Namespace',
     pod String COMMENT 'Name of the pod',
     uid String COMMENT 'UID of the pod',
-    qos_class LowCardinality(String) COMMENT 'QoS class: Guaranteed, Burstable or BestEffort',
+    qos_class LowCardinality(String) COMMENT 'QoS class: Guaranteed, Burstable or BestEffort; Unknown of a pod of pasted text that lacks its limits',
     priority Int64 COMMENT 'Priority of the pod' CODEC(T64, LZ4),
     critical UInt8 COMMENT '1 for a static or mirror pod, or a priority of at least 2000000000: never evicted under pressure',
     cpu_request_millicores Int64 COMMENT 'Effective CPU request in millicores' CODEC(T64, LZ4),

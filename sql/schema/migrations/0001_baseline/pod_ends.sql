@@ -8,11 +8,11 @@ CREATE TABLE IF NOT EXISTS pod_ends
     uid String COMMENT 'UID of the pod',
     container LowCardinality(String) COMMENT 'Container that ended; empty for the pod itself',
     attempt Int64 COMMENT 'How often the container had been restarted before; 0 for the pod itself',
-    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, node_reboot, deadline, oom_kill, liveness, exited by itself, or deleted if no witness shows why',
-    actor LowCardinality(String) COMMENT 'Who did it, as kubelet, kernel, eviction API, karpenter or the name of the scheduler; empty if no witness shows it',
+    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, node_reboot, deadline, oom_kill, liveness, exited by itself, or deleted',
+    actor LowCardinality(String) COMMENT 'Who did it, such as kubelet, kernel, eviction API, karpenter, descheduler, vpa-updater, job-controller or the name of the scheduler; empty if no witness shows it',
     reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
     message String COMMENT 'Message of the first witness, without what the kubelet puts before it in the status of a pod that it rejected',
-    witness LowCardinality(String) COMMENT 'event, status or both',
+    witness LowCardinality(String) COMMENT 'event, status, both of them, or log: only the kubelet''s log',
     exit_code Nullable(Int64) COMMENT 'Exit code of the container, or of one that failed in the pod; null if none is known',
     restarted UInt8 COMMENT '1 if the container was, or is being, started again',
     deleted UInt8 COMMENT '1 if the pod is gone since',
@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     requested Nullable(Int64) COMMENT 'How much of it was requested, by the text of the kubelet, in base units, cpu in millicores; null if it has no number',
     available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null if its text has no number',
     explanation String COMMENT 'The text in words; empty if nothing is known beyond it',
-    ending String COMMENT 'How it ended, in the words of the story; empty for what was evicted under pressure or for its own limit, and for what was deleted',
+    ending String COMMENT 'How it ended, in the words of the story; empty for what was evicted under pressure or for its own limit, and for what was deleted, unless a node was drained by that',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(updated_at)

@@ -9,6 +9,7 @@ CREATE TABLE IF NOT EXISTS pressure_changes
     kubelet_restart UInt8 COMMENT '1 if it is only the trio of events that every start of a kubelet emits',
     evidence LowCardinality(String) COMMENT 'Its source',
     updated_at DateTime64(6, 'UTC') COMMENT 'When the last witness was seen; the version of this row' CODEC(Delta, ZSTD(1)),
+    time_known UInt8 DEFAULT 1 COMMENT '0 if ts is a bound: of the age in pasted text, or of a log without year or zone',
     what String COMMENT 'The sentence of the story',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

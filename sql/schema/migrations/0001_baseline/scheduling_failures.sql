@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS scheduling_failures
     truncated UInt8 COMMENT '1 if the text was cut: counts are lower bounds',
     pinned_node LowCardinality(String) COMMENT 'The only node that the pod may go to, or empty',
     text_source LowCardinality(String) COMMENT 'condition (every attempt rewrites it) or event (a second, older witness)',
+    why String COMMENT 'The reasons in words, as pending pods are explained',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree

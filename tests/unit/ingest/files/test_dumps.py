@@ -37,7 +37,7 @@ def recorded() -> dict[str, list[dict[str, Any]]]:
 def observed(paths: Path | Iterable[Path], **options: Any) -> list[Observed]:
     entries = list(read_sources([paths] if isinstance(paths, Path) else list(paths), **options))
     assert [entry for entry in entries if isinstance(entry, Unreadable)] == []
-    return [entry for entry in entries if isinstance(entry, Observed)]
+    return [entry for entry in entries if isinstance(entry, Observed) and not entry.is_implied]
 
 
 def objects(entries: Iterable[Observed], resource: str) -> list[Any]:

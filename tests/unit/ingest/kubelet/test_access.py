@@ -1,8 +1,11 @@
 """A kubelet is asked through the API server's node proxy, or at its own port; the token goes to no one else."""
 
+import asyncio
+import os
 import ssl
+import zlib
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -11,9 +14,18 @@ from aiohttp import web
 from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
+from components.proc import resident_bytes
 from components.processes import HOST, free_port
 from components.secured import Authority
-from ingest.kubelet.access import Address, DirectAccess, KubeletUnreachable, NodeProxy, kubelet_address
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError
+from ingest.kubelet.access import (
+    BODY_LIMIT_BYTES,
+    Address,
+    DirectAccess,
+    KubeletUnreachable,
+    NodeProxy,
+    kubelet_address,
+)
 from ingest.kubelet.fleet import way
 from ingest.kubelet.settings import KubeletSettings
 
@@ -159,6 +171,61 @@ async def test_a_given_address_goes_over_the_nodes_own(tmp_path: Path) -> None:
         fetch = await way(settings, access, lambda _: Address("192.0.2.1", 1), stack)
         await fetch("n", "metrics")
     assert kubelet.asked == [("/metrics", TOKEN)]
+
+
+def _bomb() -> bytes:
+    """64 MiB of zeros in 64 kB."""
+    packed = zlib.compressobj(9, zlib.DEFLATED, wbits=31)
+    return b"".join([*(packed.compress(bytes(1 << 20)) for _ in range(64)), packed.flush()])
+
+
+GIVEN = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    ("head", "endless"),
+    [
+        pytest.param(b"HTTP/1.1 307 Go\r\nLocation: /configz\r\nContent-Length: 0\r\n\r\n", b"", id="a redirect"),
+        pytest.param(GIVEN + b"\r\n", b"x" * 65536, id="a body without end"),
+        pytest.param(
+            GIVEN + b"Transfer-Encoding: chunked\r\n\r\n",
+            b"ffff\r\n" + b"x" * 65535 + b"\r\n",
+            id="chunks without end",
+        ),
+        pytest.param(GIVEN + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", b"", id="a chunk without a length"),
+        pytest.param(GIVEN + b"Content-Encoding: gzip\r\n\r\n" + _bomb(), b"", id="a bomb"),
+        pytest.param(b"HTTP/1.1 500 No\r\nContent-Encoding: gzip\r\n\r\n" + _bomb(), b"", id="a bomb as an error"),
+        pytest.param(GIVEN, b"A: b\r\n" * 1000, id="headers without end"),
+        pytest.param(GIVEN + b"A: ", b"x" * 65536, id="a header without end"),
+        pytest.param(b"\0\1\2", b"\0" * 1000, id="no HTTP"),
+    ],
+)
+async def test_whatever_a_kubelet_answers_only_it_cannot_be_read(tmp_path: Path, head: bytes, endless: bytes) -> None:
+    """Each is one of the errors that end its round alone, in little memory, and nothing else is asked for."""
+    authority, asked = Authority(tmp_path, "cluster"), list[bytes]()
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(*authority.issue("kubelet", f"IP:{HOST}"))
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n"))
+        with suppress(OSError):
+            writer.write(head)
+            await writer.drain()
+            while endless:
+                writer.write(endless)
+                await writer.drain()
+        writer.close()
+
+    kubelet = Answering()
+    async with await asyncio.start_server(answer, HOST, 0, ssl=tls) as server:
+        kubelet.port = server.sockets[0].getsockname()[1]
+        async with direct(kubelet, authority.ca_file) as way:
+            before = resident_bytes(os.getpid())
+            with pytest.raises((ApiError, TooLargeError, *TRANSPORT_ERRORS)) as refused:
+                await way.fetch("n", "stats/summary")
+            assert resident_bytes(os.getpid()) - before < 4 * BODY_LIMIT_BYTES
+    assert not isinstance(refused.value, TimeoutError), "it is refused as soon as it is clear"
+    assert asked == [b"GET /stats/summary HTTP/1.1\r\n"]
 
 
 @pytest.mark.parametrize(

@@ -91,6 +91,16 @@ async def test_nodes_pods_and_the_kubelets_of_the_nodes_are_one_stream() -> None
     assert {one.observation.cluster for one in seen} == {"lab"}
 
 
+async def test_nodes_are_listed_first_because_what_else_is_there_is_judged_by_them() -> None:
+    async with _server() as server:
+        pages = listing("5", [_node("3")], "more"), listing("5", [_node("4", "n2")])
+        server.script["/api/v1/nodes"] = [*pages, watching()]
+        live = Live(_settings(), _access(server))
+        await _until(live, lambda seen: ("pods", "ADDED") in _kinds(seen))
+        asked = [each.path for each in server.requests]
+    assert asked[:2] == ["/api/v1/nodes"] * len(pages)
+
+
 async def test_a_resource_that_is_forbidden_is_degraded_and_reported_and_the_others_run() -> None:
     async with _server() as server:
         server.script["/api/v1/pods"] = [refusal(403, "Forbidden", "pods is forbidden")]

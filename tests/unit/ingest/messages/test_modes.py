@@ -27,6 +27,10 @@ POD: Final = "web-0_default(5a5b9e26-d084-4aab-b2ac-927fb0bea911)"
 
 PASSES: Final = [
     ("Preempted", "by kube-system/dns on node n1"),
+    ("LowNodeUtilization", "pod evicted from n2 node by sigs.k8s.io/descheduler"),
+    ("EvictedByVPA", "Pod was evicted by VPA Updater to apply resource recommendation."),
+    ("Evicted", "Evicted pod: Underutilized"),
+    ("NodeControllerEviction", "Marking for deletion Pod web-0 from Node n1"),
     ("TopologyAffinityError", "Pod Resources cannot be allocated with Topology Locality"),
     ("FailedScheduling", "0/1 nodes are unavailable: 1 Insufficient cpu."),
     ("Schedulable", "Pod default/vjtest-test-0 can possibly be assigned to node1"),

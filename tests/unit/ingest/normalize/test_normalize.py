@@ -18,6 +18,7 @@ from ingest.model.records import (
     CpuManagerRecord,
     CpuTopologyRecord,
     EventRecord,
+    KnownNodeRecord,
     MetricsRecord,
     NodeRecord,
     NodeResourceTopologyRecord,
@@ -83,10 +84,8 @@ def test_a_pod_without_a_node_goes_to_the_clusters_log_alone() -> None:
     assert places(pod("12:00:00", "p")) == [(PodRecord, "")]
 
 
-def test_a_snapshot_is_reported_as_added() -> None:
-    [record, _] = records(node("12:00:00", "n", type_="SNAPSHOT"))
-    assert isinstance(record, NodeRecord)
-    assert record.change == "ADDED"
+def test_a_snapshot_of_a_node_is_what_is_known_of_it_on_both_logs() -> None:
+    assert places(node("12:00:00", "n", type_="SNAPSHOT")) == [(KnownNodeRecord, "n"), (KnownNodeRecord, "")]
 
 
 def test_a_deletion_stays_one() -> None:

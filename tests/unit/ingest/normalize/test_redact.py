@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from common.scrub import REDACTED, is_suspicious, scrub
 from fakes.clock import START
+from fakes.credentials import CANARY, SHAPES, TOKENS
 from ingest.messages.words import withheld
 from ingest.model.objects.event import EventAnnotations
 from ingest.model.objects.node import NodeAnnotations
@@ -22,7 +23,6 @@ from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import redact, without_secrets
 from streams.rules.numa.wire import NrtAnnotations
 
-CANARY = "canary-7b1f0c55"
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
@@ -233,6 +233,8 @@ def test_the_headers_with_which_a_kubelet_asks_for_static_pods_never_leave() -> 
     ("text", "safe"),
     [
         (f"pull https://user:{CANARY}@registry.example/a:1", f"pull https://{REDACTED}@registry.example/a:1"),
+        (f"//user:{CANARY}@fileserver/share", f"//user:{REDACTED}@fileserver/share"),
+        ("docker.io//a:tag@sha256:0a1b", "docker.io//a:tag@sha256:0a1b"),
         (f"pull https://user:p@{CANARY}@registry.example/a", f"pull https://{REDACTED}@registry.example/a"),
         (f"HTTPS://{CANARY}@h/", f"HTTPS://{REDACTED}@h/"),
         (f"401 for authorization: Bearer {CANARY}", f"401 for authorization: Bearer {REDACTED}"),
@@ -248,82 +250,6 @@ def test_a_credential_in_a_message_is_replaced(text: str, safe: str) -> None:
     assert _redacted({"error": text}, "stats/summary", "ERROR") == {"error": safe}
 
 
-JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
-KEY = f"-----BEGIN RSA PRIVATE KEY-----\nMIIE\n{CANARY}\n-----END RSA PRIVATE KEY-----"
-SHAPES = [
-    f"token: {CANARY}",
-    f"Secret: {CANARY} was refused",
-    f"password: {CANARY}",
-    f"X-Api-Key: {CANARY}",
-    f'{{"password": "{CANARY}"}}',
-    f'{{"password":"a {CANARY}"}}',
-    f'{{\\"token\\": \\"{CANARY}\\"}}',
-    f"login --password {CANARY} failed",
-    f"login --db-password '{CANARY}' failed",
-    f"https://h/x?sig={CANARY}&a=1",
-    f"http://h/?access_key={CANARY}",
-    f"Endpoint=sb://h/;AccountKey={CANARY};b=1",
-    f"SharedAccessKey={CANARY}",
-    f"aws_secret_access_key={CANARY}",
-    f"aws_secret_access_key = {CANARY}",
-    f"pwd={CANARY}",
-    f"pass={CANARY}",
-    f"MYSQL_PWD={CANARY} mysqldump",
-    KEY,
-    KEY[:-30],
-    f'{{"auths":{{"registry.example":{{"auth":"{CANARY}"}}}}}}',
-    f'{{\\"identitytoken\\":\\"{CANARY}\\"}}',
-    f"user:\n  token: a.{CANARY}",
-    f"user:\n  password: correct {CANARY}",
-    f"user:\n  client-key-data: >-\n    LS0t\n    {CANARY}",
-    f"{{Host:db Password:{CANARY} User:b}}",
-    f"map[password:{CANARY} user:b]",
-    f"<password>{CANARY}</password>",
-    f":password=>'{CANARY}'",
-    f'password="a {CANARY}"',
-    f'password="a\\"{CANARY}"',
-    f"password=a,{CANARY}",
-    f"password=\n  {CANARY}",
-    f"password is {CANARY}",
-    f"login bob password {CANARY}",
-    f"API key: {CANARY}",
-    f"encryptionKey={CANARY}",
-    f"REDISCLI_AUTH={CANARY}",
-    f'Authorization: Digest username="a", response="{CANARY}"',
-    "Authorization: Basic canary-7b1f0c55",
-    f"Cookie: a=b; sid={CANARY}",
-    f"curl -u bob:{CANARY} h",
-    f"mysql -uroot -p{CANARY} -h db",
-    f"docker login -u bob -p {CANARY}",
-    f"redis-cli -a {CANARY} ping",
-    f"postgres://bob:a/{CANARY}@db/app",
-    f"postgres://bob:a#{CANARY}@db/app",
-    f"postgres://bob:a'{CANARY}@db/app",
-    f"root:{CANARY}@tcp(db:3306)/app",
-    f"bob:{CANARY}@registry.example/app",
-    f"https%3A%2F%2Fbob%3A{CANARY}%40registry.example",
-    f"pass\u200bword={CANARY}",
-    f"pass\x00word={CANARY}",
-    f"password\x1b[33m=\x1b[0m{CANARY}",
-    f"password\uff1a{CANARY}",
-    f"\uff50assword={CANARY}",
-    f"password\u00a0=\u00a0{CANARY}",
-]
-TOKENS = [JWT, "ghp_16C7e42F292c6912E7710c838347Ae178B4a", "AKIAIOSFODNN7EXAMPLE", "glpat-x7Ya93bQzkP2mn44RtUw"]
-TOKENS += [
-    "xapp-1-A02BCDE-12345-0a1b2c3d4e5f",
-    "sk_live_4eC39HqLyjWDarjtT1zdp7dc",
-    "sk-ant-api03-x7Ya93bQzkP2mn44RtUw",
-    "npm_x7Ya93bQzkP2mn44RtUwx7Ya93bQzkP2mn44",
-    "hvs.CAESIJx7Ya93bQzkP2mn44RtUw",
-    "AIzaSyA1234567890abcdefghijklmnopqrstuv",
-    "AGE-SECRET-KEY-1QQPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
-    "123456789:AAHdqTcvCH1vGWJxfSeofSAs0K5PALDsaw",
-    "$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW",
-    "eyJhbGciOiJSU0EtT0FFUCJ9.OKOawDo13gRp.48V1_ALb6US04U3b.5eym8TW_c8SuK.XFBoMYUZodet",
-    "eyJhdXRocyI6eyJyZWdpc3RyeS5leGFtcGxlIjp7fX19",
-    "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo=",
-]
 RANDOM = "wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY12"
 
 
@@ -342,6 +268,35 @@ def test_what_is_a_credential_by_its_own_shape_is_replaced_wherever_it_stands(to
     assert scrub(token) == REDACTED
     assert scrub(f"cannot use {token}, sorry") == f"cannot use {REDACTED}, sorry"
     assert is_suspicious(json.dumps([token]))
+
+
+@pytest.mark.parametrize("token", TOKENS)
+def test_a_credential_leaves_from_every_place_of_an_object_in_either_mode(token: str) -> None:
+    container = _container(env=[{"name": "A", "value": token}], args=["--x", token], command=["sh", "-c", token])
+    pod = _pod(container, annotations={"kubernetes.io/config.source": token, "note": token})
+    pod["spec"]["volumes"] = [{"name": "a", "csi": {"driver": "d", "volumeAttributes": {"key": token}}}]
+    ended = {"exitCode": 1, "reason": "Error", "message": f"it said {token}"}
+    waits = {"reason": "ErrImagePull", "message": f"cannot pull with {token}, again"}
+    pod["status"]["containerStatuses"] = [
+        {"name": "main", "state": {"waiting": waits}, "lastState": {"terminated": ended}}
+    ]
+    pod["status"]["message"] = f"refused: {token}"
+    event = {"metadata": {"name": "e", "annotations": {"note": token}}, "reason": "Failed", "message": f"got {token}"}
+    for strict in (False, True):
+        for thing, resource in ((pod, "pods"), (event, "events")):
+            kept = json.dumps(_redacted(thing, resource, strict=strict)) + json.dumps(_letter(thing, strict=strict))
+            assert json.dumps(token)[1:-1] not in kept
+    for raw in (json.dumps(pod).encode()[:-5], f"note: {token}".encode()):
+        assert token.encode() not in without_secrets(raw)
+
+
+def test_a_key_that_no_shape_shows_is_replaced_in_a_sentence() -> None:
+    """The secret of a key of AWS, and a seed of NATS."""
+    for key in (
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "SUAMLK2ZNL35WSMW37E7UD4VZ7ELPKW7DHC3BWBSD2GCZ7IUQQXZIORRBU",
+    ):
+        assert scrub(f"cannot use {key} here") == f"cannot use {REDACTED} here"
 
 
 def test_a_long_random_word_in_a_sentence_is_replaced() -> None:
@@ -387,6 +342,13 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
         "://a:",
         "mysql ",
         "%3A%2F%2Fa",
+        "authorization: ",
+        "basic ",
+        "eyAi",
+        "login a password ",
+        "a" * 84 + "JQQJ99",
+        "=-----END ",
+        "a/+",
     ],
 )
 def test_hostile_text_is_scrubbed_in_a_time_that_grows_with_its_length(piece: str) -> None:
@@ -434,6 +396,10 @@ def test_a_reference_to_a_secret_stays() -> None:
         'Container image "registry.example/cookie:1" already present on machine',
         'daemonset auth={"cpu":"500m","memory":"640Mi"}, no instance type satisfied it',
         "password 3 times wrong, basic setup done",
+        "unauthorized: basic authentication required, bearer authentication too",
+        "authorization: not found, authorization mode Webhook",
+        "--authorization-mode=Node,RBAC",
+        "StatefulSet/monitoring/prometheus-k8s-0 is behind Service/Monitoring1/Prometheus/Endpoint9",
     ],
 )
 def test_a_message_without_a_credential_stays(text: str) -> None:
@@ -572,6 +538,11 @@ def test_bytes_that_were_received_are_kept_without_secrets_also_when_they_are_cu
         f"see https://u:{CANARY}@h",
         f"- message: |\n    first\n    {CANARY}\n  bad: [",
         f"reason: it is {CANARY}\nbad: [",
+        f'{{"httpGet": {{"path": "/services/{CANARY}", "port": 8',
+        f"httpGet:\n  path: /check?code={CANARY}\n  bad: [",
+        f'{{"sysctls": ["{CANARY}',
+        f'{{"staticPodURLHeader": {{"Authorization": ["{CANARY}',
+        f"mount //share:{CANARY}@fileserver/public",
     ],
 )
 def test_a_piece_of_json_or_yaml_loses_what_stands_where_secrets_stand(raw: str) -> None:

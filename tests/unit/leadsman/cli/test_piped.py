@@ -48,12 +48,6 @@ def test_an_archive_is_a_folder_of_what_is_read(tmp_path: Path, name: str) -> No
     assert unpacked(path) == ("bundle", {"b/cluster-resources/nodes.json": NODES})
 
 
-def test_of_what_is_only_named_the_name_is_unpacked(tmp_path: Path) -> None:
-    journal = "sos_commands/kubernetes/journalctl_--no-pager_--unit_kubelet"
-    path = packed(tmp_path / "sos.tar.gz", member(journal), member("nodes.json"))
-    assert unpacked(path)[1] == {journal: b"", "nodes.json": NODES}
-
-
 def test_standard_input_can_be_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = packed(tmp_path / "bundle.tar.gz", member("nodes.json"))
     with path.open("rb") as file:

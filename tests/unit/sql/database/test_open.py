@@ -211,6 +211,11 @@ def test_a_query_that_finds_nothing_still_names_its_columns(database: Database) 
     assert found == (("node", "n"), ("LowCardinality(String)", "UInt64"), [])
 
 
+def test_columns_of_nothing_are_not_asked_for_where_nobody_reads_them(database: Database) -> None:
+    assert database.query("SELECT node FROM nodes", described=False) == ((), (), [])
+    assert database.query("SELECT 1 AS one", described=False) == (("one",), ("UInt8",), [(1,)])
+
+
 def test_streamed_rows_equal_queried_rows(database: Database) -> None:
     sql = "SELECT number, toString(number) AS text FROM numbers({n:UInt32})"
     with database.stream(sql, {"n": 200_000}) as found:

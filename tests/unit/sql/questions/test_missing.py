@@ -15,7 +15,11 @@ from streams.fold.findings import (
     NodeEvent,
     NodeFit,
     NodeRow,
+    NumaAllocation,
+    NumaPod,
+    NumaResource,
     NumaSkew,
+    NumaUsage,
     PodBinding,
     Row,
     SourceError,
@@ -38,7 +42,7 @@ def test_events_alone_are_no_empty_database(database: Database) -> None:
 
 
 REASONS = sorted({reason for query in TELLING for reason in query.events})
-RESOURCES = ("configz", "events", "metrics", "nodes", "pods", "stats/summary")
+RESOURCES = ("configz", "events", "metrics", "nodes", "numa_usage", "podresources", "pods", "stats/summary")
 NEEDS = sorted({need for query in saved_queries() for need in query.needs})
 
 
@@ -46,11 +50,17 @@ def evidence(database: Database, cluster: str, without: str = "") -> None:
     """Everything that a question can need, and nothing that answers one; `without` names one input."""
     of = {"cluster": cluster, "node": "n"}
     pod = {"namespace": "shop", "pod": "web-1", "uid": "w"}
+    numa = {"scope": "node", "fidelity": "exact"}
     psi = None if without == "psi" else 0
     rows: dict[str, Row] = {
         "configz": row(KubeletSetting, **of),
         "nodes": row(NodeRow, **of, ready=True),
-        "numa": row(NumaSkew, **of, scope="node", fidelity="exact"),
+        "numa": row(NumaSkew, **of, **numa, largest_fit_cpus=None if without == "rooms" else 8),
+        "held": row(NumaPod, **of, **pod, cpus=0),
+        "compared": row(NumaAllocation, **of, witnesses=["pod_spec"]),
+        "metrics": row(NumaAllocation, **of, numa_node=1, source="kubelet_metrics"),
+        "numa resources": row(NumaResource, **of, resource="memory"),
+        "numa use": row(NumaUsage, **of),
         "requests": row(NodeFit, **of, resource="cpu"),
         "pods": row(PodBinding, **of, change="bound", **pod),
         "events": event("Pulled", cluster=cluster, node="n"),
@@ -111,10 +121,25 @@ STREAM_OF = {
     "configz": "configz",
     "nodes": "nodes",
     "numa": "metrics",
+    "held": "podresources",
+    "rooms": "metrics",
+    "numa resources": "podresources",
+    "numa use": "numa_usage",
+    "metrics": "metrics",
+    "compared": "metrics",
     "requests": "pods",
     "pods": "pods",
     "events": "events",
 }
+
+
+def test_a_second_witness_does_not_prove_what_only_the_first_shows(database: Database) -> None:
+    """A pod that waits, and one that was evicted, can have left no Event."""
+    store(database, event("Pulled"), row(NodeRow, node="n"))
+    for name in ("pending_pods", "evicted_pods", "pod_ends"):
+        assert why_empty(database, saved_query(name), {}).startswith(
+            "Cluster c: no pods were seen, and nothing of this kind in 1 node, 0 pods and 1 Event"
+        )
 
 
 def test_what_was_looked_at_and_until_when_is_named(database: Database) -> None:

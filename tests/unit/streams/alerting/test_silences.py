@@ -1,5 +1,6 @@
 """Silences: which alerts a matcher meets, as Alertmanager's do, and when one is in force."""
 
+import time
 from datetime import timedelta
 
 import pytest
@@ -7,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fakes.clock import START
-from streams.alerting.silences import BadSilence, Matcher, Silence, matchers, silence_of
+from streams.alerting.silences import BadSilence, Matcher, Silence, Silencing, _matcher, matchers
+from waiting import unhurried
 
+HOUR = timedelta(hours=1)
 LABELS = {"alertname": "NodeNotReady", "node": "worker-1", "cluster": "lab"}
 
 
@@ -63,9 +66,57 @@ def test_of_several_the_one_that_lasts_longest_is_shown() -> None:
         silence("cluster=lab", end=90, name="b"),
         silence("cluster=x", end=999),
     ]
-    found = silence_of(LABELS, every, START)
+    found = Silencing().silence_of(LABELS, every, START)
     assert found is not None
     assert found.id == "b"
+
+
+MATCHERS = st.sampled_from(["node=n1", "node=n2", "pod=p", "pod=", "node=~n.*", "pod!=p", "node!~n1", "alertname=A"])
+
+
+@given(
+    st.lists(st.tuples(st.lists(MATCHERS, min_size=1, max_size=3), st.integers(0, 3), st.integers(1, 4)), max_size=8),
+    st.lists(
+        st.tuples(st.sampled_from(["n1", "n2", "x"]), st.sampled_from(["", "p"]), st.integers(-1, 7)), min_size=1
+    ),
+)
+def test_the_silence_that_is_found_is_the_longest_of_all_that_cover(
+    made: list[tuple[list[str], int, int]], asked: list[tuple[str, str, int]]
+) -> None:
+    """However alerts and times follow each other."""
+    every = [
+        Silence(
+            str(number),
+            tuple(map(_matcher, texts)),
+            START + begin * HOUR,
+            START + (begin + length) * HOUR,
+            "",
+            "",
+            START,
+        )
+        for number, (texts, begin, length) in enumerate(made)
+    ]
+    silencing = Silencing()
+    for node, pod, hours in asked:
+        labels = {"alertname": "A", "node": node, **({"pod": pod} if pod else {})}
+        at = START + hours * HOUR
+        ends = max((each.ends_at for each in every if each.covers(labels, at)), default=None)
+        found = silencing.silence_of(labels, every, at)
+        assert (found and found.ends_at) == ends
+        assert found is None or found.covers(labels, at)
+
+
+def test_thousands_of_silences_and_of_alerts_are_matched_in_no_time() -> None:
+    """Each with each would take minutes, at each delivery and for each page."""
+    count, silencing = 10_000, Silencing()
+    every = [silence("alertname=NodeNotReady", f"node=n{number}", name=str(number)) for number in range(count)]
+    began = time.process_time()
+    for number in range(count):
+        found = silencing.silence_of({**LABELS, "node": f"n{number}"}, every, START)
+        assert found is not None
+        assert found.id == str(number)
+        assert silencing.silence_of({**LABELS, "node": f"x{number}"}, every, START) is None
+    assert time.process_time() - began < unhurried(5)
 
 
 def test_expiring_ends_it_now_once_and_what_has_not_begun_never_does() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from components.rows import T0, row
-from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot
+from streams.fold.findings import Eviction, ImageGc, PodEnd, PressureChange, SchedulerBlindSpot, SchedulingFailure
 
 GIB = 1 << 30
 LOW = "The node was low on resource: memory. "
@@ -112,6 +112,7 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ("change", "words"),
     [
         ({"status": True}, "DiskPressure began."),
+        ({"status": True, "time_known": False}, "DiskPressure began about then."),
         ({"status": False}, "DiskPressure ended."),
         ({"status": False, "lasted_seconds": 300.0}, "DiskPressure ended after 5 min."),
         (
@@ -121,10 +122,41 @@ def test_an_end_has_its_words(end: dict[str, Any], words: str) -> None:
     ],
 )
 def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None:
-    assert row(PressureChange, condition="DiskPressure", **change).what == words
+    assert row(PressureChange, **({"condition": "DiskPressure", "time_known": True} | change)).what == words
 
 
 def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
     assert row(ImageGc, verdict="persistent", explanation="It fails.").what == "Image GC does not run: It fails."
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"reasons": {"Insufficient cpu": 2, "Insufficient memory": 1}}, "2 Insufficient cpu, 1 Insufficient memory"),
+        (
+            {"reasons": {"Insufficient cpu": 2}, "truncated": True},
+            "2 Insufficient cpu (the text was cut: more nodes can have them)",
+        ),
+        ({"prefilter": "volume is gone", "nodes_total": 3}, "volume is gone"),
+        ({"nodes_total": 0}, "no nodes available to schedule pods"),
+        ({"nodes_total": 3}, ""),
+    ],
+)
+def test_why_no_node_was_found_is_composed_once(given: dict[str, Any], why: str) -> None:
+    assert row(SchedulingFailure, **given).why == why
+
+
+def test_a_log_that_names_no_more_than_the_resource_is_no_evidence_about_the_pods_own_use() -> None:
+    """The kubelet's message names containers above their request; its log has the message only with -v=3."""
+    low = row(
+        Eviction,
+        cause="pressure",
+        resource="memory",
+        message="The node was low on resource: memory. ",
+        evidence="log",
+    )
+    whole = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+    assert not low.remark
+    assert low._replace(message=whole, threshold=104857600).remark.startswith("It was within its request")

@@ -1,8 +1,9 @@
 """Faust's side of recovery: what of a changelog reaches our states, and where streams are read from afterwards."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from faust.transport.drivers import aiokafka as driver
@@ -14,6 +15,7 @@ from streams.fold.fold import LogState
 from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
+from streams.kafka.faust_fixes import Consumer
 from streams.kafka.message import MessagesMissing
 from streams.kafka.parts import Layout, PartsCodec, Stored
 
@@ -137,3 +139,119 @@ async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
         stop.set()
     with pytest.raises(KafkaUnusable, match=f"Kafka did not {what}: what is not acknowledged is folded again"):
         await found.run(stop)
+
+
+async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
+    """After a broker's restart, or an election, aiokafka knows no position for a moment: asked for it, it asserts."""
+
+    def verify_event_path(now: float, tp: TP) -> None:
+        raise AssertionError(f"the position of {tp} at {now}")
+
+    async def sleep(_: float) -> None:
+        return
+
+    seeking: Any = SimpleNamespace(
+        assignment=lambda: {TP("x.nodes", 0)}, sleep=sleep, should_stop=False, verify_event_path=verify_event_path
+    )
+    await Consumer.verify_all_partitions_active(cast("Consumer", seeking))
+
+
+class Fetching:
+    """What a consumer compares with: the way to a partition's leader, and what the topic still has."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.way: object = "leader 1"
+        self.has: set[tuple[int, int]] = set()
+        self.asked: list[tuple[int, int]] = []
+        self.reported: list[tuple[int, int]] = []
+        self.committed: list[dict[TP, int]] = []
+        self.others: set[TP] = set()
+        monkeypatch.setattr("ingest.kafka.aiokafka_fixes.way", lambda *_: self.way)
+        self._consumer: Any = SimpleNamespace(
+            transport=SimpleNamespace(is_same=self._is_same, report_other_log=self._report),
+            _thread=SimpleNamespace(_ensure_consumer=lambda: None),
+            _ways={},
+            _received={},
+            _committed_offset={},
+            _commit=self._commit,
+            _is_changelog_tp=lambda tp: tp == CHANGELOG,
+            assignment=lambda: {NODES, CHANGELOG, *self.others},
+        )
+        self._consumer._give_up = partial(cast("Any", Consumer)._give_up, self._consumer)
+
+    async def __call__(self, *offsets: int, of: TP = NODES) -> None:
+        """Messages come, whose times are ten times their offsets."""
+        messages: Any = [SimpleNamespace(offset=offset, timestamp=10 * offset) for offset in offsets]
+        await Consumer._compare(self._consumer, of, messages)
+
+    async def _is_same(self, _: object, offset: int, timestamp_ms: int) -> bool:
+        self.asked.append((offset, timestamp_ms))
+        return (offset, timestamp_ms) in self.has
+
+    async def _report(self, _: object, first: int, end: int) -> None:
+        self.reported.append((first, end))
+
+    async def _commit(self, offsets: dict[TP, int]) -> bool:
+        self.committed.append(offsets)
+        return True
+
+
+async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fetching = Fetching(monkeypatch)
+    await fetching(3, 4)
+    await fetching(5, 6)
+    assert fetching.asked == [], "nothing changed"
+    fetching.way, fetching.has = "leader 2", {(6, 60), (8, 80)}
+    await fetching(7, 8)
+    assert fetching.asked == [(6, 60), (8, 80)]
+    fetching.way = None
+    await fetching(9)
+    fetching.way = "leader 2"
+    await fetching(10)
+    assert fetching.asked == [(6, 60), (8, 80)], "it was compared already"
+
+
+@pytest.mark.parametrize(
+    ("way", "offsets", "has", "first", "end"),
+    [
+        pytest.param("leader 2", (5, 6), {(6, 60)}, 4, 5, id="the new log was cut back and has grown"),
+        pytest.param("leader 2", (5, 6), {(4, 40)}, 5, 7, id="what had come from the old leader waited here"),
+        pytest.param("leader 1", (0, 1), {(1, 10)}, 0, 5, id="the new log is shorter and is read from its beginning"),
+    ],
+)
+async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_worker(
+    monkeypatch: pytest.MonkeyPatch,
+    way: str,
+    offsets: tuple[int, ...],
+    has: set[tuple[int, int]],
+    first: int,
+    end: int,
+) -> None:
+    """Else what the new log has before the old offset is folded by nobody, and nobody knows."""
+    fetching = Fetching(monkeypatch)
+    await fetching(3, 4)
+    fetching.way, fetching.has = way, has
+    with pytest.raises(MessagesMissing, match="is another message than before"):
+        await fetching(*offsets)
+    assert fetching.reported == [(first, end)]
+    assert fetching.committed == [{NODES: 0}]
+    assert fetching._consumer._committed_offset[NODES] > 2**62, "Faust commits nothing more when it ends"
+
+
+async def test_of_all_logs_those_are_given_up_that_are_another_or_cannot_be_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The worker ends at the first that it sees, and the next one has nothing to compare."""
+    fetching = Fetching(monkeypatch)
+    replaced, same, unread = (TP("x.nodes", number) for number in (1, 2, 3))
+    fetching.others = {replaced, same, unread}
+    await fetching(3, 4)
+    await fetching(5, 6, of=replaced)
+    await fetching(7, 8, of=same)
+    fetching.way, fetching.has = "leader 2", {(8, 80), (9, 90)}
+    with pytest.raises(MessagesMissing):
+        await fetching(9)
+    assert fetching.committed == [{NODES: 0, replaced: 0, unread: 0}]
+    assert fetching.reported == [(4, 5), (6, 7)]

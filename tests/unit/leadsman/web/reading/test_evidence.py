@@ -254,6 +254,24 @@ def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
     assert not deaf.complete
 
 
+def test_who_sees_no_source_of_exclusive_cpus_concludes_nothing_about_numa() -> None:
+    assert "NUMA" not in nothing_found(SEEN._replace(numa_seen=False))
+
+
+def test_who_may_read_one_namespace_sees_no_event_of_a_node() -> None:
+    """Its own Events show neither image GC nor pressure, however many there are."""
+    narrow = SEEN._replace(scope=HOUR._replace(namespace="shop"), nodes=0, sampled_nodes=0)
+    assert nothing_found(narrow).startswith("No evictions, pending pods, Warning Events, NUMA or scheduling problems")
+
+
+def test_a_watch_without_an_event_is_evidence_since_it_began() -> None:
+    quiet = SEEN._replace(events=0, events_seen=False, events_since=T0)
+    assert quiet.complete
+    found = nothing_found(quiet)
+    assert "Warning Events, image-GC" in found
+    assert found.endswith("No Event came since 2026-07-01 12:00:00 UTC, when their watch began.")
+
+
 def test_only_statistics_tell_of_no_more_than_what_is_left() -> None:
     alone = SEEN._replace(nodes=0, pods=0, events=0, pods_seen=False, events_seen=False)
     assert nothing_found(alone).startswith("No resources below a threshold in 0 nodes")

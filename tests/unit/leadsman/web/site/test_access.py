@@ -74,6 +74,7 @@ def test_without_a_token_everyone_may_read() -> None:
 @pytest.mark.parametrize(("header", "own"), [
     ("localhost:8420", True), ("127.0.0.1:1", True), ("[::1]:8420", True), ("[::1]", True), ("localhost", True),
     ("evil.example:8420", False), ("127.0.0.1.evil.example", False), ("", False), ("10.0.0.1:8420", False),
+    ("localhost:8420@evil.example", False), ("[::1]evil.example", False), ("localhost:", False),
 ])  # fmt: skip
 def test_only_names_of_loopback_are_its_own(header: str, own: bool) -> None:
     assert is_own_name(header) == own

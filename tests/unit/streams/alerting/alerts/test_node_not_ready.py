@@ -46,6 +46,14 @@ def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
 
 
+def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent() -> None:
+    """A Node object can be made before its kubelet, or by someone else."""
+    unsaid = AlertLog()
+    unsaid(3600, node(ready=None))
+    assert unsaid.summaries == ["Node n: Ready is Unknown, for its Node does not say, since 2026-07-01 12:00:00 UTC"]
+    assert unsaid.descriptions[0].startswith("The Node object has no condition Ready")
+
+
 @pytest.mark.parametrize(
     "drained",
     [

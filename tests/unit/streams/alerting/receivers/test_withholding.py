@@ -10,6 +10,7 @@ from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.consume import LOOK_SECONDS, Withholding
 from streams.alerting.receivers.posting import Poster
+from streams.alerting.receivers.remembered import MOST, Remembered
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -45,7 +46,7 @@ class Case:
         self.clock = FakeClock()
         self.silences: list[Silence] = []
         self.receiver = Recording()
-        self.withholding = Withholding(self.receiver, lambda: self.silences, self.clock.clock)
+        self.withholding = Withholding(self.receiver, lambda: tuple(self.silences), self.clock.clock)
         self.states = AlertStates()
 
     def silence(self, text: str, seconds: float) -> None:
@@ -144,6 +145,48 @@ async def test_the_next_process_withholds_what_this_one_did() -> None:
     after.states = case.states
     after.withholding.withhold(case.withholding.withheld)
     assert await after() == ["A firing"]  # the silence ended while none ran
+
+
+def remembered_by(case: Case) -> Remembered:
+    """As it comes back from Kafka, which takes no more."""
+    text = case.withholding.remembered(START).metadata()
+    assert len(text) <= 4096
+    return Remembered.parse(text)
+
+
+async def next_process(case: Case) -> Case:
+    after, remembered = Case(), remembered_by(case)
+    after.states, after.silences, after.clock.seconds = case.states, case.silences, case.clock.seconds
+    after.withholding.withhold(remembered.withheld, more=remembered.more)
+    return after
+
+
+@pytest.mark.asyncio
+async def test_more_than_is_remembered_are_sent_when_their_silence_ends_however_many_processes_there_were() -> None:
+    """Who lets thousands of alerts fire in a silence must not have the receiver miss one."""
+    many, case = [f"{number:016x}" for number in range(MOST + 100)], Case()
+    case.silence("alertname=~0.*", 60)
+    assert await case(*map(alert, many), alert("B")) == ["B firing"]
+    for _ in range(2):
+        case = await next_process(case)
+        assert await case() == ["B firing"], "which may be one of those that are not named"
+        assert case.withholding.resend_seconds == LOOK_SECONDS
+    case.clock.seconds = 60
+    assert sorted(await case()) == [f"{each} firing" for each in many]
+    assert await case() == []
+    assert not remembered_by(case).more
+
+
+@pytest.mark.asyncio
+async def test_the_end_of_what_may_have_been_sent_is_sent_where_it_is_not_known() -> None:
+    many, case = [f"{number:016x}" for number in range(MOST + 1)], Case()
+    assert await case(alert("z")) == ["z firing"]
+    case.silence("alertname=~[0z].*", 60)
+    assert await case(*map(alert, many)) == []
+    after = await next_process(case)
+    assert await after() == []
+    assert await after(alert("z", "resolved")) == ["z resolved"]
+    assert await after(alert(many[0], "resolved")) == [], "that one is named"
 
 
 def test_alertmanager_is_a_receiver_that_can_be_withheld_from() -> None:

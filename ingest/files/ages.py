@@ -1,0 +1,64 @@
+"""Ages, as kubectl prints them, and the times that follow from them.
+
+An age counts to when the text was printed: a given time, else the newest time in the text or later, else before the
+file was last written. So an Event of pasted text has bounds, seldom both.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from ingest.model.observation import EARLIEST, LATEST
+
+AGE: Final = r"(?:\d{1,6}[ydhms]){1,4}"
+_PARTS: Final = re.compile(r"(\d+)([ydhms])")
+_SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
+"""Below so many seconds an age has a unit of so many; above it is in days."""
+_DATE: Final = re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+
+
+class Printed(NamedTuple):
+    """When a text was printed."""
+
+    at: datetime
+    bound: Literal["", "earliest", "latest"]
+    """The kind of bound that `at` is; empty where the time is known."""
+
+
+Times: TypeAlias = dict[str, Any]
+
+
+def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
+    """Fields of an Event that occurred so long before the text was printed; none for an impossible time."""
+    seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PARTS.findall(age))
+    unit = next((unit for below, unit in _PRECISE if seconds < below), 86_400)
+    try:
+        at = printed.at - timedelta(seconds=seconds)
+        earliest = at - timedelta(seconds=unit)
+    except OverflowError:
+        return {}
+    if not EARLIEST <= earliest < LATEST:
+        return {}
+    if not is_last:
+        return {"firstTimestamp": _text(at)}
+    bounds = {
+        "earliest": None if printed.bound == "latest" else earliest,
+        "latest": None if printed.bound == "earliest" else at,
+    }
+    return {"lastTimestamp": _text(at), **{name: _text(each) for name, each in bounds.items() if each is not None}}
+
+
+def date(text: str) -> datetime | None:
+    """A time as `kubectl describe` prints it; None for any other text, and for one that was never set."""
+    found = _DATE.match(text.strip())
+    try:
+        at = parsedate_to_datetime(found[0]).astimezone(UTC) if found else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return at if at is not None and EARLIEST <= at < LATEST else None
+
+
+def _text(at: datetime) -> str:
+    return at.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,289 @@
+"""The objects in the text of `kubectl describe node` and `kubectl describe pod` (rules: pasted-text).
+
+The text is read where it leaves no doubt: a cut or forged line costs what it is about.
+A pod's UID is not in it: `namespace/name` stands for it.
+"""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+from ingest.files.ages import AGE, Printed, date, when
+
+_NAME: Final = re.compile(r"^Name: {2,}(?P<name>[a-z0-9][a-z0-9.-]{0,252})[ \t]*$", re.MULTILINE)
+IS_DESCRIBED: Final = re.compile(rb"^Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
+_FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
+_ITEM: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w./-]{0,252}): {1,}(?P<value>\S.{0,252})")
+_CONDITION: Final = re.compile(
+    r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown) +(?P<beat>\w{3}, .{26}) +(?P<turned>\w{3}, .{26}) +"
+    r"(?P<reason>\S{1,252})(?: +(?P<message>.*))?"
+)
+_POD_CONDITION: Final = re.compile(r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown)")
+_EVENT: Final = re.compile(
+    rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
+    rf"(?: \(x(?P<count>\d{{1,9}}) over (?P<first>{AGE})\))? +"
+    r"(?P<component>[^\s,]{1,252})(?:, (?P<host>\S{1,252}))? +(?P<message>\S.*)"
+)
+_OF_CONTAINER: Final = re.compile(r"spec\.\w+\{[^}]{1,252}\}: ")
+_REQUESTS: Final = re.compile(
+    r"(?P<ns>[a-z0-9][a-z0-9-]{0,62}) +(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +(?P<cpu>[0-9.]{1,12}[a-zA-Z]{0,2}) "
+    r"\(\d+%\) +\S+ \(\d+%\) +(?P<memory>[0-9.]{1,20}[a-zA-Z]{0,2}) \(\d+%\) +\S+ \(\d+%\)"
+)
+_TAINT: Final = re.compile(
+    r"(?P<key>[^=:\s]{1,316})(?:=(?P<value>[^:\s]{0,63}))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)"
+)
+_LABEL: Final = re.compile(r"(?P<key>[^=\s]{1,316})=(?P<value>\S{0,63})")
+_NUMBER: Final = re.compile(r"-?\d{1,10}")
+UNKNOWN: Final = "Unknown"
+"""The QoS class of a pod whose limits the text lacks."""
+PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
+
+
+class Section(NamedTuple):
+    value: str
+    lines: list[str]
+    """Below it, with their indentation."""
+
+    @property
+    def all(self) -> list[str]:
+        return [each.strip() for each in (self.value, *self.lines)]
+
+
+_NOTHING: Final = Section("", [])
+
+
+def newest_in(text: str) -> datetime | None:
+    """The newest time that an object in the text has."""
+    found = re.findall(
+        r"(?:^ *(?:CreationTimestamp|RenewTime|AcquireTime|Start Time|Started|Finished):"
+        r"|True |False |Unknown |[+-]\d{4}) +"
+        r"(\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4})",
+        text,
+        re.MULTILINE,
+    )
+    return max(filter(None, map(date, found)), default=None)
+
+
+def described(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the nodes and pods that are described, the pods that a node has, and their Events, as objects."""
+    starts = [each.start() for each in _NAME.finditer(text)]
+    for begin, end in pairwise([*starts, len(text)]):
+        sections = _sections(text[begin:end], "")
+        if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
+            yield from _node(sections, printed)
+        elif "Namespace" in sections and "Node" in sections:
+            yield from _pod(sections, printed)
+
+
+def _sections(text: str, indent: str) -> dict[str, Section]:
+    """The fields at one indentation; the first of a name counts."""
+    found: dict[str, Section] = {}
+    current = _NOTHING
+    for line in text.splitlines():
+        field = _FIELD.fullmatch(line.removeprefix(indent)) if line.startswith(indent) else None
+        if field is not None and not line[len(indent) :].startswith((" ", "\t")):
+            current = Section((field["value"] or "").strip(), [])
+            found.setdefault(field["name"], current)
+        else:
+            current.lines.append(line)
+    return found
+
+
+def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+    name = sections["Name"].value
+    info = {
+        each["name"]: each["value"].strip() for each in _matches(_FIELD, sections, "System Info") if each["value"]
+    }
+    taints = [_given(each) for each in _matches(_TAINT, sections, "Taints")]
+    conditions = [
+        {
+            "type": each["type"],
+            "status": each["status"],
+            **_dates(lastHeartbeatTime=each["beat"], lastTransitionTime=each["turned"]),
+            "reason": each["reason"],
+            "message": (each["message"] or "").strip(),
+        }
+        for each in _matches(_CONDITION, sections, "Conditions")
+    ]
+    labels = {each["key"]: each["value"] for each in _matches(_LABEL, sections, "Labels")}
+    yield {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": labels,
+            **_dates(creationTimestamp=sections.get("CreationTimestamp", _NOTHING).value),
+        },
+        "spec": {"unschedulable": sections.get("Unschedulable", _NOTHING).value == "true", "taints": taints},
+        "status": {
+            "capacity": _amounts(sections.get("Capacity")),
+            "allocatable": _amounts(sections.get("Allocatable")),
+            "conditions": conditions,
+            "nodeInfo": {
+                "kubeletVersion": info.get("Kubelet Version", ""),
+                "containerRuntimeVersion": info.get("Container Runtime Version", ""),
+                "operatingSystem": info.get("Operating System", ""),
+            },
+        },
+    }
+    for each in _matches(_REQUESTS, sections, "Non-terminated Pods"):
+        requests = {"cpu": each["cpu"], "memory": each["memory"]}
+        metadata = {"name": each["pod"], "namespace": each["ns"], "uid": f"{each['ns']}/{each['pod']}"}
+        yield {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": metadata,
+            "spec": {"nodeName": name, "containers": [], "resources": {"requests": requests}},
+            "status": {"qosClass": UNKNOWN},
+        }
+    yield from _events(sections, {"kind": "Node", "name": name, "uid": name}, name, printed)
+
+
+def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+    name, namespace = sections["Name"].value, sections["Namespace"].value
+    uid, node = f"{namespace}/{name}", sections["Node"].value.partition("/")[0].replace("<none>", "")
+    phase = sections.get("Status", _NOTHING).value
+    kind, _, owner = sections.get("Controlled By", _NOTHING).value.partition("/")
+    of_init, of_app = (list(_containers(sections.get(each))) for each in ("Init Containers", "Containers"))
+    priority = sections.get("Priority", _NOTHING).value
+    status = {
+        "phase": phase if phase in PHASES else "",
+        "reason": sections.get("Reason", _NOTHING).value,
+        "message": _message(sections.get("Message", _NOTHING)),
+        "qosClass": sections.get("QoS Class", _NOTHING).value.replace("<none>", ""),
+        **_dates(startTime=sections.get("Start Time", _NOTHING).value),
+        "conditions": [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")],
+        "initContainerStatuses": [status for _, status in of_init],
+        "containerStatuses": [status for _, status in of_app],
+    }
+    yield {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "uid": uid,
+            "labels": {each["key"]: each["value"] for each in _matches(_LABEL, sections, "Labels")},
+            "ownerReferences": [{"kind": kind, "name": owner, "controller": True}] if owner else [],
+        },
+        "spec": {
+            "nodeName": node,
+            "priority": int(priority) if _NUMBER.fullmatch(priority) else None,
+            "initContainers": [spec for spec, _ in of_init],
+            "containers": [spec for spec, _ in of_app],
+        },
+        "status": status,
+    }
+    yield from _events(sections, {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}, node, printed)
+
+
+def _message(section: Section) -> str:
+    """A message may have lines; of the kubelet's, a space at the end is not in the text."""
+    return "\n".join(filter(None, section.all))
+
+
+def _containers(section: Section | None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield spec and status of each container that is described."""
+    name, lines = "", list[str]()
+    for line in [*(section or _NOTHING).lines, "  end:"]:
+        head = re.fullmatch(r"  (\S{1,63}):[ \t]*", line)
+        if head is None:
+            lines.append(line)
+            continue
+        if name:
+            yield _container(name, "\n".join(lines))
+        name, lines = head[1], []
+
+
+def _container(name: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    fields = _sections(text, "    ")
+    amounts = {each.lower(): _amounts(fields.get(each)) for each in ("Requests", "Limits")}
+    restarts = fields.get("Restart Count", _NOTHING).value
+    status = {
+        "name": name,
+        "restartCount": int(restarts) if _NUMBER.fullmatch(restarts) else 0,
+        "state": _state(fields.get("State")),
+        "lastState": _state(fields.get("Last State")),
+    }
+    return {"name": name, "resources": amounts}, status
+
+
+def _state(section: Section | None) -> dict[str, Any] | None:
+    if section is None:
+        return None
+    fields = _sections("\n".join(section.lines), "      ")
+    reason = fields.get("Reason", _NOTHING).value
+    started = fields.get("Started", _NOTHING).value
+    if section.value == "Running":
+        return {"running": _dates(startedAt=started)}
+    if section.value == "Waiting":
+        return {"waiting": {"reason": reason}}
+    code = fields.get("Exit Code", _NOTHING).value
+    if section.value != "Terminated" or not _NUMBER.fullmatch(code):
+        return None
+    ended = _dates(startedAt=started, finishedAt=fields.get("Finished", _NOTHING).value)
+    return {"terminated": {"reason": reason, "exitCode": int(code), **ended}}
+
+
+def _events(
+    sections: dict[str, Section], about: dict[str, Any], node: str, printed: Printed
+) -> Iterator[dict[str, Any]]:
+    for each in _matches(_EVENT, sections, "Events"):
+        host = each["host"] or (node if each["component"] == "kubelet" else "")
+        told = (each["type"], each["reason"], _OF_CONTAINER.sub("", each["message"], count=1))
+        if (event := event_object(about, told, (each["component"], host), each, printed)) is not None:
+            yield event
+
+
+def event_object(
+    about: dict[str, Any],
+    told: tuple[str, str, str],
+    source: tuple[str, str],
+    ages: re.Match[str] | dict[str, str | None],
+    printed: Printed,
+) -> dict[str, Any] | None:
+    """An Event by its type, reason and message, its component and host, and `age`, `count` and `first`.
+
+    None without a time.
+    """
+    times = when(ages["age"] or "", printed)
+    if not times:
+        return None
+    first = (
+        when(ages["first"], printed, is_last=False) if ages["first"] else {"firstTimestamp": times["lastTimestamp"]}
+    )
+    namespace = about.get("namespace", "default")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{about['name']}.{told[1]}.{times['lastTimestamp']}", "namespace": namespace},
+        "involvedObject": about,
+        "type": told[0],
+        "reason": told[1],
+        "message": told[2].strip(),
+        "count": min(int(ages["count"] or 1), 2**31 - 1),
+        "source": {"component": source[0], "host": source[1]},
+        **first,
+        **times,
+    }
+
+
+def _matches(pattern: re.Pattern[str], sections: dict[str, Section], name: str) -> Iterator[re.Match[str]]:
+    section = sections.get(name, _NOTHING)
+    return (found for each in section.all if (found := pattern.match(each)) is not None)
+
+
+def _given(found: re.Match[str]) -> dict[str, str]:
+    return {name: each for name, each in found.groupdict().items() if each is not None}
+
+
+def _amounts(section: Section | None) -> dict[str, str]:
+    lines = [each.strip() for each in (section or _NOTHING).lines]
+    return {found["name"]: found["value"].strip() for each in lines if (found := _ITEM.fullmatch(each)) is not None}
+
+
+def _dates(**texts: str) -> dict[str, str]:
+    found = {name: date(text) for name, text in texts.items()}
+    return {name: at.isoformat().replace("+00:00", "Z") for name, at in found.items() if at is not None}

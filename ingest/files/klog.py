@@ -1,0 +1,146 @@
+"""Reads lines of a log in klog's format: as text or JSON, alone, in systemd's journal, or behind a runtime's prefix.
+
+Every line is hostile and may be cut: a line of any other form is None, and nothing raises (rules: kubelet-log).
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+Value: TypeAlias = str | list[str]
+
+LEAP_YEAR: Final = 2000
+"""Stands for the year that klog does not write; it has a 29 February."""
+_LONGEST: Final = 16 * 1024
+"""Characters of a line that are read; lines about many pods are longer than any other."""
+_VALUES: Final = 64
+_NOT_A_LINE: Final = (ValueError, OverflowError, RecursionError, msgspec.DecodeError)
+_JOURNAL: Final = re.compile(
+    r"(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
+    r"|\w{3} (?P<full>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<zone>[A-Z+\-\d]{1,6})"
+    r"|(?P<unix>\d{9,10}\.\d{1,6})"
+    r"|[^\s\d]{1,12} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
+    r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
+)
+"""The forms `short`, `short-iso`, `short-full` and `short-unix`; a month may be of any language."""
+_RUNTIME: Final = re.compile(
+    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) [FP] "
+)
+_KLOG: Final = re.compile(
+    r"[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6}) +\d+ (?P<file>[\w.-]{1,80}):\d+\] ?"
+)
+_QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
+_SAID: Final = re.compile(rf"(?P<said>{_QUOTED}|[^\n\"]*)")
+_VALUE: Final = re.compile(
+    rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
+)
+_ITEM: Final = re.compile(rf"{_QUOTED}|[^\s,\[\]\"]+")
+_OF_KUBELET: Final = ("kubelet", "hyperkube", "k3s", "rke2", "microk8s")
+"""Programs that are a kubelet, or run one."""
+_OWN: Final = frozenset({"ts", "caller", "msg", "v", "logger"})
+
+
+class Line(NamedTuple):
+    said: str
+    values: dict[str, Value]
+    at: datetime | None
+    """Aware; None where the line has neither a year nor a zone."""
+    local: datetime | None
+    """The node's wall clock, naive and in `LEAP_YEAR`; None where klog's own time is not in the line."""
+    host: str
+    """The machine by the journal; empty without one."""
+    program: str
+
+
+def parse(raw: bytes) -> Line | None:
+    """Read one line; None for any other, and for one of a program that is not a kubelet."""
+    text = raw[:_LONGEST].decode(errors="replace").rstrip()
+    try:
+        line = _json(text) if text.startswith("{") else _text(text)
+    except _NOT_A_LINE:
+        return None
+    if line is None or (line.program and not any(each in line.program for each in _OF_KUBELET)):
+        return None
+    return line
+
+
+def _text(text: str) -> Line | None:
+    at, host, program = None, "", ""
+    if found := _RUNTIME.match(text) or _JOURNAL.match(text):
+        named = found.groupdict()
+        at, host, program = _absolute(named), named.get("host") or "", named.get("program") or ""
+        text = text[found.end() :]
+    if text.startswith("{"):
+        inner = _json(text)
+        return inner and inner._replace(at=inner.at or at, host=host, program=program)
+    header = _KLOG.match(text)
+    if header is None:
+        return None
+    body = text[header.end() :]
+    said = _SAID.match(body)
+    local = datetime.fromisoformat(f"{LEAP_YEAR}-{header['month']}-{header['day']} {header['clock']}")
+    if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):
+        at = at.replace(microsecond=local.microsecond)
+    values = {
+        each["name"]: _value(each["value"]) for each, _ in zip(_VALUE.finditer(body), range(_VALUES), strict=False)
+    }
+    return Line(_unquoted(said["said"] if said else "").strip(), values, at, local, host, program)
+
+
+def _absolute(named: dict[str, str | None]) -> datetime | None:
+    if iso := named.get("iso"):
+        return datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", iso.replace(",", "."))).astimezone(UTC)
+    if unix := named.get("unix"):
+        return datetime.fromtimestamp(float(unix), UTC)
+    if (full := named.get("full")) and named["zone"] in {"UTC", "GMT"}:
+        return datetime.fromisoformat(full).replace(tzinfo=UTC)
+    return None
+
+
+def _json(text: str) -> Line | None:
+    fields: Any = msgspec.json.decode(text)
+    if not isinstance(fields, dict):
+        return None
+    if isinstance(stamp := fields.get("__REALTIME_TIMESTAMP"), str):
+        said = fields.get("MESSAGE")
+        if isinstance(said, list):  # what is not UTF-8
+            said = bytes(said).decode(errors="replace")
+        inner = _text(said) if isinstance(said, str) else None
+        at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(stamp))
+        program = fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM") or ""
+        return inner and inner._replace(
+            at=inner.at or at, host=str(fields.get("_HOSTNAME", "")), program=str(program)
+        )
+    said, stamp = fields.get("msg"), fields.get("ts")
+    if not isinstance(said, str) or not isinstance(stamp, int | float) or "caller" not in fields:
+        return None
+    at = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=stamp)
+    values = {name: _of_json(each) for name, each in list(fields.items())[:_VALUES] if name not in _OWN}
+    return Line(said, values, at, None, "", "")
+
+
+def _of_json(value: Any) -> Value:
+    """Return a value in the text form; an object of Kubernetes is `namespace/name`."""
+    if isinstance(value, list):
+        return [str(_of_json(each)) for each in value]
+    if isinstance(value, dict):
+        return "/".join(str(value[each]) for each in ("namespace", "name") if value.get(each))
+    return str(value)
+
+
+def _value(text: str) -> Value:
+    if text.startswith("["):
+        return [_unquoted(each) for each in _ITEM.findall(text)]
+    return _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    """Undo Go's quotes, which are JSON's except for bytes and letters that JSON does not escape."""
+    if not text.startswith('"'):
+        return text
+    try:
+        return str(msgspec.json.decode(text))
+    except msgspec.DecodeError:
+        return re.sub(r"\\(.)", r"\1", text[1:-1])

@@ -1,0 +1,299 @@
+"""The lines of a kubelet's log about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
+
+klog writes neither a year nor a zone. They come from the file (the journal, times in its lines), else from Events of
+the same dump about the same. What is not known then becomes bounds.
+"""
+
+import re
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.files.klog import Line, Value, parse
+from ingest.model.objects.event import Event
+from ingest.model.observation import EARLIEST, LATEST
+from ingest.resources import kubelet_log as resource
+from ingest.resources.kubelet_log import SAID, VALUES
+
+_FILES: Final = (
+    rb"eviction_manager|image_gc_manager|kubelet|kubelet_[a-z_]+|kuberuntime_[a-z]+|pod_workers|pod_startup_latency_tracker"
+    rb"|pod_container_deletor|container_manager_linux|topology_manager|cpu_manager|memory_manager|status_manager"
+    rb"|kubelet_node_status|desired_state_of_world_populator"
+)
+_OF_KUBELET: Final = re.compile(
+    rb"(?:^|[ /\"])(?:" + _FILES + rb')\.go:\d+(?:\] |")'
+    rb'|^[^\n]{0,200} kubelet(?:\[\d{1,10}\])?: |"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kubelet"',
+    re.MULTILINE,
+)
+"""Source files of a kubelet and of no other program, or its name in a journal."""
+_FORM: Final = re.compile(
+    rb"^(?:[^\n\"{]{0,300})?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\]"
+    rb'|^[^\n{]{0,200}\{"ts":\d[\d.]*,"caller":"|^\{[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:',
+    re.MULTILINE,
+)
+_NEEDLES: Final = re.compile("|".join(re.escape(each) for each in sorted(SAID, reverse=True)).encode())
+_UIDS: Final = tuple(
+    re.compile(each)
+    for each in (
+        rb'pod="(?P<ns>[^"/\n]{1,63})/(?P<pod>[^"\n]{1,253})"[^\n]{0,300}? podUID="?(?P<uid>[0-9a-f-]{32,36})',
+        rb'podUID="?(?P<uid>[0-9a-f-]{32,36})"? pod="(?P<ns>[^"/\n]{1,63})/(?P<pod>[^"\n]{1,253})"',
+        rb'podUID="?(?P<uid>[0-9a-f-]{32,36})"? podNamespace="(?P<ns>[^"\n]{1,63})" podName="(?P<pod>[^"\n]{1,253})"',
+        rb'pod="(?P<ns>[^"/\n]{1,63})/(?P<pod>[^"\n]{1,253})" event=\{"?(?:ID|Id)"?:"?(?P<uid>[0-9a-f-]{32,36})',
+        rb'"pod":\{"name":"(?P<pod>[^"\n]{1,253})","namespace":"(?P<ns>[^"\n]{1,63})"\},"podUID":"(?P<uid>[0-9a-f-]{32,36})',
+        rb'"podUID":"(?P<uid>[0-9a-f-]{32,36})","pod":\{"name":"(?P<pod>[^"\n]{1,253})","namespace":"(?P<ns>[^"\n]{1,63})"\}',
+    )
+)
+_REGISTERED: Final = re.compile(
+    rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
+)
+_CREATED: Final = re.compile(rb"^Log file created at: (\d{4})/(\d\d)/(\d\d) ", re.MULTILINE)
+_MONOTONIC: Final = re.compile(
+    rb"I\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
+    rb"(?P<year>\d{4})-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+)
+"""A time that the line's own process took of its clock, which Go prints with year and zone."""
+_HOUR: Final = timedelta(hours=1)
+WEST: Final = timedelta(hours=12)
+"""The zones of the world: UTC-12 to UTC+14."""
+EAST: Final = timedelta(hours=14)
+_ZONE_STEP: Final = timedelta(minutes=15)
+_SAME: Final = timedelta(seconds=5)
+"""An Event has whole seconds, and is written a little later than the line."""
+_NEWER: Final = timedelta(days=1)
+"""A log may be saved so much later than the objects of its dump."""
+_ROUND: Final = timedelta(seconds=60)
+"""A round of the eviction manager, waiting for its pod included."""
+
+
+class Told(NamedTuple):
+    """An Event of the dump, as a line is compared with it."""
+
+    reason: str
+    about: str
+    """Kind and name of its object, with the namespace of a pod."""
+    first: datetime
+    last: datetime
+    count: int  # type: ignore[assignment]  # tuple.count is not used
+
+
+class Log(NamedTuple):
+    lines: Sequence[tuple[Line, str]]
+    """Each with the UID of its pod, where the log has it."""
+    node: str
+    """The name under which the kubelet registered its node; empty where the log lacks it."""
+    host: str
+    year: int | None
+    """The year of the last line, where the file has it."""
+    offset: timedelta | None
+    """From UTC to the node's wall clock."""
+
+    @property
+    def newest(self) -> datetime | None:
+        """The newest time that needs nothing else of the dump."""
+        return max((line.at for line, _ in self.lines if line.at is not None), default=None)
+
+
+class Placed(NamedTuple):
+    at: datetime
+    line: resource.Line
+
+
+def is_kubelets_log(data: bytes) -> bool:
+    """Tell whether text is a log of a kubelet, by its form and by the files of source that its lines name."""
+    return _FORM.search(data[: 1 << 18]) is not None and _OF_KUBELET.search(data) is not None
+
+
+def read_log(data: bytes) -> Log:
+    """Read the known lines of a kubelet's log; a line of no known text is left out."""
+    uids = _uids(data)
+    lines: list[tuple[Line, str]] = []
+    end = -1
+    for found in _NEEDLES.finditer(data):
+        if found.start() < end:
+            continue
+        begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+        end = len(data) if end < 0 else end
+        line = parse(data[begin:end])
+        if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
+            lines.append((line, _uid_at(uids, line.values.get("pod") or line.values.get("object"), begin)))
+    registered = _REGISTERED.search(data)
+    year, offset = _clock(data)
+    offset = offset if offset is not None else _offset_of_lines(line for line, _ in lines)
+    host = next((line.host for line, _ in lines if line.host), "")
+    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, year, offset)
+
+
+def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
+    """Return the places at which the log names the UID of a pod."""
+    found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+    for pattern in _UIDS:
+        for each in pattern.finditer(data):
+            name = b"/".join((each["ns"], each["pod"])).decode(errors="replace")
+            found[name].append((each.start(), each["uid"].decode()))
+    return {name: sorted(each) for name, each in found.items()}
+
+
+def _uid_at(uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, at: int) -> str:
+    known = uids.get(pod, []) if isinstance(pod, str) else []
+    return known[max(bisect_right(known, (at, "~")) - 1, 0)][1] if known else ""
+
+
+def _with_resources(lines: list[tuple[Line, str]]) -> list[tuple[Line, str]]:
+    """An eviction with the resource that the round before its line was about: one round evicts one pod."""
+    told: list[tuple[Line, str]] = []
+    low: tuple[Value, Line] | None = None
+    for line, uid in lines:
+        kind = SAID[line.said].kind
+        if kind == "must_evict":
+            low = (line.values.get("resourceName", ""), line)
+        elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
+            low = None
+        elif kind == "evicted" and low is not None and "message" not in line.values and _is_near(line, low[1]):
+            told.append((line._replace(values={**line.values, "resourceName": low[0]}), uid))
+            low = None
+            continue
+        told.append((line, uid))
+    return told
+
+
+def _is_near(line: Line, before: Line) -> bool:
+    pairs = ((line.at, before.at), (line.local, before.local))
+    return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
+
+
+def _clock(data: bytes) -> tuple[int | None, timedelta | None]:
+    """Return year and zone by the file itself."""
+    found = None
+    for found in _MONOTONIC.finditer(data):  # noqa: B007 - the last counts
+        pass
+    if found is not None:
+        zone = found["zone"].decode()
+        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:5])) * (-1 if zone[0] == "-" else 1)
+        if offset <= EAST and -offset <= WEST:
+            return int(found["year"]), offset
+    created = _CREATED.search(data)
+    return (int(created[1]), None) if created else (None, None)
+
+
+def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
+    """The zone of lines that have both times: klog's and another's with a zone."""
+    seen = Counter(
+        offset
+        for line in lines
+        if line.at is not None and line.local is not None and (offset := _offset(line.local, line.at)) is not None
+    )
+    return seen.most_common(1)[0][0] if seen else None
+
+
+def _offset(local: datetime, at: datetime) -> timedelta | None:
+    """The zone in which the wall clock showed `local` at a time; None where the world has no such zone."""
+    for year in (at.year, at.year - 1, at.year + 1):
+        if (dated := _in_year(local, year)) is None:
+            continue
+        difference = dated.replace(tzinfo=UTC) - at
+        offset = round(difference / _ZONE_STEP) * _ZONE_STEP
+        if -WEST <= offset <= EAST and abs(difference - offset) <= _SAME:
+            return offset
+    return None
+
+
+def _in_year(local: datetime, year: int) -> datetime | None:
+    try:
+        return local.replace(year=year)
+    except ValueError:
+        return None  # the 29 February of another year
+
+
+def told_about(event: Event) -> str:
+    """Return the object of an Event, to compare it with another's."""
+    about = event.involved_object or event.regarding
+    return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
+
+
+def placed(
+    log: Log, node: str, newest: datetime, events: Sequence[Told], uids: Mapping[str, str], *, is_dated: bool
+) -> Iterator[Placed]:
+    """Yield the lines of a log with their times.
+
+    `newest` is the newest time that the log can be of; without `is_dated` it is only the file's own age.
+    `uids` are those of the dump's pods by `namespace/name`, empty for a name that several had.
+    """
+    offset = log.offset if log.offset is not None else _offset_by_events(log, node, events)
+    lines = []
+    for line, uid in log.lines:
+        at = line.at or _dated(line.local, log.year, newest, offset)
+        if at is None or not EARLIEST <= at < LATEST:
+            continue
+        pod = line.values.get("pod") or line.values.get("object")
+        known = uid or uids.get(pod, "") if isinstance(pod, str) else ""
+        told = resource.Line(
+            said=line.said,
+            at=at,
+            values={name: each for name, each in line.values.items() if name in VALUES},
+            uid=known or (pod if isinstance(pod, str) and "/" in pod else ""),
+        )
+        if line.at is None:
+            told = _bounded(told, at, offset, is_dated=is_dated or log.year is not None)
+        lines.append(Placed(at, told))
+    yield from _without_told(lines, node, events)
+
+
+def _dated(local: datetime | None, year: int | None, newest: datetime, offset: timedelta | None) -> datetime | None:
+    """The last time, not after `newest`, at which the node's clock showed this; of the year, where it is known."""
+    if local is None:
+        return None
+    limit = newest + _NEWER + (EAST if offset is None else timedelta())
+    years = [newest.year + 1 - back for back in range(9)] if year is None else [year, year - 1]
+    for each in years:
+        if (dated := _in_year(local, each)) is not None:
+            at = dated.replace(tzinfo=UTC) - (offset or timedelta())
+            if at <= limit or year is not None:
+                return at
+    return None
+
+
+def _bounded(line: resource.Line, at: datetime, offset: timedelta | None, *, is_dated: bool) -> resource.Line:
+    if offset is not None and is_dated:
+        return line
+    latest = at if offset is not None else at + WEST
+    earliest = None if not is_dated else at - EAST
+    return msgspec.structs.replace(line, earliest=earliest, latest=latest)
+
+
+def _offset_by_events(log: Log, node: str, events: Sequence[Told]) -> timedelta | None:
+    """The zone in which lines and the Events about the same agree; None where two zones explain as many."""
+    by_about: defaultdict[tuple[str, str], list[Told]] = defaultdict(list)
+    for event in events:
+        by_about[event.reason, event.about].append(event)
+    votes: Counter[timedelta] = Counter()
+    for line, uid in log.lines:
+        same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)
+        if same is None or line.local is None:
+            continue
+        told = by_about.get((same.reason, told_about(same)), ())
+        votes.update(
+            {each for one in told for at in (one.first, one.last) if (each := _offset(line.local, at)) is not None}
+        )
+    best = votes.most_common(2)
+    return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
+
+
+def _without_told(lines: list[Placed], node: str, events: Sequence[Told]) -> Iterator[Placed]:
+    """Mark the lines that an Event reports: of each as many as it counts, those of its first and last time before."""
+    by_about: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    for number, each in enumerate(lines):
+        if (same := resource.event_of(each.line, node, each.at)) is not None:
+            by_about[same.reason, told_about(same)].append(number)
+    told: set[int] = set()
+    for event in events:
+        numbers = by_about.get((event.reason, event.about), ())
+        slack = _SAME if not any(lines[number].line.latest for number in numbers) else EAST
+        within = [n for n in numbers if n not in told and event.first - slack <= lines[n].at <= event.last + slack]
+        within.sort(key=lambda n: min(abs(lines[n].at - event.first), abs(lines[n].at - event.last)))
+        told.update(within[: event.count])
+    for number, each in enumerate(lines):
+        yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in told else each

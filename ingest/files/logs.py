@@ -1,0 +1,134 @@
+"""The kubelets' logs of a dump, whose lines get their times once all its objects are known."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from ingest.files.history import Fact
+from ingest.files.kubelet_log import Log, Placed, Told, placed, read_log, told_about
+from ingest.files.names import named
+from ingest.files.recognize import Thing, node_in_path
+from ingest.model.objects.event import Event, event_time
+from ingest.model.observation import UNDECODABLE, Position
+from ingest.resources.events import EVENTS
+from ingest.resources.kubelet_log import KUBELET_LOG
+from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
+
+_EVENT: Final = msgspec.json.Decoder(Event)
+
+
+class _File(NamedTuple):
+    path: Path
+    log: Log
+
+
+class Logs:
+    def __init__(self) -> None:
+        self._files: list[_File] = []
+
+    def add(self, path: Path, data: bytes) -> int:
+        """Read a log, and return the number of its known lines."""
+        log = read_log(data)
+        by_host: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (line, _) in enumerate(log.lines):
+            by_host[line.host].append(number)
+        for host, numbers in by_host.items():
+            lines = [log.lines[number] for number in numbers]
+            self._files.append(
+                _File(path, log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else ""))
+            )
+        return len(log.lines)
+
+    @property
+    def newest(self) -> datetime | None:
+        """The newest time that needs nothing else of the dump."""
+        return max(filter(None, (each.log.newest for each in self._files)), default=None)
+
+    def facts(
+        self, known: Iterable[Fact], newest: datetime, node_of: Callable[[Path, str], str], *, is_dated: bool
+    ) -> Iterator[Fact]:
+        """Yield each line as a fact of its own time.
+
+        `newest` is the newest time of the dump; with `is_dated` something in it has that. `node_of` names the node of
+        a file whose log does not; a log of no known node gives nothing.
+        """
+        if not self._files:
+            return
+        known = list(known)
+        events, uids = list(_told(known)), _uids(known)
+        nodes = [
+            fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity
+        ]
+        for path, log in self._files:
+            named_so = node_in_path(path) or _in_path(path, nodes)
+            node = log.node or named_so or _of_host(log.host, nodes) or node_of(path, log.host)
+            if node:
+                for number, each in enumerate(placed(log, node, newest, events, uids, is_dated=is_dated), start=1):
+                    yield _fact(
+                        each, node, Position(named(path), f"line {number} about evictions, images or admission")
+                    )
+
+
+def _fact(each: Placed, node: str, position: Position) -> Fact:
+    raw = msgspec.json.encode(each.line)
+    thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
+    return Fact(thing, node, each.at, position)
+
+
+def _of_host(host: str, nodes: Iterable[str]) -> str:
+    """The node that a machine is, which may be named in full."""
+    found = {
+        node
+        for node in nodes
+        if host and (node == host or node.startswith(f"{host}.") or host.startswith(f"{node}."))
+    }
+    return found.pop() if len(found) == 1 else ""
+
+
+def _in_path(path: Path, nodes: Iterable[str]) -> str:
+    """The node whose name is in the name of a file or of its folder, as of `kubelet-NODE.log`."""
+    parts = (path.name, path.parent.name)
+    found = {
+        node for node in nodes if any(re.search(rf"(?:^|[-_.]){re.escape(node)}(?:[-_.]|$)", each) for each in parts)
+    }
+    return max(found, key=len, default="")
+
+
+def _told(facts: Iterable[Fact]) -> Iterator[Told]:
+    for fact in facts:
+        if fact.thing.resource != EVENTS.name:
+            continue
+        try:
+            event = _EVENT.decode(fact.thing.raw)
+        except UNDECODABLE:
+            continue
+        last = event_time(event)
+        first = event.first_timestamp or event.deprecated_first_timestamp or last
+        if last is not None and first is not None and last.tzinfo and first.tzinfo:
+            series = event.series.count if event.series else 0
+            count = max(1, series, event.count or 0, event.deprecated_count or 0)
+            yield Told(event.reason, told_about(event), min(first, last), last, count)
+
+
+def _uids(facts: Iterable[Fact]) -> dict[str, str]:
+    """UIDs of pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for fact in facts:
+        if fact.thing.resource == PODS.name and fact.thing.identity:
+            _, namespace, name, uid = fact.thing.identity
+            found[f"{namespace}/{name}"].add(uid)
+        elif fact.thing.resource == EVENTS.name:
+            try:
+                event = _EVENT.decode(fact.thing.raw)
+            except UNDECODABLE:
+                continue
+            about = event.involved_object or event.regarding
+            if about is not None and about.kind == "Pod" and about.uid:
+                found[f"{about.namespace}/{about.name}"].add(about.uid)
+    return {name: uids.pop() for name, uids in found.items() if len(uids) == 1}

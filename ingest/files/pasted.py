@@ -1,0 +1,83 @@
+"""Reads what people paste, text of `kubectl describe` and tables of `kubectl get`, as objects of a dump.
+
+An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+
+from ingest.files.ages import Printed
+from ingest.files.described import IS_DESCRIBED, described, newest_in
+from ingest.files.documents import FIELDS, Found
+from ingest.files.history import Fact
+from ingest.files.tables import IS_TABLE, tabled
+from ingest.model.observation import UNDECODABLE
+from ingest.resources.events import EVENTS
+from ingest.resources.pods import PODS
+
+_ANY: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+def is_pasted(head: bytes) -> bool:
+    """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
+    return IS_DESCRIBED.search(head) is not None or IS_TABLE.search(head) is not None
+
+
+def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
+    """Yield the objects in text that was printed at a time, if that is given."""
+    text = data.decode(errors="replace").replace("\r\n", "\n")
+    newest = newest_in(text)
+    printed = Printed(at, "") if at else Printed(newest, "earliest") if newest else Printed(modified_at, "latest")
+    for number, each in enumerate(chain(described(text, printed), tabled(text, printed)), start=1):
+        raw = msgspec.json.encode(each)
+        yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
+
+
+def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
+    """Yield what was pasted and is not among the objects, each thing once, with the UIDs of those that are."""
+    objects = list(objects)
+    names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
+    uids: dict[str, set[str]] = {}
+    told: set[tuple[str, ...]] = set()
+    for fact in objects:
+        if fact.thing.resource == PODS.name and fact.thing.identity:
+            _, namespace, name, uid = fact.thing.identity
+            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
+        elif fact.thing.resource == EVENTS.name:
+            told.add(_told(fact))
+    fullest: dict[tuple[str, ...], Fact] = {}
+    for fact in pasted:
+        if fact.thing.identity[:3] in names or (fact.thing.resource == EVENTS.name and _told(fact) in told):
+            continue
+        known = fullest.get(fact.thing.identity)
+        if known is None or len(known.thing.raw) < len(fact.thing.raw):
+            fullest[fact.thing.identity] = fact
+    for fact in fullest.values():
+        yield _with_uid(fact, uids) if fact.thing.resource == EVENTS.name else fact
+
+
+def _told(fact: Fact) -> tuple[str, ...]:
+    """Return the words of an Event, and its object; empty where it cannot be read."""
+    try:
+        event = _ANY.decode(fact.thing.raw)
+    except UNDECODABLE:
+        return ()
+    about = event.get("involvedObject") or event.get("regarding")
+    if not isinstance(about, dict):
+        return ()
+    text = event.get("message") or event.get("note") or ""
+    return (*(str(about.get(each, "")) for each in ("kind", "name")), str(event.get("reason")), str(text).strip())
+
+
+def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
+    event = _ANY.decode(fact.thing.raw)
+    about = event["involvedObject"]
+    known = uids.get(about["uid"], set())
+    if len(known) != 1:
+        return fact
+    raw = msgspec.json.encode(event | {"involvedObject": about | {"uid": next(iter(known))}})
+    return fact._replace(thing=fact.thing._replace(raw=raw))

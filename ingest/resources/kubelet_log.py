@@ -1,0 +1,233 @@
+"""The lines of a kubelet's log about evictions, image GC and admission (rules: kubelet-log).
+
+A line that has the content of an Event becomes an Event of its own time, so that every analytic knows what the
+recorder dropped. `KubeletLine` keeps the line itself. An eviction, refusal or start that an Event of the same dump
+reports too (`told`) is only kept as a line, since it happened once.
+"""
+
+import re
+from datetime import datetime
+from typing import Final, NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from ingest.messages.modes import CREDENTIALS, STRICT, Mode
+from ingest.model.numbers import INT64_MAX
+from ingest.model.objects.event import Event, EventMetadata, EventSource, ObjectReference
+from ingest.model.observation import Observation
+from ingest.model.records import EventRecord, KubeletLine, Record
+from ingest.resources.decoding import kept, only_read
+from ingest.resources.rejections import rejection_of_event
+from ingest.resources.resource import NodeResource, node_of
+
+MOST_PODS: Final = 512
+_NUMBER: Final = re.compile(r"[0-9]{1,19}")
+_OUT_OF: Final = re.compile(r"Node didn't have enough (?:resource|capacity): ([-A-Za-z0-9._/]{1,317})")
+_PREDICATE: Final = re.compile(r"Predicate ([A-Za-z0-9]{1,64}) failed")
+_CONDITION: Final = re.compile(r"[A-Za-z]{1,64}")
+_RUNS: Final = (
+    (re.compile(r"invalid capacity 0 on image filesystem"), "InvalidDiskCapacity"),
+    (
+        re.compile(r"(?i:failed to garbage collect required amount)|Insufficient free disk space"),
+        "FreeDiskSpaceFailed",
+    ),
+)
+"""The error of a run of image GC, and the Event with the same text."""
+
+
+class Said(NamedTuple):
+    """The meaning of a text: what it is about, and the Event with the same content, if any."""
+
+    kind: str
+    reason: str = ""
+    message: str = ""
+    """With names of values in braces."""
+    needs: str = ""
+    """A value that the Event's message cannot do without."""
+
+
+SAID: Final = {
+    "Starting kubelet main sync loop": Said("kubelet_start", "Starting", "Starting kubelet."),
+    "Eviction manager: attempting to reclaim": Said(
+        "threshold_met", "EvictionThresholdMet", "Attempting to reclaim {resourceName}", "resourceName"
+    ),
+    "Eviction manager: able to reduce resource pressure without evicting pods.": Said("reclaimed"),
+    "Eviction manager: must evict pod(s) to reclaim": Said("must_evict"),
+    "Eviction manager: pods ranked for eviction": Said("ranked"),
+    "Eviction manager: eviction criteria not yet met": Said("in_grace"),
+    "Evicting pod": Said("evicted", "Evicted", "{message}", "message"),
+    "Eviction manager: pod is evicted successfully": Said(
+        "evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"
+    ),
+    "Eviction manager: cannot evict a critical pod": Said("spared"),
+    "Eviction manager: unable to evict any pods from the node": Said("none_evicted"),
+    "Eviction manager: timed out waiting for pods to be cleaned up": Said("not_cleaned_up"),
+    "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold": Said(
+        "image_gc"
+    ),
+    "Removing image to free bytes": Said("image_removed"),
+    "Image garbage collection failed once. Stats initialization may not have completed yet": Said(
+        "image_gc_failed", "", "{err}", "err"
+    ),
+    "Image garbage collection failed multiple times in a row": Said(
+        "image_gc_failed", "ImageGCFailed", "{err}", "err"
+    ),
+    "Failed to admit pod to node": Said(
+        "refused", "Evicted", "The node had condition: {nodeCondition}. ", "nodeCondition"
+    ),
+    "Predicate failed on Pod": Said("refused", "", "{err}", "err"),
+    "Pod admission denied": Said("refused", "{reason}", "{message}", "message"),
+    "Unable to allocate CPUs": Said("not_allocated"),
+    "Unable to allocate CPUs for pod": Said("not_allocated"),
+    "Allocate error": Said("not_allocated"),
+    "Unable to generate topology hints: requested number of devices unavailable": Said("not_allocated"),
+    "Pod evicted successfully": Said("preempted", "Preempting", "Preempted in order to admit critical pod"),
+    "Event occurred": Said("event", "{reason}", "{message}", "reason"),
+}
+"""Texts of the kubelet's log that are read, by their whole words; no other line is kept."""
+VALUES: Final = frozenset(
+    [
+        "amountToFree",
+        "available",
+        "err",
+        "highThreshold",
+        "imageID",
+        "kind",
+        "lowThreshold",
+        "message",
+        "nodeCondition",
+        "numCPUs",
+        "object",
+        "operation",
+        "pod",
+        "podUID",
+        "pods",
+        "reason",
+        "request",
+        "requested",
+        "resource",
+        "resourceName",
+        "size",
+        "threshold",
+        "duration",
+        "type",
+        "usage",
+    ]
+)
+"""Values that are kept."""
+_AMOUNTS: Final = ("amountToFree", "size")
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The line as it is captured: `values` are by klog's names, a pod is `namespace/name`."""
+
+    said: str
+    values: dict[str, str | list[str]] = {}
+    at: datetime | None = None
+    """When it was written: two lines may say the same."""
+    uid: str = ""
+    """The pod's, where the log or the dump names it; else `namespace/name`."""
+    earliest: datetime | None = None
+    latest: datetime | None = None
+    """Bounds of its time, where neither log nor dump has the year and the zone."""
+    told: bool = False
+    """An Event of the same dump reports it."""
+
+
+def event_of(line: Line, node: str, at: datetime) -> Event | None:
+    """The Event with the content of a line; None where no Event has it."""
+    said = SAID.get(line.said)
+    if said is None or (said.needs and not line.values.get(said.needs)):
+        return None
+    values = {name: _text(line.values.get(name)) for name in VALUES}
+    values["nodeCondition"] = f"[{' '.join(_CONDITION.findall(values['nodeCondition']))}]"
+    message, reason = _filled(said.message, values), _filled(said.reason, values) or _reason_of(values["err"])
+    kind = values["kind"] if said.kind == "event" else "Pod" if values["pod"] else "Node"
+    if not reason or kind not in {"Pod", "Node"} or values["operation"] == "resize":
+        return None
+    namespace, _, name = (values["object"] if said.kind == "event" else values["pod"]).rpartition("/")
+    about = ObjectReference(kind, namespace, name, line.uid) if kind == "Pod" else ObjectReference(kind, name=node)
+    return Event(
+        metadata=EventMetadata("kubelet-log", namespace or "default"),
+        type=values["type"] or ("Normal" if said.kind == "kubelet_start" else "Warning"),
+        reason=reason,
+        message=message,
+        involved_object=about,
+        source=EventSource("kubelet", node),
+        first_timestamp=at,
+        last_timestamp=at,
+        count=1,
+        earliest=line.earliest,
+        latest=line.latest,
+    )
+
+
+def _reason_of(error: str) -> str:
+    """The reason that a kubelet gives with an error: of image GC, or of a refusal."""
+    if found := _OUT_OF.match(error):
+        return f"OutOf{found[1]}"
+    if found := _PREDICATE.match(error):
+        return found[1]
+    return next((reason for pattern, reason in _RUNS if pattern.search(error)), "")
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda found: values[found[1]], text)
+
+
+def _text(value: str | list[str] | None) -> str:
+    return " ".join(value) if isinstance(value, list) else value or ""
+
+
+def _records(observation: Observation, line: Line) -> list[Record]:
+    said, node = SAID.get(line.said), node_of(observation)
+    if said is None:
+        return []  # of another version of Leadsman, which reads more
+    event = event_of(line, node, observation.ts)
+    values = line.values
+    pods = values.get("pods") or []
+    amount = next((found for name in _AMOUNTS if (found := _number(_text(values.get(name)))) is not None), None)
+    kept_line = KubeletLine(
+        said=said.kind,
+        pod=_text(values.get("pod")),
+        uid=line.uid,
+        resource=_text(values.get("resourceName")) or _text(values.get("resource")),
+        pods=tuple(pods[:MOST_PODS]) if isinstance(pods, list) else (),
+        image=_text(values.get("imageID")),
+        amount_bytes=amount,
+        message=(event.message or "")
+        if event is not None
+        else _text(values.get("err")) or _text(values.get("threshold")),
+        earliest=line.earliest,
+        latest=line.latest,
+    )
+    if event is None or line.told:
+        event = Event(metadata=EventMetadata("kubelet-log"))
+    record = EventRecord(
+        ts=observation.ts, cluster=observation.cluster, node=node, change="ADDED", object=event, line=kept_line
+    )
+    return [record, *rejection_of_event(observation, event, node)]
+
+
+def _number(text: str) -> int | None:
+    return int(text) if _NUMBER.fullmatch(text) and int(text) <= INT64_MAX else None
+
+
+def _passing(line: Line, mode: Mode) -> Line:
+    """The line with what may pass of its free texts."""
+    reason = _text(line.values.get("reason"))
+    told = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
+    free = {name: told[name] for name in ("err", "message") if name in told}
+    return replace(line, values={**line.values, **free})
+
+
+KUBELET_LOG: Final = NodeResource(
+    name="kubelet_log",
+    decode=kept(Line, lambda line: _passing(line, CREDENTIALS)),
+    strict=lambda line: _passing(line, STRICT),
+    records=_records,
+    reads=only_read(Line),
+    fields=lambda fields: "said" in fields and "values" in fields,
+    dated=True,
+)

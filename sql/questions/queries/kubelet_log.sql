@@ -1,0 +1,32 @@
+-- What kubelets wrote into their logs about evictions, image GC and admission
+-- group What happened
+-- shows ts, node, said, resource, pod, amount_bytes, message
+-- newest
+-- param cluster String '': only this cluster; empty is all
+-- param node String '': only this node; empty is all
+-- param namespace String '': only about pods of this namespace; empty is all
+-- param said String '': only lines of this kind, for example evicted; empty is all
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+SELECT
+    cluster,
+    ts,
+    node,
+    said,
+    resource,
+    namespace,
+    pod,
+    pods,
+    image,
+    amount_bytes,
+    message,
+    time_known,
+    earliest,
+    latest
+FROM kubelet_log FINAL
+WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+    AND ({node:String} = '' OR node = {node:String})
+    AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND ({said:String} = '' OR said = {said:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+ORDER BY ts, cluster, node, said, pod

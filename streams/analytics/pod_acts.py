@@ -1,0 +1,93 @@
+"""Passes the Events that announce ends of pods on to the logs of the pods' nodes, where `pod_ends` heeds them.
+
+Controllers do not name the node of a pod in their Events, so these are on the cluster's log.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from ingest.model.objects.event import event_time
+from ingest.model.records import EventRecord, PodActRecord, PodPlacement
+from streams.fold.reducer import Output, Reducer
+from streams.fold.shelves import Shelves, on_shelf, put
+from streams.rules.events.counting import message
+from streams.rules.pod_ends.actors import Act, act_of
+
+MOST: Final = 1_000
+"""Announcements, and ends of pods, that are remembered for the other."""
+
+
+class Announced(msgspec.Struct, frozen=True, array_like=True):
+    act: Act
+    at: datetime
+    reason: str
+    message: str
+
+
+class Place(msgspec.Struct, frozen=True, array_like=True):
+    """The node and UID of a pod that ends."""
+
+    node: str
+    uid: str
+
+
+class State(msgspec.Struct, frozen=True, omit_defaults=True):
+    announced: Shelves[Announced] = {}
+    """The last announcement about each pod, by its namespace and name."""
+    ending: Shelves[Place] = {}
+    """Pods that are being deleted or are over, by their namespace and name."""
+
+
+def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, PodPlacement):
+        return _placed(state, record)
+    act = act_of(record.object) if record.change != "DELETED" else None
+    if act is None:
+        return state, ()
+    event = record.object
+    announced = Announced(act, event_time(event) or record.ts, event.reason, message(event))
+    key = f"{act.namespace}/{act.pod}"
+    state = msgspec.structs.replace(state, announced=put(state.announced, key, announced, MOST))
+    place = on_shelf(state.ending, key)
+    return state, (_passed_on(announced, place, record) if place else ())
+
+
+def _placed(state: State, record: PodPlacement) -> tuple[State, Sequence[Output]]:
+    if not record.ends:
+        return state, ()
+    key, place = f"{record.namespace}/{record.pod}", Place(record.target, record.uid)
+    known = on_shelf(state.ending, key)
+    if known is not None and (known.node, known.uid) == (place.node, place.uid):
+        return state, ()
+    state = msgspec.structs.replace(state, ending=put(state.ending, key, place, MOST))
+    announced = on_shelf(state.announced, key)
+    return state, (_passed_on(announced, place, record) if announced else ())
+
+
+def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlacement) -> Sequence[Output]:
+    """The announcement for the pod's node; none if it is of another pod with the same name."""
+    act = announced.act
+    if act.uid not in {"", place.uid}:
+        return ()
+    told = PodActRecord(
+        ts=record.ts,
+        cluster=record.cluster,
+        node=place.node,
+        namespace=act.namespace,
+        pod=act.pod,
+        uid=place.uid,
+        cause=act.cause,
+        actor=act.actor,
+        reason=announced.reason,
+        message=announced.message,
+        at=announced.at,
+    )
+    return (told,)
+
+
+REDUCER: Final = Reducer(
+    name="pod_acts", version=1, log="cluster", takes=(EventRecord, PodPlacement), state=State, step=step
+)

@@ -1,0 +1,41 @@
+"""Spans in which a watch missed nothing: table `watches` (rules: list-and-watch).
+
+A stream without a record proves that nothing happened only since its complete list, and as long as it was whole.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from ingest.model.records import HeardRecord, SourceErrorRecord
+from streams.fold.findings import Watch
+from streams.fold.reducer import Output, Reducer
+
+
+class State(msgspec.Struct, frozen=True):
+    since: dict[str, datetime] = {}
+    """Since when each resource is watched without a break."""
+
+
+def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:
+    known = state.since.get(record.resource)
+    if isinstance(record, SourceErrorRecord):
+        if known is None:
+            return state, ()
+        return replace(state, since={name: at for name, at in state.since.items() if name != record.resource}), ()
+    if record.target:
+        return state, ()
+    # a list shows what there is from its beginning on; a sign of life alone, only that nothing is missed from then on
+    since = (record.since or record.ts) if record.anew or known is None else known
+    if since > record.ts:
+        return state, ()
+    row = Watch(record.cluster, record.ts, record.resource, since)
+    return (state if since == known else replace(state, since={**state.since, record.resource: since})), (row,)
+
+
+REDUCER: Final = Reducer(
+    name="watches", version=1, log="cluster", takes=(HeardRecord, SourceErrorRecord), state=State, step=step
+)

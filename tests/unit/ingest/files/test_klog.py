@@ -1,0 +1,177 @@
+"""Lines of klog in every form in which people save them, and hostile ones (rules: kubelet-log)."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.klog import LEAP_YEAR, parse
+from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log
+from ingest.resources.kubelet_log import SAID, event_of
+
+KLOG = (
+    'I0106 12:44:17.658612   26615 eviction_manager.go:366] "Eviction manager: attempting to reclaim"'
+    ' resourceName="memory"'
+)
+JSON = {
+    "ts": 1736167457658.612,
+    "caller": "eviction/eviction_manager.go:366",
+    "msg": "Eviction manager: attempting to reclaim",
+    "v": 0,
+    "resourceName": "memory",
+}
+AT = datetime(2025, 1, 6, 12, 44, 17, 658612, tzinfo=UTC)
+NEWEST = datetime(2025, 1, 6, 13, tzinfo=UTC)
+LOCAL = AT.replace(tzinfo=None, year=LEAP_YEAR)
+
+
+def journal(message: str, program: str = "kubelet") -> str:
+    fields = {"_HOSTNAME": "n1", "SYSLOG_IDENTIFIER": program, "MESSAGE": message}
+    return json.dumps(fields | {"__REALTIME_TIMESTAMP": "1736167457659000"})
+
+
+@pytest.mark.parametrize(
+    ("line", "at", "host"),
+    [
+        (KLOG, None, ""),
+        (f"janv. 06 12:44:17 n1 kubelet[26615]: {KLOG}", None, "n1"),
+        (f"2025-01-06T13:44:17+01:00 n1 kubelet[26615]: {KLOG}", AT, "n1"),
+        (f"Mon 2025-01-06 12:44:17 UTC n1 kubelet[1]: {KLOG}", AT, "n1"),
+        (f"Mon 2025-01-06 12:44:17 CET n1 kubelet[1]: {KLOG}", None, "n1"),
+        (f"2025-01-06T12:44:17.658612000Z stderr F {KLOG}", AT, ""),
+        (f"1736167457.658612 n1 k3s[1]: {KLOG}", AT, "n1"),
+        (json.dumps(JSON), AT, ""),
+        (f"Jan 06 12:44:17 n1 kubelet[1]: {json.dumps(JSON)}", AT, "n1"),
+        (journal(KLOG), AT.replace(microsecond=659000), "n1"),
+    ],
+)
+def test_a_line_has_its_time_as_far_as_its_form_has_it(line: str, at: datetime | None, host: str) -> None:
+    found = parse(line.encode())
+    assert found is not None
+    assert (found.said, found.values) == ("Eviction manager: attempting to reclaim", {"resourceName": "memory"})
+    assert (found.at, found.host) == (at, host)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"Jan 06 12:44:17 n1 kube-proxy[1]: {KLOG}",
+        journal(KLOG, "containerd"),
+        "I0231 12:44:17.658612 1 a.go:1] x",
+        "I1306 25:44:17.658612 1 a.go:1] x",
+        '{"ts": 1e300, "caller": "a", "msg": "x"}',
+        '{"ts": 1, "msg"',
+        "",
+    ],
+)
+def test_lines_of_other_programs_and_of_no_time_are_none(line: str) -> None:
+    assert parse(line.encode()) is None
+
+
+@pytest.mark.parametrize(
+    ("body", "reason", "message"),
+    [
+        (
+            '"Failed to admit pod to node" pod="a/b" nodeCondition=["DiskPressure","PIDPressure"]',
+            "Evicted",
+            "The node had condition: [DiskPressure PIDPressure]. ",
+        ),
+        (
+            '"Predicate failed on Pod" pod="a/b" err="Node didn\'t have enough resource: cpu, requested: 2"',
+            "OutOfcpu",
+            "Node didn't have enough resource: cpu, requested: 2",
+        ),
+        (
+            '"Pod admission denied" podUID="u" pod="a/b" reason="TopologyAffinityError" message="Resources"',
+            "TopologyAffinityError",
+            "Resources",
+        ),
+        (
+            '"Event occurred" object="a/b" kind="Pod" type="Warning" reason="NodeAffinity" message="m"',
+            "NodeAffinity",
+            "m",
+        ),
+    ],
+)
+def test_a_refusal_is_read_from_the_line_of_each_version(body: str, reason: str, message: str) -> None:
+    (found,) = placed(
+        read_log(f"I0106 12:44:17.658612 1 a.go:1] {body}".encode()), "n1", NEWEST, (), {}, is_dated=True
+    )
+    event = event_of(found.line, "n1", found.at)
+    assert event is not None
+    assert event.involved_object is not None
+    assert (event.reason, event.message) == (reason, message)
+    assert (event.involved_object.namespace, event.involved_object.name) == ("a", "b")
+
+
+def test_pods_are_read_of_text_and_of_json_alike() -> None:
+    text = 'I0106 12:44:17.658612 1 a.go:1] "Eviction manager: pods ranked for eviction" pods=["a/b" "c/d"]'
+    pods = [{"namespace": "a", "name": "b"}, {"namespace": "c", "name": "d"}]
+    as_json = json.dumps(
+        {"ts": 1.0, "caller": "a", "msg": "Eviction manager: pods ranked for eviction", "pods": pods}
+    )
+    found = [parse(each.encode()) for each in (text, as_json)]
+    assert [each and each.values["pods"] for each in found] == [["a/b", "c/d"]] * 2
+
+
+@given(
+    st.binary(max_size=300) | st.text(max_size=300).map(str.encode),
+    st.sampled_from(["", KLOG, json.dumps(JSON), journal(KLOG)]),
+)
+def test_no_line_raises(noise: bytes, around: str) -> None:
+    for line in (noise, around.encode()[: len(noise)] + noise, noise + around.encode()):
+        parse(line)
+        told = list(placed(read_log(line), "n1", NEWEST, (), {}, is_dated=True))
+        assert all(each.line.said in SAID for each in told)
+
+
+def test_a_log_is_a_kubelets_by_its_source_files_or_its_journal() -> None:
+    assert is_kubelets_log(KLOG.encode())
+    assert is_kubelets_log(json.dumps(JSON, separators=(",", ":")).encode())
+    assert is_kubelets_log(journal(KLOG).encode())
+    assert not is_kubelets_log(b'I0106 12:44:17.658612       1 schedule_one.go:1] "Unable to schedule pod" pod="a/b"')
+    assert not is_kubelets_log(b"eviction_manager.go:1] is a file")
+
+
+def bounds(text: str, *events: Told, is_dated: bool = True) -> tuple[datetime, datetime | None, datetime | None]:
+    (found,) = placed(read_log(text.encode()), "n1", NEWEST, events, {}, is_dated=is_dated)
+    return found.at, found.line.earliest, found.line.latest
+
+
+def test_year_and_zone_come_from_a_time_that_the_process_itself_took() -> None:
+    other = (
+        'I0106 12:44:10.100000 1 pod_startup_latency_tracker.go:104] "Observed" '
+        'watchObservedRunningTime="2025-01-06 12:44:10.09 +0200 EET m=+1.5"'
+    )
+    assert bounds(f"{other}\n{KLOG}") == (AT.replace(hour=10), None, None)
+
+
+def test_the_zone_comes_from_an_event_about_the_same() -> None:
+    at = datetime(2025, 1, 6, 20, 44, 17, tzinfo=UTC)
+    assert bounds(KLOG, Told("EvictionThresholdMet", "Node//n1", at, at, 1)) == (
+        at.replace(microsecond=658612),
+        None,
+        None,
+    )
+
+
+def test_an_unknown_zone_gives_bounds_and_an_unknown_year_no_lower_one() -> None:
+    assert bounds(KLOG) == (
+        AT,
+        datetime(2025, 1, 5, 22, 44, 17, 658612, UTC),
+        datetime(2025, 1, 7, 0, 44, 17, 658612, UTC),
+    )
+    assert bounds(KLOG, is_dated=False)[1] is None
+
+
+def test_a_line_after_new_year_s_eve_is_of_the_year_before() -> None:
+    assert bounds(KLOG.replace("I0106", "I1231"))[0].year == 2024
+
+
+def test_lines_that_an_event_counts_are_told_and_those_that_it_dropped_are_not() -> None:
+    lines = "\n".join(KLOG.replace("12:44:17", f"12:44:{second}") for second in (10, 20, 30, 40))
+    event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
+    found = placed(read_log(lines.encode()), "n1", NEWEST, (event,), {}, is_dated=True)
+    assert [each.line.told for each in found] == [True, False, False, True]

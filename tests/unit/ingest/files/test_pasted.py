@@ -1,0 +1,89 @@
+"""Text of `kubectl describe` and tables of `kubectl get`: hostile, cut and moved (rules: pasted-text)."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.ages import Printed, when
+from ingest.files.pasted import pasted_parts
+from paths import TESTS
+
+DESCRIBED = (TESTS / "field/cases/62-described/described.txt").read_text()
+TABLES = (TESTS / "field/cases/63-tables/nodes.txt").read_text() + (
+    TESTS / "field/cases/63-tables/events.txt"
+).read_text()
+AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
+
+
+def objects(text: str, at: datetime | None = None) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(each.raw) for each in pasted_parts(text.encode(), at, AT)]
+
+
+@pytest.mark.parametrize(
+    ("age", "seconds", "unit"),
+    [
+        ("8m52s", 532, 1),
+        ("119s", 119, 1),
+        ("5m", 300, 1),
+        ("26m", 1560, 60),
+        ("3h5m", 11100, 60),
+        ("9h", 32400, 3600),
+        ("20d", 1728000, 86400),
+    ],
+)
+def test_an_age_is_cut_to_its_unit_so_the_time_is_within_one_of_it(age: str, seconds: int, unit: int) -> None:
+    """The units are those of apimachinery's util/duration."""
+    at = AT - timedelta(seconds=seconds)
+    wanted = {"lastTimestamp": at, "earliest": at - timedelta(seconds=unit), "latest": at}
+    found = when(age, Printed(AT, ""))
+    assert {name: datetime.fromisoformat(each) for name, each in found.items()} == wanted
+
+
+def test_an_age_counts_from_the_given_time_else_from_the_newest_in_the_text() -> None:
+    name = "FreeDiskSpaceFailed"
+    given_at, newest = ([e for e in objects(DESCRIBED, at) if e.get("reason") == name] for at in (AT, None))
+    assert (given_at[0]["lastTimestamp"], given_at[0]["latest"]) == ("2026-07-01T11:53:58Z",) * 2
+    assert newest[0]["lastTimestamp"] == "2022-04-14T17:45:58Z"
+    assert "latest" not in newest[0]
+
+
+def test_an_age_too_large_for_a_time_gives_none() -> None:
+    assert not when("999999y", Printed(AT, ""))
+
+
+def texts(value: Any) -> set[str]:
+    """The leaves of an object that are texts, but for times and what the parser composes."""
+    if isinstance(value, dict):
+        inner = [texts(each) for name, each in value.items() if not name.endswith(("Time", "Timestamp", "At", "est"))]
+        return set().union(*inner)
+    if isinstance(value, list):
+        return set().union(*map(texts, value))
+    return {value} if isinstance(value, str) else set()
+
+
+COMPOSED = {"v1", "Node", "Pod", "Event", "True", "False", "Ready", "default", "Failed", "Unknown", ""}
+
+
+@given(st.sampled_from([DESCRIBED, TABLES]), st.data())
+def test_cut_and_shuffled_text_never_raises_and_never_gives_a_word_that_it_lacks(
+    text: str, data: st.DataObject
+) -> None:
+    lines = text.splitlines()
+    kept = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=40), max_size=30))
+    begin = data.draw(st.integers(0, len(text)))
+    for pasted in (text[begin:], text[:begin], "\n".join(kept)):
+        for each in objects(pasted):
+            own = {each["metadata"]["name"]} if each["kind"] == "Event" else set()
+            for told in texts(each) - COMPOSED - own:
+                assert all(word in pasted for word in told.replace("/", " ").split()), told
+
+
+def test_a_cut_line_costs_what_it_is_about() -> None:
+    cut = DESCRIBED.replace("Thu, 14 Apr 2022 17:43:08 +0000", "Thu, 14 Apr 20")
+    (node,) = [each for each in objects(cut) if each["kind"] == "Node"]
+    assert [each["type"] for each in node["status"]["conditions"]] == ["MemoryPressure", "Ready"]
+    assert node["status"]["capacity"]["pods"] == "110"

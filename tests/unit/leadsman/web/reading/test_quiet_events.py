@@ -1,0 +1,116 @@
+"""A cluster in which no Event came is well since its Events are watched, and only then (rules: list-and-watch)."""
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from io import StringIO
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from rich.console import Console
+
+from components.database import EmptyDatabase
+from components.reading import Text, page
+from ingest.files.sources import read_sources
+from ingest.normalize.decoded import decode
+from leadsman.cli.present.story import print_story
+from leadsman.run.replay import replay
+from leadsman.run.settings import Settings
+from leadsman.web.reading.scope import ALL, Asked
+from leadsman.web.rendering.report import write_report
+from sql.database.open import Database
+from sql.questions.missing import why_empty
+from sql.questions.queries import saved_query
+from unit.leadsman.web.attention.test_taken_away import NODE, T0, at, quiet
+
+pytestmark = pytest.mark.engine
+
+END: Final = 5
+"""Minutes after T0 of the last sample."""
+SINCE: Final = "2026-07-01 12:01:00 UTC"
+
+
+def _began(minutes: float) -> tuple[float, str, dict[str, Any]]:
+    return minutes + 0.1, "BOOKMARK", {"anew": True, "since": at(minutes)}
+
+
+HEARD: Final = (4.5, "BOOKMARK", dict[str, Any]())
+REFUSED: Final = {"error": "events cannot be read: Forbidden (403)", "problem": "unreadable"}
+WATCHES: Final[dict[str, list[tuple[float, str, dict[str, Any]]]]] = {
+    "watched": [_began(1), HEARD],
+    "again": [_began(0), (0.5, "ERROR", {"error": "gap: a new list", "problem": "gap"}), _began(1), HEARD],
+    "unlisted": [],
+    "refused": [(1, "ERROR", REFUSED)],
+    "refused later": [_began(1), (4, "ERROR", REFUSED)],
+    "silent": [_began(1), (4, "ERROR", {"error": "silent", "problem": "silent", "silent_seconds": 120})],
+    "left": [_began(-2)],
+}
+"""What is known of the stream of Events: minutes after T0, type and object."""
+WELL: Final = ("watched", "again")
+
+
+def _lines(cluster: str) -> Iterator[str]:
+    things = quiet()
+    seen = [
+        *(("list", "nodes", "ADDED", each) for each in things["nodes"]),
+        *(("list", "pods", "ADDED", each) for each in things["pods"]),
+        *(("kubelet", "configz", "SNAPSHOT", each) for each in things["configz"]),
+        *(("kubelet", "stats/summary", "SNAPSHOT", each) for each in things["summaries"]),
+    ]
+    for source, resource, change, thing in seen:
+        of_node = {"node": NODE} if source == "kubelet" else {}
+        of = {"ts": at(END), "cluster": cluster, "source": source, "resource": resource, "type": change}
+        yield json.dumps(of | of_node | {"object": thing})
+    for minutes, change, thing in WATCHES[cluster]:
+        of = {"ts": at(minutes), "cluster": cluster, "source": "watch", "resource": "events", "type": change}
+        yield json.dumps(of | {"object": thing})
+
+
+@pytest.fixture(scope="module")
+def seen(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    capture: Path = tmp_path_factory.mktemp("quiet") / "capture.jsonl"
+    capture.write_text("\n".join(line for name in WATCHES for line in _lines(name)))
+    with empty_database() as database:
+        replay(database, map(decode, read_sources([capture])), Settings())
+        yield database
+
+
+def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
+    """What look, page and report say."""
+    out, asked = StringIO(), Asked(cluster=cluster, last=ALL)
+    print_story(database, [cluster], Console(file=out, width=2000), None)
+    shown = page(database, T0 + timedelta(minutes=END, seconds=20), **asked.address())
+    written = write_report(database, asked, T0 + timedelta(days=1))
+    return " ".join(out.getvalue().split()), shown, Text(written)
+
+
+@pytest.mark.parametrize("cluster", WELL)
+def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(seen: Database, cluster: str) -> None:
+    look, *pages = _told(seen, cluster)
+    for text in (look, *(each.text for each in pages)):
+        assert "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC" in text
+        assert f"No Event came since {SINCE}, when their watch began." in text
+        assert "No Event was seen" not in text
+    for each in pages:
+        assert "all clear" in each.text
+        assert f"Nothing needs attention, since {SINCE}" in each.text
+    told = why_empty(seen, saved_query("image_gc"), {"cluster": cluster})
+    assert told.startswith(f"Cluster {cluster}: nothing of this kind in ")
+
+
+@pytest.mark.parametrize("cluster", [name for name in WATCHES if name not in WELL])
+def test_without_a_whole_watch_up_to_the_end_nobody_is_told_that_all_is_well(seen: Database, cluster: str) -> None:
+    """Events that are not listed, refused from the beginning or later, silent, or that nobody watches any more."""
+    look, *pages = _told(seen, cluster)
+    for each in pages:
+        assert "all clear" not in each.text
+    for text in (look, *(each.text for each in pages)):
+        assert "No Event came since" not in text
+        assert "No Event was seen: image GC, Warnings" in text
+
+
+def test_a_watch_that_shows_no_sign_of_life_proves_nothing_of_now(seen: Database) -> None:
+    """Signs of life of a watch of Events come every 100 s; the last of this one came at 12:04:30."""
+    late = page(seen, T0 + timedelta(minutes=9, seconds=40), cluster="watched", last=ALL)
+    assert "all clear" not in late.text

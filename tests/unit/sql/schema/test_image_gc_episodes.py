@@ -1,0 +1,87 @@
+"""An episode of image GC is told once, whatever part of a dump was read before."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.rows import T0, dicts, row, store
+from ingest.files.sources import read_sources
+from ingest.normalize.decoded import decode
+from sql.database.open import Database
+from sql.landing.batches import Lander
+from sql.landing.checkpoints import DatabaseCheckpoints
+from streams.analytics.registry import REDUCERS
+from streams.fold.findings import ImageGc
+from streams.local.replay import Replay
+
+FAILED = (
+    "Failed to garbage collect required amount of images. "
+    "Attempted to free 9 bytes, but only found 0 bytes eligible to free."
+)
+
+
+def episode(begin: int, last: int, **values: Any) -> ImageGc:
+    """In minutes."""
+    known = {"node": "n", "reason": "insufficient_freed", "verdict": "insufficient_freed"}
+    at = {"ts": T0 + timedelta(minutes=begin), "last_at": T0 + timedelta(minutes=last)}
+    return row(ImageGc, **(known | at | values))
+
+
+def begun(database: Database) -> list[int]:
+    found = dicts(database, "SELECT ts FROM image_gc_episodes ORDER BY ts")
+    return [round((each["ts"] - T0).total_seconds() / 60) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("rows", "left"),
+    [
+        ([episode(0, 20), episode(5, 20)], [0]),
+        ([episode(0, 20), episode(5, 10), episode(10, 20)], [0]),
+        ([episode(0, 20), episode(30, 40)], [0, 30]),
+        ([episode(0, 20), episode(5, 20, node="m")], [0, 5]),
+        ([episode(0, 20), episode(5, 20, reason="invalid_capacity")], [0, 5]),
+        ([episode(0, 20), episode(26, 20, verdict="recovered"), episode(40, 50)], [0, 26, 40]),
+        ([episode(0, 40), episode(26, 20, verdict="recovered")], [0]),
+    ],
+)
+def test_an_episode_that_a_longer_one_covers_is_left_out(
+    rows: list[ImageGc], left: list[int], database: Database
+) -> None:
+    store(database, *rows)
+    assert begun(database) == left
+
+
+def failed(minute: int) -> dict[str, Any]:
+    at = f"{T0 + timedelta(minutes=minute):%Y-%m-%dT%H:%M:%SZ}"
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"n.{minute}", "namespace": "default", "uid": f"e{minute}"},
+        "involvedObject": {"kind": "Node", "name": "n"},
+        "reason": "FreeDiskSpaceFailed",
+        "message": FAILED,
+        "source": {"component": "kubelet", "host": "n"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+
+
+MINUTES = 0, 5, 10, 15, 20
+
+
+@pytest.mark.parametrize("parts", [[(5, 10)], [(10, 15, 20)], [(0, 5), (15, 20)], [(20,), (10,), (0, 20)]])
+def test_parts_of_a_dump_that_were_read_before_leave_no_episode(
+    parts: list[tuple[int, ...]], tmp_path: Path, database: Database
+) -> None:
+    for number, minutes in enumerate([*parts, MINUTES]):
+        file = tmp_path / f"{number}.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [failed(each) for each in minutes]}))
+        with Lander(database) as lander:
+            Replay(REDUCERS, lander, DatabaseCheckpoints(database)).run(map(decode, read_sources([file])))
+    [found] = dicts(database, "SELECT ts, last_at, occurrences FROM image_gc_episodes")
+    assert (found["ts"], found["occurrences"]) == (T0, len(MINUTES))
+    assert found["last_at"] == T0 + timedelta(minutes=MINUTES[-1])
