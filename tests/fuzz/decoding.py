@@ -55,6 +55,7 @@ def check_normalize(data: bytes) -> None:
 def check_record(data: bytes) -> None:
     """A message is a record, which is written and read back unchanged, or raises what is documented."""
     try:
+        decode_record(data)
         record = _published(data)
     except _UNDECODABLE:
         return
