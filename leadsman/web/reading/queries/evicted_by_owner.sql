@@ -23,4 +23,4 @@ WHERE e.cluster = {cluster:String} AND e.cause != 'admission' AND e.ts >= {since
     AND ({node:String} = '' OR e.node = {node:String})
 GROUP BY cause, resource, node, namespace, owner
 ORDER BY pods DESC, first_at, node, namespace, owner
-LIMIT 1000
+LIMIT 100000

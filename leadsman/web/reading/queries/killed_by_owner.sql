@@ -17,4 +17,4 @@ WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
     AND ({node:String} = '' OR node = {node:String})
 GROUP BY cause, reason, node, namespace, owner, container
 ORDER BY times DESC, first_at, node, namespace, owner, container
-LIMIT 1000
+LIMIT 100000

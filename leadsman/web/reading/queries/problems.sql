@@ -11,4 +11,4 @@ FROM
 ARRAY JOIN mapKeys(state.1) AS condition
 WHERE NOT state.4
 ORDER BY since, condition, node
-LIMIT 1000
+LIMIT 100000

@@ -12,4 +12,4 @@ FROM
 ) AS r
 WHERE r.state IN ('deferred', 'infeasible')
 ORDER BY since, node, namespace, pod
-LIMIT 1000
+LIMIT 100000

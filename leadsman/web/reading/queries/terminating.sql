@@ -17,4 +17,4 @@ WHERE e.cluster = {cluster:String} AND e.container = '' AND NOT e.deleted
         HAVING argMax(terminating, ts)
     )
 ORDER BY since, node, namespace, pod
-LIMIT 1000
+LIMIT 100000

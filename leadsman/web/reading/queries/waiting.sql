@@ -20,4 +20,4 @@ WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS
     )
 GROUP BY namespace, owner, node, why
 ORDER BY pods DESC, first_since, namespace, owner, node, why
-LIMIT 1000
+LIMIT 100000
