@@ -3,8 +3,9 @@
 An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
 """
 
-from collections.abc import Iterable, Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -15,11 +16,39 @@ from ingest.files.described import IS_DESCRIBED, described, newest_in
 from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.tables import IS_TABLE, tabled
+from ingest.model.objects.event import Event
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.events import EVENTS
+from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
+_EVENT: Final = msgspec.json.Decoder(Event)
+_BY_KUBELET: Final = "Kubelet"
+"""The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
+_SLACK: Final = timedelta(minutes=10)
+"""Longest unit of a young age, and more: a text can be older than its newest time shows."""
+
+
+class _Condition(msgspec.Struct, frozen=True, rename="camel"):
+    reason: str = ""
+    last_transition_time: datetime | None = None
+
+
+class _Status(msgspec.Struct, frozen=True):
+    conditions: list[_Condition] = []
+
+
+class _Name(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Node(msgspec.Struct, frozen=True):
+    metadata: _Name = _Name()
+    status: _Status = _Status()
+
+
+_NODE: Final = msgspec.json.Decoder(_Node)
 
 
 def is_pasted(head: bytes) -> bool:
@@ -49,6 +78,8 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             uids.setdefault(f"{namespace}/{name}", set()).add(uid)
         elif fact.thing.resource == EVENTS.name:
             told.add(_told(fact))
+    pasted = list(pasted)
+    dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     fullest: dict[tuple[str, ...], Fact] = {}
     for fact in pasted:
         if fact.thing.identity[:3] in names or (fact.thing.resource == EVENTS.name and _told(fact) in told):
@@ -57,7 +88,7 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
         if known is None or len(known.thing.raw) < len(fact.thing.raw):
             fullest[fact.thing.identity] = fact
     for fact in fullest.values():
-        yield _with_uid(fact, uids) if fact.thing.resource == EVENTS.name else fact
+        yield _dated(_with_uid(fact, uids), dated) if fact.thing.resource == EVENTS.name else fact
 
 
 def _told(fact: Fact) -> tuple[str, ...]:
@@ -71,6 +102,31 @@ def _told(fact: Fact) -> tuple[str, ...]:
         return ()
     text = event.get("message") or event.get("note") or ""
     return (*(str(about.get(each, "")) for each in ("kind", "name")), str(event.get("reason")), str(text).strip())
+
+
+def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
+    """Yield when conditions of a Node last changed, by its name and the reason of the kubelet's Event about it."""
+    if fact.thing.resource != NODES.name:
+        return
+    with suppress(*UNDECODABLE):
+        node = _NODE.decode(fact.thing.raw)
+        for condition in node.status.conditions:
+            if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
+                reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
+                yield (node.metadata.name, reason), condition.last_transition_time
+
+
+def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
+    """Give an Event the time of the change that the Node's own condition dates, if its age fits that."""
+    event = _EVENT.decode(fact.thing.raw)
+    at = transitions.get((event.involved_object.name if event.involved_object else "", event.reason))
+    around = [each for each in (event.earliest, event.latest) if each is not None]
+    if at is None or not around or not min(around) - _SLACK <= at <= max(around) + _SLACK:
+        return fact
+    fields = {
+        name: value for name, value in _ANY.decode(fact.thing.raw).items() if name not in {"earliest", "latest"}
+    }
+    return fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(fields | {"lastTimestamp": at})))
 
 
 def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:

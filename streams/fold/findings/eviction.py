@@ -218,4 +218,5 @@ class ImageGc(NamedTuple):
 
     @property
     def what(self) -> str:
-        return f"Image GC {GC_VERDICTS.get(self.verdict, self.verdict)}: {self.explanation}"
+        when = "" if self.time_known else " When it began is not known exactly."
+        return f"Image GC {GC_VERDICTS.get(self.verdict, self.verdict)}: {self.explanation}{when}"

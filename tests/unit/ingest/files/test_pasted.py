@@ -1,6 +1,7 @@
 """Text of `kubectl describe` and tables of `kubectl get`: hostile, cut and moved (rules: pasted-text)."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 
 from ingest.files.ages import Printed, when
 from ingest.files.pasted import pasted_parts
+from ingest.files.sources import read_sources
+from ingest.model.observation import Observed
 from paths import TESTS
 
 DESCRIBED = (TESTS / "field/cases/62-described/described.txt").read_text()
@@ -49,6 +52,20 @@ def test_an_age_counts_from_the_given_time_else_from_the_newest_in_the_text() ->
     assert (given_at[0]["lastTimestamp"], given_at[0]["latest"]) == ("2026-07-01T11:53:58Z",) * 2
     assert newest[0]["lastTimestamp"] == "2022-04-14T17:45:58Z"
     assert "latest" not in newest[0]
+
+
+@pytest.mark.parametrize(("changed", "is_its"), [("17:43:08", True), ("17:40:00", True), ("15:00:00", False)])
+def test_an_event_about_a_change_that_a_condition_dates_has_that_time(
+    changed: str, is_its: bool, tmp_path: Path
+) -> None:
+    """The Event is 8m52s old at 17:52 or later. A condition that changed hours before is about another change."""
+    file = tmp_path / "node.txt"
+    file.write_text(DESCRIBED.replace("14 Apr 2022 17:43:08", f"14 Apr 2022 {changed}"))
+    seen = [each.observation for each in read_sources([file]) if isinstance(each, Observed)]
+    events = [msgspec.json.decode(each.object) for each in seen if each.resource == "events"]
+    (about,) = [each for each in events if each["reason"] == "NodeHasDiskPressure"]
+    assert about["lastTimestamp"] == f"2022-04-14T{changed if is_its else '17:43:08'}Z"
+    assert ("earliest" in about) is not is_its
 
 
 def test_an_age_too_large_for_a_time_gives_none() -> None:
