@@ -5,12 +5,13 @@ Controllers do not name the node of a pod in their Events, so these are on the c
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodActRecord, PodPlacement
+from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.events.counting import message
@@ -25,6 +26,7 @@ class Announced(msgspec.Struct, frozen=True, array_like=True):
     at: datetime
     reason: str
     message: str
+    noted_at: datetime
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
@@ -32,6 +34,10 @@ class Place(msgspec.Struct, frozen=True, array_like=True):
 
     node: str
     uid: str
+    noted_at: datetime
+
+
+Noted = TypeVar("Noted", Announced, Place)
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,7 +54,7 @@ def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Seque
     if act is None:
         return state, ()
     event = record.object
-    announced = Announced(act, event_time(event) or record.ts, event.reason, message(event))
+    announced = Announced(act, event_time(event) or record.ts, event.reason, message(event), record.ts)
     key = f"{act.namespace}/{act.pod}"
     state = msgspec.structs.replace(state, announced=put(state.announced, key, announced, MOST))
     place = on_shelf(state.ending, key)
@@ -58,7 +64,7 @@ def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Seque
 def _placed(state: State, record: PodPlacement) -> tuple[State, Sequence[Output]]:
     if not record.ends:
         return state, ()
-    key, place = f"{record.namespace}/{record.pod}", Place(record.target, record.uid)
+    key, place = f"{record.namespace}/{record.pod}", Place(record.target, record.uid, record.ts)
     known = on_shelf(state.ending, key)
     if known is not None and (known.node, known.uid) == (place.node, place.uid):
         return state, ()
@@ -88,6 +94,30 @@ def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlac
     return (told,)
 
 
+def expire(state: State, now: datetime) -> tuple[State | None, Sequence[Output]]:
+    """Forget what nothing came for in hours; none is left of a cluster that is gone."""
+    announced = _since(state.announced, now - FORGOTTEN_AFTER)
+    ending = _since(state.ending, now - FORGOTTEN_AFTER)
+    if announced is state.announced and ending is state.ending:
+        return state, ()
+    return (State(announced, ending) if announced or ending else None), ()
+
+
+def _since(shelves: Shelves[Noted], oldest: datetime) -> Shelves[Noted]:
+    if all(each.noted_at >= oldest for shelf in shelves.values() for each in shelf.values()):
+        return shelves
+    kept = {
+        name: {key: each for key, each in shelf.items() if each.noted_at >= oldest} for name, shelf in shelves.items()
+    }
+    return {name: shelf for name, shelf in kept.items() if shelf}
+
+
 REDUCER: Final = Reducer(
-    name="pod_acts", version=1, log="cluster", takes=(EventRecord, PodPlacement), state=State, step=step
+    name="pod_acts",
+    version=1,
+    log="cluster",
+    takes=(EventRecord, PodPlacement),
+    state=State,
+    step=step,
+    expire=expire,
 )
