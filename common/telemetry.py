@@ -18,6 +18,7 @@ from prometheus_client.registry import Collector
 from common.door import listening_at
 from common.errors import WrongUsage
 from common.scrub import scrub
+from common.tasks import detached
 from common.text import plain
 
 UNAVAILABLE: Final = 503
@@ -144,7 +145,7 @@ class _Scrapes:
     async def text(self) -> bytes:
         """Return the figures as they are after this call."""
         if self._next is None:
-            self._next = asyncio.ensure_future(self._made())
+            self._next = detached(self._made())
         return await asyncio.shield(self._next)  # a reader who leaves takes it from nobody
 
     async def _made(self) -> bytes:

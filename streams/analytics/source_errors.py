@@ -114,11 +114,10 @@ def cluster_step(
 
 
 def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
-    heard = state.heard.get(record.resource)
+    heard, whole = state.heard.get(record.resource), record.since or record.ts
     rows: list[Output] = []
-    if record.anew and heard is not None and heard < record.ts:
+    if record.anew and heard is not None and heard < whole:
         rows.append(_unwatched(record, heard))
-    whole = record.since or record.ts
     if heard is None or heard < whole:
         state = replace(state, heard={**state.heard, record.resource: whole})
     if state.now is None or state.now < record.ts:
