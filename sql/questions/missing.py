@@ -79,6 +79,7 @@ FROM
     UNION ALL SELECT cluster, 0, 0, uniqExact(namespace, name), max(observed_at) FROM node_events GROUP BY cluster
     UNION ALL SELECT cluster, 0, 0, 0, max(last_at) FROM node_samples_5m GROUP BY cluster
     UNION ALL SELECT cluster, 0, 0, 0, max(ts) FROM kubelet_settings GROUP BY cluster
+    UNION ALL SELECT cluster, 0, 0, 0, max(ts) FROM kubelet_log GROUP BY cluster
 )
 GROUP BY cluster
 ORDER BY cluster
@@ -115,6 +116,7 @@ _NAMED: Final[Mapping[str, str]] = {
     "node": """
         SELECT cluster, node FROM nodes UNION DISTINCT SELECT cluster, node FROM node_samples_5m
         UNION DISTINCT SELECT cluster, node FROM node_events UNION DISTINCT SELECT cluster, node FROM pod_bindings
+        UNION DISTINCT SELECT cluster, node FROM kubelet_log
     """,
     "namespace": """
         SELECT cluster, namespace FROM pod_bindings UNION DISTINCT SELECT cluster, namespace FROM node_events

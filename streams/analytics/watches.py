@@ -18,18 +18,23 @@ from streams.fold.reducer import Output, Reducer
 class State(msgspec.Struct, frozen=True):
     since: dict[str, datetime] = {}
     """Since when each resource is watched without a break."""
+    broken: dict[str, datetime] = {}
+    """When each was last not watched: a list that began before comes late, and proves nothing of later."""
 
 
 def step(state: State, record: HeardRecord | SourceErrorRecord) -> tuple[State, Sequence[Output]]:
     known = state.since.get(record.resource)
+    broken = state.broken.get(record.resource)
     if isinstance(record, SourceErrorRecord):
-        if known is None:
+        if known is None or (broken is not None and record.ts <= broken):
             return state, ()
-        return replace(state, since={name: at for name, at in state.since.items() if name != record.resource}), ()
-    if record.target:
+        left = {name: at for name, at in state.since.items() if name != record.resource}
+        return replace(state, since=left, broken={**state.broken, record.resource: record.ts}), ()
+    if record.target or (broken is not None and (record.since or record.ts) < broken):
         return state, ()
     # a list shows what there is from its beginning on; a sign of life alone, only that nothing is missed from then on
-    since = (record.since or record.ts) if record.anew or known is None else known
+    begun = record.since or record.ts
+    since = begun if known is None else max(known, begun) if record.anew else known
     if since > record.ts:
         return state, ()
     row = Watch(record.cluster, record.ts, record.resource, since)

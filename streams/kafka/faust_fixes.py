@@ -10,7 +10,7 @@ expelled it.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
@@ -37,6 +37,8 @@ from streams.kafka.message import MessagesMissing
 SURE: Final = 0.8
 """Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
 POLL_SECONDS: Final = 0.05
+JUDGE_SECONDS: Final = 15.0
+"""Time for Kafka to answer whether one partition has the same log, while a worker ends for another."""
 MORE_THAN_ANY: Final = 2**63 - 1
 """An offset: Faust commits only what is behind the one that it committed last."""
 
@@ -251,7 +253,7 @@ class Consumer(driver.Consumer):
         """
         transport, partition = cast("Transport", self.transport), TopicPartition(tp.topic, tp.partition)
         way = aiokafka_fixes.way(self._thread._ensure_consumer(), partition)
-        is_another = way is not None and self._ways.setdefault(tp, way) is not way
+        is_another = way is None or self._ways.setdefault(tp, way) is not way
         before, last = self._received.get(tp), (messages[-1].offset, messages[-1].timestamp)
         if before is not None and (is_another or messages[0].offset <= before[0]):
             for offset, timestamp_ms in (before, last):  # the last may have waited here since it came the other way
@@ -267,18 +269,30 @@ class Consumer(driver.Consumer):
         worker has nothing to compare.
         """
         transport = cast("Transport", self.transport)
+        await self._commit_nothing(replaced)  # first: the worker can be killed while Kafka is asked about the others
         await transport.report_other_log(TopicPartition(*replaced), first, end)
-        given_up = {replaced}
         for tp in [TP(*each) for each in self.assignment() if not self._is_changelog_tp(each)]:
             offset, timestamp_ms = self._received.get(tp, (-1, 0))
             partition = TopicPartition(*tp)
-            if tp == replaced or (offset >= 0 and await transport.is_same(partition, offset, timestamp_ms)):
+            if tp == replaced or (offset >= 0 and await self._is_same(partition, offset, timestamp_ms)):
                 continue
-            given_up.add(tp)
+            await self._commit_nothing(tp)
             if offset >= 0:
                 await transport.report_other_log(partition, offset, offset + 1)
-        await self._commit(dict.fromkeys(given_up, 0))
-        self._committed_offset.update(dict.fromkeys(given_up, MORE_THAN_ANY))
+
+    async def _commit_nothing(self, tp: TP) -> None:
+        self._committed_offset[tp] = MORE_THAN_ANY
+        if not await self._commit({tp: 0}):
+            log.warning(
+                "the offset of a log that was replaced could not be given up", topic=tp.topic, at=tp.partition
+            )
+
+    async def _is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
+        """False where Kafka does not answer: one that has no leader may become another log."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(JUDGE_SECONDS):
+                return await cast("Transport", self.transport).is_same(partition, offset, timestamp_ms)
+        return False
 
     async def wait_first(  # type: ignore[explicit-any]  # in mode's own alias
         self, *coros: WaitArgT, **more: Seconds

@@ -174,21 +174,22 @@ class Holes:
         while True:
             try:
                 async with asyncio.timeout(LOOK_SECONDS):
-                    return await self._time_of(partition, offset) == timestamp_ms
+                    return await self._has(partition, offset, timestamp_ms)
             except (KafkaError, TimeoutError) as error:
                 log.warning("Kafka does not show whether a log is the same", error=repr(error))
             await backoff.wait()
 
-    async def _time_of(self, partition: TopicPartition, offset: int) -> int | None:
-        """Kafka's time of a message; None where the topic has no such message any more, or not yet."""
+    async def _has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
+        """Tell whether a message of that time is there, or was deleted by retention: nothing contradicts it then."""
         async with aiokafka_fixes.started(self._client()) as consumer:
             consumer.assign([partition])
-            earliest = (await consumer.beginning_offsets([partition]))[partition]
-            if not earliest <= offset < (await consumer.end_offsets([partition]))[partition]:
-                return None
+            if offset < (await consumer.beginning_offsets([partition]))[partition]:
+                return True
+            if offset >= (await consumer.end_offsets([partition]))[partition]:
+                return False
             consumer.seek(partition, offset)
             found = await consumer.getone(partition)
-            return found.timestamp if found.offset == offset else None
+            return found.offset == offset and found.timestamp == timestamp_ms
 
     async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
         """The topic's first offset, and that of the first message from `first` on."""

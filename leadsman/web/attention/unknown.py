@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from common.amounts import counted
-from leadsman.web.reading.evidence import NO_EVENT, freshness, no_pod
+from leadsman.web.reading.evidence import freshness, no_event, no_pod
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, plainly, timestamp
 
@@ -46,7 +46,7 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     if not evidence.pods_seen:
         yield no_pod(evidence), ()
     if not evidence.events_known:
-        yield NO_EVENT, ()
+        yield no_event(evidence), ()
 
 
 def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -42,6 +42,8 @@ class Evidence(NamedTuple):
     """True if a source of exclusive CPUs was seen until the end, or a kubelet that gives none."""
     events_since: datetime | None = None
     """Since when Events are watched without a break; None if they are not watched now."""
+    log_lines: int = 0
+    """Of kubelets' logs that were given, in the range."""
 
     @property
     def stale(self) -> bool:
@@ -58,7 +60,7 @@ class Evidence(NamedTuple):
     @property
     def seen(self) -> bool:
         """Tell whether anything was seen in the range."""
-        return bool(self.sampled_nodes or self.pods or self.events)
+        return bool(self.sampled_nodes or self.pods or self.events or self.log_lines)
 
     @property
     def events_known(self) -> bool:
@@ -185,7 +187,7 @@ def gaps(evidence: Evidence) -> list[str]:
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
-        NO_EVENT: not evidence.events_known,
+        no_event(evidence): not evidence.events_known,
         quiet(evidence): evidence.quiet_since is not None,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
@@ -197,13 +199,19 @@ def no_pod(evidence: Evidence) -> str:
     """Return what is not known without pods."""
     if evidence.events_known:
         return "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
+    if evidence.log_lines:
+        return "No pod was seen: what happened to pods is known from kubelets' logs alone, and pending pods are not."
     return "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+
+
+def no_event(evidence: Evidence) -> str:
+    """Return what is not known without Events."""
+    if evidence.log_lines:
+        return "No Event was seen: image GC and pods that are gone are known from kubelets' logs alone."
+    return "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."
 
 
 def quiet(evidence: Evidence) -> str:
     """Return the time from which on no Event is proof; empty where Events were seen."""
     since = evidence.quiet_since
     return "" if since is None else f"No Event came since {timestamp(since)} UTC, when their watch began."
-
-
-NO_EVENT: Final = "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."

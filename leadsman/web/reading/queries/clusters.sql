@@ -6,6 +6,7 @@ FROM
     UNION ALL SELECT cluster, min(first_at) AS first, max(last_at) AS last FROM node_samples_5m GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(observed_at) AS last FROM node_events GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM pod_bindings GROUP BY cluster
+    UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM kubelet_log GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(updated_at) AS last FROM evictions GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(updated_at) AS last FROM pod_ends GROUP BY cluster
     UNION ALL SELECT cluster, min(ts) AS first, max(ts) AS last FROM numa_allocations GROUP BY cluster

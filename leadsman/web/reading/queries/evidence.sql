@@ -22,6 +22,11 @@ SELECT
             AND ({namespace:String} = '' OR namespace = {namespace:String})
     ) AS events,
     (
+        SELECT count()
+        FROM kubelet_log FINAL
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    ) AS log_lines,
+    (
         -- Of five minutes that go on after the end, only the first sample is known
         SELECT nullIf(max(if(last_at < {until:DateTime64(6)}, last_at, first_at)), toDateTime64(0, 6, 'UTC'))
         FROM node_samples_5m
@@ -35,6 +40,7 @@ SELECT
             UNION ALL SELECT max(if(last_at < {until:DateTime64(6)}, last_at, first_at)) AS last FROM node_samples_5m WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND first_at < {until:DateTime64(6)}
             UNION ALL SELECT max(observed_at) AS last FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
             UNION ALL SELECT max(ts) AS last FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+            UNION ALL SELECT max(ts) AS last FROM kubelet_log WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
         )
     ) AS last_at,
     (

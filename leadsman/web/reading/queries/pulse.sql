@@ -6,6 +6,7 @@ FROM
     UNION ALL SELECT cluster, max(last_at) AS last, 0 AS number FROM node_samples_5m GROUP BY cluster
     UNION ALL SELECT cluster, max(observed_at) AS last, count() AS number FROM node_events GROUP BY cluster
     UNION ALL SELECT cluster, max(ts) AS last, count() AS number FROM pod_bindings GROUP BY cluster
+    UNION ALL SELECT cluster, max(ts) AS last, count() AS number FROM kubelet_log GROUP BY cluster
     UNION ALL SELECT cluster, max(updated_at) AS last, count() AS number FROM evictions GROUP BY cluster
     UNION ALL SELECT cluster, max(updated_at) AS last, count() AS number FROM pressure_changes GROUP BY cluster
     UNION ALL SELECT cluster, max(updated_at) AS last, count() AS number FROM image_gc GROUP BY cluster
