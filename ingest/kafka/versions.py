@@ -15,59 +15,82 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from ingest.apiserver.versions import NOT_KEPT, Kept
+from ingest.apiserver.versions import Kept
 from ingest.kafka.aiokafka_fixes import Options, committed, started
 from ingest.kafka.reaching import explain
 from ingest.model.observation import UNDECODABLE
 
+LOAD_SECONDS: Final = 15.0
+"""Longest time until a watcher begins with lists."""
+MOST_CHARACTERS: Final = 64
+"""Of a version that is kept; a stream with a longer one is listed again. Kafka takes 4 KiB in all."""
 SAVE_SECONDS: Final = 5.0
 """Longest time for one commit. It is tried again with the next versions."""
 _ALONE: Final = {"enable_auto_commit": False, "auto_offset_reset": "latest"}
 log = structlog.get_logger(__name__)
-_decoder: Final = msgspec.json.Decoder(dict[str, str])
+
+
+class _Committed(msgspec.Struct, frozen=True):
+    cluster_uid: str
+    versions: dict[str, str]
+
+
+_decoder: Final = msgspec.json.Decoder(_Committed)
 
 
 @asynccontextmanager
-async def versions_in(bootstrap_servers: str, options: Options, group: str, topic: str) -> AsyncIterator[Kept]:
+async def versions_in(
+    bootstrap_servers: str, options: Options, group: str, topic: str, cluster_uid: str
+) -> AsyncIterator[Kept]:
     """Read the versions that the group committed to the topic, and keep newer ones there within the block.
 
-    Nothing is kept while Kafka does not answer, or if the user may not use the group: the next start lists again.
+    Those of another cluster are not taken. None are found while Kafka does not answer, or if the user may not use the
+    group; `save` raises OSError then.
     """
     partition = TopicPartition(topic, 0)
     servers = {"bootstrap_servers": bootstrap_servers, **options}
+    versions: Mapping[str, str] = {}
     async with AsyncExitStack() as stack:
-        try:
-            admin = await stack.enter_async_context(started(AIOKafkaAdminClient(**servers)))
-            before = (await committed(admin, group, {partition}))[partition]
-            # a group without members: nothing is fetched, and Kafka takes commits from anyone
-            consumer = await stack.enter_async_context(started(AIOKafkaConsumer(group_id=group, **servers, **_ALONE)))
-            end = (await consumer.end_offsets([partition]))[partition]
-        except KafkaError as error:
-            log.warning("versions cannot be kept: the next start lists again", group=group, reason=explain(error))
-            yield NOT_KEPT
-            return
-        consumer.assign([partition])
-        consumer.pause(partition)
+        opened: list[AIOKafkaConsumer] = []
+
+        async def consumer() -> AIOKafkaConsumer:
+            """A group without members: nothing is fetched, and Kafka takes commits from anyone."""
+            if not opened:
+                alone = AIOKafkaConsumer(group_id=group, **servers, **_ALONE)
+                opened.append(await stack.enter_async_context(started(alone)))
+                opened[0].assign([partition])
+                opened[0].pause(partition)
+            return opened[0]
+
+        async def end() -> int:
+            found: Mapping[TopicPartition, int] = await (await consumer()).end_offsets([partition])
+            return found[partition]
 
         async def save(versions: Mapping[str, str]) -> None:
+            kept = {name: version for name, version in versions.items() if len(version) <= MOST_CHARACTERS}
+            metadata = msgspec.json.encode(_Committed(cluster_uid, kept)).decode()
             try:
                 async with asyncio.timeout(SAVE_SECONDS):
-                    end = (await consumer.end_offsets([partition]))[partition]
-                    metadata = msgspec.json.encode(versions).decode()
-                    await consumer.commit({partition: OffsetAndMetadata(end, metadata)})
-            except KafkaError as error:
-                raise OSError(explain(error)) from error
+                    offset = await end()
+                    await (await consumer()).commit({partition: OffsetAndMetadata(offset, metadata)})
+            except (KafkaError, TimeoutError) as error:
+                raise OSError(f"versions are not kept in Kafka: {explain(error)}") from error
 
-        if not 0 <= before.offset <= end:
-            yield Kept({}, save)  # never committed, or the topic was cut back or recreated since
-        else:
-            yield Kept(_versions(before.metadata), save)
+        try:
+            async with asyncio.timeout(LOAD_SECONDS), started(AIOKafkaAdminClient(**servers)) as admin:
+                before = (await committed(admin, group, {partition}))[partition]
+            if 0 <= before.offset <= await end():  # else the topic was cut back or recreated since
+                versions = _versions(before.metadata, cluster_uid)
+        except (KafkaError, TimeoutError) as error:
+            log.warning("versions cannot be read: everything is listed", group=group, reason=explain(error))
+        yield Kept(versions, save)
 
 
-def _versions(metadata: str) -> Mapping[str, str]:
+def _versions(metadata: str, cluster_uid: str) -> Mapping[str, str]:
     """Return none where somebody else committed for the group."""
     try:
-        return _decoder.decode(metadata)
+        kept = _decoder.decode(metadata)
     except UNDECODABLE as error:
         log.warning("committed versions cannot be read: everything is listed again", reason=str(error))
         return {}
+    return kept.versions if kept.cluster_uid == cluster_uid else {}

@@ -5,8 +5,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from functools import partial
 from typing import Final
 
+import aiohttp
+import msgspec
 import structlog
 from kubernetes_asyncio.client.api_client import ApiClient
+from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM
 from common.errors import SourceUnusable
@@ -15,7 +18,7 @@ from common.stopping import run_until
 from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity
-from ingest.apiserver.requests import ApiError
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
 from ingest.apiserver.versions import NOT_KEPT, Kept
 from ingest.kafka.replay import Acknowledgements, Feed, Publish
 from ingest.kafka.settings import KafkaSettings
@@ -23,14 +26,29 @@ from ingest.kafka.versions import versions_in
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
+from ingest.model.observation import UNDECODABLE
 from ingest.normalize.redact import Received
 from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 LINGER_MS: Final = 250
 """That messages of a partition wait for others: a request costs the watcher and Kafka more than what is in it."""
+_TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
+_KUBE_SYSTEM: Final = {"fieldSelector": "metadata.name=kube-system"}
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
 log = structlog.get_logger(__name__)
+
+
+class _Metadata(msgspec.Struct, frozen=True):
+    uid: str
+
+
+class _Namespace(msgspec.Struct, frozen=True):
+    metadata: _Metadata
+
+
+class _Namespaces(msgspec.Struct, frozen=True):
+    items: list[_Namespace]
 
 
 class ElectionRefusedError(SourceUnusable):
@@ -46,7 +64,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
 
         async def work(publish: Publish = publish) -> None:
             log.info("watching begins", cluster=watch.cluster)
-            async with _kept(kafka, watch) as kept:
+            async with _kept(kafka, watch, await _cluster_uid(access)) as kept:
                 await Watching(await Live.connect(watch, kept), publish).run(stop)
 
         if not watch.election.enabled:
@@ -64,12 +82,28 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             await lead(election, partial(work, publish_as_leader), stop)
 
 
-def _kept(kafka: KafkaSettings, watch: LiveSettings) -> AbstractAsyncContextManager[Kept]:
+def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> AbstractAsyncContextManager[Kept]:
     """Keep versions in Kafka, where the next watcher finds them, unless they have a file."""
     if watch.versions_file:
         return nullcontext(NOT_KEPT)
     group = f"{kafka.topic_prefix}-watch-{watch.scope}"
-    return versions_in(kafka.bootstrap_servers, kafka.client_options(), group, kafka.topics().cluster.name)
+    topic = kafka.topics().cluster.name
+    return versions_in(kafka.bootstrap_servers, kafka.client_options(), group, topic, cluster_uid)
+
+
+async def _cluster_uid(access: Configuration) -> str:
+    """The UID of kube-system, by which a cluster is known that has another's name; the address where it may not be
+    read.
+    """
+    try:
+        async with (
+            ApiClient(access) as client,
+            request(client, "GET", "/api/v1/namespaces", timeouts=_TIMEOUT, query=_KUBE_SYSTEM) as response,
+        ):
+            (found,) = msgspec.json.decode(await read_body(response), type=_Namespaces).items
+            return found.metadata.uid
+    except (ApiError, ValueError, *UNDECODABLE, *TRANSPORT_ERRORS):
+        return str(access.host)
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:

@@ -18,6 +18,8 @@ from streams.fold.reducer import Output, Reducer
 
 LIMIT_SECONDS: Final = 120
 """A silence is reported then, and again each time it has doubled."""
+MOST_SECONDS: Final = timedelta(days=36_500).total_seconds()
+"""Of a silence that a record tells; whoever writes to the topic chose the number."""
 LATE: Final = timedelta(seconds=30)
 """A sign of life that seems older than this, by the watches, is as new as this: its node's clock is slow."""
 FORGET: Final = timedelta(days=1)
@@ -128,13 +130,14 @@ def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState
 
 def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
     since = (record.since or heard) if record.problem == "gap" else None
+    silent = record.silent_seconds
     return SourceError(
         cluster=record.cluster,
         ts=record.ts,
         node=record.node,
         resource=record.resource,
         kind=record.problem,
-        silent_seconds=_seconds(since, record.ts) if since else record.silent_seconds,
+        silent_seconds=_seconds(since, record.ts) if since else silent and min(max(silent, 0.0), MOST_SECONDS),
         error=record.error,
         entries=record.entries,
     )

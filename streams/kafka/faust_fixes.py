@@ -14,6 +14,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final, NamedTuple, TypeAlias, cast
 
 import faust
+import structlog
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.cluster import ClusterMetadata
 from faust.assignor.partition_assignor import MemberAssignmentMapping, MemberMetadataMapping, PartitionAssignor
@@ -37,6 +38,7 @@ from streams.kafka.message import MessagesMissing
 SURE: Final = 0.8
 """Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
 POLL_SECONDS: Final = 0.05
+log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
 """Time for Kafka to answer whether one partition has the same log, while a worker ends for another."""
 MORE_THAN_ANY: Final = 2**63 - 1

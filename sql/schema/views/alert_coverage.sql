@@ -35,7 +35,7 @@ WITH
         UNION DISTINCT
         SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
         UNION DISTINCT
-        SELECT DISTINCT cluster, 'events' AS input, 1 AS seen FROM watches WHERE resource = 'events'
+        SELECT DISTINCT cluster, arrayJoin(['events', 'events or samples', 'pods or events']) AS input, 1 AS seen FROM watches WHERE resource = 'events'
         UNION DISTINCT
         SELECT DISTINCT cluster, 'events or samples' AS input, 1 AS seen FROM (SELECT cluster FROM node_events SETTINGS final = 0)
         UNION DISTINCT

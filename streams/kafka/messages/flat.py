@@ -9,7 +9,10 @@ from datetime import datetime
 from typing import Final, get_args, get_type_hints
 
 import msgspec
+import structlog
 
+from common.text import plain
+from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord, SampleRecord, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
 from ingest.model.topics import Headers, event_headers
@@ -24,6 +27,7 @@ _OF_SAMPLES: Final = {
 _ROW_TYPES: Final = {table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter}
 FLAT_TABLES: Final = frozenset(_ROW_TYPES | _OF_SAMPLES)
 """Tables that can be published flat."""
+log = structlog.get_logger(__name__)
 _encode: Final = msgspec.json.Encoder().encode
 _summary: Final = msgspec.json.Decoder(SummaryRecord)
 
@@ -51,7 +55,11 @@ def flat_samples(tables: Collection[str], record: AnyRecord, value: bytes) -> It
     if "node_samples" in tables:
         yield "node_samples", _encode(of_node | msgspec.structs.asdict(record.sample))
     if "pod_samples" in tables:
-        pods = msgspec.structs.asdict(_summary.decode(value).pods)
+        try:
+            pods = msgspec.structs.asdict(_summary.decode(value).pods)
+        except UNDECODABLE as error:  # of columns that no reducer reads
+            log.warning("a summary has no flat rows of pods", node=record.node, reason=plain(error))
+            return
         pods["volumes"] = pods["volumes"] or [""] * len(pods["uid"])  # an older version has none
         for values in zip(*pods.values(), strict=True):
             yield "pod_samples", _encode(of_node | dict(zip(pods, values, strict=True)))

@@ -15,6 +15,7 @@ from ingest.model.topics import topics
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
 
+KEPT = '{"cluster_uid": "uid", "versions": {"pods": "7"}}'
 NOBODY = "127.0.0.1:1"
 
 
@@ -24,6 +25,7 @@ class Watcher:
     def __init__(self, kafka: Kafka) -> None:
         name = f"v{uuid.uuid4().hex[:8]}"
         self.servers, self.group, self.topic = kafka.bootstrap_servers, f"{name}-watch", topics(name).cluster
+        self.cluster = "uid"
 
     async def make(self) -> None:
         await ensure_topics(self.servers, [self.topic])
@@ -33,7 +35,7 @@ class Watcher:
 
     async def found(self, then: Mapping[str, str] | None = None) -> Mapping[str, str]:
         """What it begins with; it keeps `then` before it ends."""
-        async with versions_in(self.servers, {}, self.group, self.topic.name) as kept:
+        async with versions_in(self.servers, {}, self.group, self.topic.name, self.cluster) as kept:
             assert kept.save is not None
             if then is not None:
                 await kept.save(then)
@@ -49,7 +51,7 @@ async def test_the_next_watcher_finds_what_was_kept_last(kafka: Kafka) -> None:
 
 
 @pytest.mark.parametrize(
-    ("offset", "metadata"), [(2, '{"pods": "7"}'), (1, "of another tool"), (1, '{"pods": 7}'), (1, "")]
+    ("offset", "metadata"), [(2, KEPT), (1, "of another tool"), (1, KEPT.replace("7", "[]")), (1, "")]
 )
 async def test_a_commit_of_another_or_past_the_end_is_not_taken_for_versions(
     offset: int, metadata: str, kafka: Kafka
@@ -64,6 +66,24 @@ async def test_a_commit_of_another_or_past_the_end_is_not_taken_for_versions(
     assert await watcher.found() == {}
 
 
-async def test_a_watcher_begins_with_lists_while_kafka_does_not_answer() -> None:
-    async with versions_in(NOBODY, {}, "g", "t") as kept:
-        assert (kept.versions, kept.save) == ({}, None)
+async def test_versions_of_another_cluster_with_the_same_name_are_not_taken(kafka: Kafka) -> None:
+    watcher = Watcher(kafka)
+    await watcher.make()
+    await watcher.found({"pods": "7"})
+    watcher.cluster = "another"
+    assert await watcher.found() == {}
+
+
+async def test_a_version_that_is_too_long_for_a_commit_is_left_out(kafka: Kafka) -> None:
+    watcher = Watcher(kafka)
+    await watcher.make()
+    await watcher.found({"pods": "7", "events": "9" * 40_000})
+    assert await watcher.found() == {"pods": "7"}
+
+
+async def test_a_watcher_begins_with_lists_while_kafka_does_not_answer_and_says_why_nothing_is_kept() -> None:
+    async with versions_in(NOBODY, {}, "g", "t", "uid") as kept:
+        assert kept.versions == {}
+        assert kept.save is not None
+        with pytest.raises(OSError, match="versions are not kept in Kafka: it "):
+            await kept.save({"pods": "7"})

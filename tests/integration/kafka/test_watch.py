@@ -129,7 +129,7 @@ def committed(kafka: Kafka, group: str) -> dict[str, str]:
     async def read() -> dict[str, str]:
         async with started(AIOKafkaAdminClient(bootstrap_servers=kafka.bootstrap_servers)) as admin:
             found = await admin.list_consumer_group_offsets(group)
-        return {name: at for each in found.values() for name, at in json.loads(each.metadata).items()}
+        return {name: at for each in found.values() for name, at in json.loads(each.metadata)["versions"].items()}
 
     return asyncio.run(read())
 
