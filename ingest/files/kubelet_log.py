@@ -50,10 +50,10 @@ _UIDS: Final = tuple(
 _REGISTERED: Final = re.compile(
     rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
 )
-_CREATED: Final = re.compile(rb"^Log file created at: (\d{4})/(\d\d)/(\d\d) ", re.MULTILINE)
+_CREATED: Final = re.compile(rb"^Log file created at: ((?:19[7-9]|2[01]\d)\d)/(\d\d)/(\d\d) ", re.MULTILINE)
 _MONOTONIC: Final = re.compile(
     rb"I\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
-    rb"(?P<year>\d{4})-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
 )
 """A time that the line's own process took of its clock, which Go prints with year and zone."""
 _HOUR: Final = timedelta(hours=1)
@@ -94,7 +94,8 @@ class Log(NamedTuple):
     @property
     def newest(self) -> datetime | None:
         """The newest time that needs nothing else of the dump."""
-        return max((line.at for line, _ in self.lines if line.at is not None), default=None)
+        known = (line.at for line, _ in self.lines if line.at is not None)
+        return max((at for at in known if EARLIEST <= at < LATEST), default=None)
 
 
 class Placed(NamedTuple):

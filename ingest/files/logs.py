@@ -13,8 +13,9 @@ from ingest.files.history import Fact
 from ingest.files.kubelet_log import Log, Placed, Told, placed, read_log, told_about
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
+from ingest.model.objects.base import in_utc
 from ingest.model.objects.event import Event, event_time
-from ingest.model.observation import UNDECODABLE, Position
+from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import KUBELET_LOG
 from ingest.resources.nodes import NODES
@@ -109,8 +110,9 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
         except UNDECODABLE:
             continue
         last = event_time(event)
-        first = event.first_timestamp or event.deprecated_first_timestamp or last
-        if last is not None and first is not None and last.tzinfo and first.tzinfo:
+        first = in_utc(event.first_timestamp or event.deprecated_first_timestamp)
+        if last is not None and EARLIEST <= last < LATEST:
+            first = first if first is not None and EARLIEST <= first < LATEST else last
             series = event.series.count if event.series else 0
             count = max(1, series, event.count or 0, event.deprecated_count or 0)
             yield Told(event.reason, told_about(event), min(first, last), last, count)

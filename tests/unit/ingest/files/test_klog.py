@@ -2,14 +2,22 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.files.history import Fact
 from ingest.files.klog import LEAP_YEAR, parse
 from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log
+from ingest.files.logs import Logs
+from ingest.files.recognize import Thing
+from ingest.model.observation import Position
+from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import SAID, event_of
+from ingest.resources.kubelet_log import Line as Kept
 
 KLOG = (
     'I0106 12:44:17.658612   26615 eviction_manager.go:366] "Eviction manager: attempting to reclaim"'
@@ -175,3 +183,46 @@ def test_lines_that_an_event_counts_are_told_and_those_that_it_dropped_are_not()
     event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
     found = placed(read_log(lines.encode()), "n1", NEWEST, (event,), {}, is_dated=True)
     assert [each.line.told for each in found] == [True, False, False, True]
+
+
+def fact(resource: str, value: object, identity: tuple[str, ...] = ()) -> Fact:
+    thing = Thing("list", resource, "ADDED", json.dumps(value).encode(), identity=identity)
+    return Fact(thing, "", None, Position("dump", "1"))
+
+
+def kept(tmp_path: Path, text: str, *known: Fact, newest: datetime = NEWEST, node: str = "n1") -> list[Kept]:
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    logs = Logs()
+    logs.add(path, text.encode())
+    found = logs.facts(known, newest, lambda _, host: host or node, is_dated=True)
+    return [msgspec.json.decode(each.thing.raw, type=Kept) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("0001-01-01T00:00:00Z", "2025-01-06T12:44:17Z"), ("2025-01-06T12:44:17", "2025-01-06T12:44:17")],
+)
+def test_an_event_without_a_first_time_or_a_zone_still_reports_its_line(
+    tmp_path: Path, first: str, last: str
+) -> None:
+    event = {
+        "metadata": {"name": "n1.a"},
+        "involvedObject": {"kind": "Node", "name": "n1"},
+        "reason": "EvictionThresholdMet",
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+    }
+    assert [each.told for each in kept(tmp_path, KLOG, fact(EVENTS.name, event))] == [True]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'I0101 00:00:10.100000 1 a.go:1] "x" t="0001-01-01 00:00:00.0 +1200 X m=+1"',
+        "Log file created at: 0001/01/01 00:00:00",
+        "Log file created at: 9999/12/31 00:00:00",
+    ],
+)
+def test_a_year_of_no_log_is_not_its_year(before: str) -> None:
+    assert bounds(f"{before}\n{KLOG}")[0] == AT
