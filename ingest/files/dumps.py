@@ -180,7 +180,15 @@ class _Dump:
         found += [fact._replace(node=node) for fact in intended for node in silent]
         found += completed(self._pasted, found)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
-        lines = list(self._logs.facts(found, newest or modified_at, self._node_of_log, is_dated=newest is not None))
+        lines = list(
+            self._logs.facts(
+                found,
+                newest or modified_at,
+                self._node_of_log,
+                is_dated=newest is not None,
+                given=self._snapshot.node,
+            )
+        )
         latest = max(filter(None, (newest, *(fact.newest for fact in lines))), default=modified_at)
         return [*found, *lines], latest
 
@@ -190,9 +198,12 @@ class _Dump:
 
     def _node_of_log(self, path: Path, host: str) -> str:
         only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
-        node = self._snapshot.node or only or host
+        node = self._snapshot.node or host or only
         if not node:
-            text = f"{plain(named(path))}: the node of this kubelet's log is unknown; pass --node NAME"
+            text = (
+                f"{plain(named(path))}: the node of this kubelet's log is unknown; name the file NODE.kubelet.log,"
+                " or give it to leadsman replay --node NODE"
+            )
             self._snapshot.refused.append(SourceError(text))
         return node
 
@@ -217,8 +228,9 @@ class _Dump:
         if not node:
             self._snapshot.refused.append(
                 SourceError(
-                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown; pass --node NAME,"
-                    f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
+                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown;"
+                    f" name the file NODE.{thing.resource.replace('/', '-')}.json,"
+                    " or give it to leadsman replay --node NODE"
                 )
             )
         return node

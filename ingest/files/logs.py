@@ -1,7 +1,7 @@
 """The kubelets' logs of a dump, whose lines get their times once all its objects are known."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from ingest.resources.kubelet_log import KUBELET_LOG
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
+_NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
@@ -52,12 +53,19 @@ class Logs:
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     def facts(
-        self, known: Iterable[Fact], newest: datetime, node_of: Callable[[Path, str], str], *, is_dated: bool
+        self,
+        known: Iterable[Fact],
+        newest: datetime,
+        node_of: Callable[[Path, str], str],
+        *,
+        is_dated: bool,
+        given: str = "",
     ) -> Iterator[Fact]:
         """Yield each line as a fact of its own time.
 
-        `newest` is the newest time of the dump; with `is_dated` something in it has that. `node_of` names the node of
-        a file whose log does not; a log of no known node gives nothing.
+        `newest` is the newest time of the dump; with `is_dated` something in it has that. `given` is the
+        node by the caller, for a log that does not register one and whose path names none. `node_of` has the last
+        word, by path and machine; a log of no known node gives nothing.
         """
         if not self._files:
             return
@@ -66,9 +74,11 @@ class Logs:
         nodes = [
             fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity
         ]
+        mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
         for path, log in self._files:
-            named_so = node_in_path(path) or _in_path(path, nodes)
-            node = log.node or named_so or _of_host(log.host, nodes) or node_of(path, log.host)
+            named_so = _named(path) or ("" if given else _in_path(path, nodes))
+            of_host = "" if given else _of_host(log.host, nodes) or (log.host if path in mixed else "")
+            node = log.node or of_host or named_so or given or node_of(path, log.host)
             if node:
                 for number, each in enumerate(placed(log, node, newest, events, uids, is_dated=is_dated), start=1):
                     yield _fact(
@@ -80,6 +90,12 @@ def _fact(each: Placed, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
     return Fact(thing, node, each.at, position)
+
+
+def _named(path: Path) -> str:
+    """The node by a path that was made to name it, `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
+    match = _NODE_IN_NAME.fullmatch(path.name)
+    return node_in_path(path) or (match["node"] if match else "")
 
 
 def _of_host(host: str, nodes: Iterable[str]) -> str:

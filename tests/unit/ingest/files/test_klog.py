@@ -18,6 +18,7 @@ from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import SAID, event_of
 from ingest.resources.kubelet_log import Line as Kept
+from ingest.resources.nodes import NODES
 
 KLOG = (
     'I0106 12:44:17.658612   26615 eviction_manager.go:366] "Eviction manager: attempting to reclaim"'
@@ -226,3 +227,22 @@ def test_an_event_without_a_first_time_or_a_zone_still_reports_its_line(
 )
 def test_a_year_of_no_log_is_not_its_year(before: str) -> None:
     assert bounds(f"{before}\n{KLOG}")[0] == AT
+
+
+def nodes_of(path: Path, text: str, given: str = "") -> set[str]:
+    logs = Logs()
+    logs.add(path, text.encode())
+    known = [fact(NODES.name, {}, ("", "", "n1", "u"))]
+    return {each.node for each in logs.facts(known, NEWEST, lambda _, host: host, is_dated=True, given=given)}
+
+
+def test_the_machine_that_a_line_names_goes_before_the_nodes_of_the_dump() -> None:
+    of_n1, of_n7 = (f"2025-01-06T12:44:17+0000 {host} kubelet[1]: {KLOG}" for host in ("n1", "n7"))
+    assert nodes_of(Path("dump/other.log"), of_n7) == {"n7"}
+    assert nodes_of(Path("kubelet-n1.log"), f"{of_n1}\n{of_n7}") == {"n1", "n7"}
+    assert nodes_of(Path("nodes/n2/kubelet.log"), of_n1) == {"n1"}
+    assert nodes_of(Path("other.log"), of_n7, given="n1") == {"n1"}
+
+
+def test_a_file_can_name_the_node_of_its_log() -> None:
+    assert nodes_of(Path("n5.kubelet.log"), KLOG) == {"n5"}
