@@ -107,7 +107,8 @@ class _Dump:
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
-        told = self._logs.add(path, data) if kind is FileKind.LOG and is_kubelets_log(data) else None
+        is_log = kind is FileKind.LOG and is_kubelets_log(data)
+        told = self._logs.add(path, data, _modified_at(path)) if is_log else None
         if told == 0:
             skipped["kubelet's log without evictions, image GC and refusals"] += 1
         newest = None if told is not None else self._add_parts(kind, data, file, skipped)

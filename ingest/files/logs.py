@@ -28,23 +28,23 @@ _EVENT: Final = msgspec.json.Decoder(Event)
 class _File(NamedTuple):
     path: Path
     log: Log
+    saved_at: datetime
 
 
 class Logs:
     def __init__(self) -> None:
         self._files: list[_File] = []
 
-    def add(self, path: Path, data: bytes) -> int:
-        """Read a log, and return the number of its known lines."""
+    def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
+        """Read a log that was saved at a time, and return the number of its known lines."""
         log = read_log(data)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
-        for number, (line, _) in enumerate(log.lines):
-            by_host[line.host].append(number)
+        for number, each in enumerate(log.lines):
+            by_host[each.line.host].append(number)
         for host, numbers in by_host.items():
             lines = [log.lines[number] for number in numbers]
-            self._files.append(
-                _File(path, log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else ""))
-            )
+            of_host = log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else "")
+            self._files.append(_File(path, of_host, saved_at))
         return len(log.lines)
 
     @property
@@ -75,12 +75,13 @@ class Logs:
             fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity
         ]
         mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
-        for path, log in self._files:
+        for path, log, saved_at in self._files:
             named_so = _named(path) or ("" if given else _in_path(path, nodes))
             of_host = "" if given else _of_host(log.host, nodes) or (log.host if path in mixed else "")
             node = log.node or of_host or named_so or given or node_of(path, log.host)
             if node:
-                for number, each in enumerate(placed(log, node, newest, events, uids, is_dated=is_dated), start=1):
+                lines = placed(log, node, newest, events, uids, is_dated=is_dated, saved_at=saved_at)
+                for number, each in enumerate(lines, start=1):
                     yield _fact(
                         each, node, Position(named(path), f"line {number} about evictions, images or admission")
                     )

@@ -246,3 +246,33 @@ def test_the_machine_that_a_line_names_goes_before_the_nodes_of_the_dump() -> No
 
 def test_a_file_can_name_the_node_of_its_log() -> None:
     assert nodes_of(Path("n5.kubelet.log"), KLOG) == {"n5"}
+
+
+def taken(line: str, at: str) -> str:
+    return f'{line} 10:00:10.100000 1 a.go:1] "x" t="{at} +0000 UTC m=+1000.5"'
+
+
+@pytest.mark.parametrize(
+    ("lines", "day"),
+    [
+        ([KLOG.replace("I0106", "I1231"), taken("I0102", "2025-01-02 10:00:10.09")], "2024-12-31"),
+        ([taken("I1231", "2024-12-31 10:00:10.09"), KLOG], "2025-01-06"),
+        ([taken("I0101", "2024-12-31 23:59:59.09"), KLOG], "2025-01-06"),
+        (["Log file created at: 2024/12/30 10:00:00", KLOG], "2025-01-06"),
+        (["Log file created at: 2024/12/30 10:00:00", 'I1231 10:00:10.1 1 a.go:1] "x"', KLOG], "2025-01-06"),
+    ],
+)
+def test_a_known_year_is_of_its_own_line_and_others_count_from_it(lines: list[str], day: str) -> None:
+    at, _, latest = bounds("\n".join(lines))
+    assert at.date().isoformat() == day
+    assert latest is None or "created" in lines[0]
+
+
+def test_a_log_can_be_saved_weeks_after_its_dump_but_not_dated_by_a_later_copy() -> None:
+    may, june = (datetime(2025, 5, 20, tzinfo=UTC), datetime(2025, 6, 11, 14, tzinfo=UTC))
+    log = read_log(KLOG.replace("I0106", "I0611").encode())
+    (found,) = placed(log, "n1", may, (), {}, is_dated=True, saved_at=june)
+    assert (found.at.date().isoformat(), found.line.earliest) == ("2025-06-11", None)
+    (found,) = placed(log, "n1", june, (), {}, is_dated=True, saved_at=june.replace(year=2027))
+    assert found.at.year == 2025
+    assert found.line.earliest is not None
