@@ -47,6 +47,13 @@ _UIDS: Final = tuple(
         rb'"podUID":"(?P<uid>[0-9a-f-]{32,36})","pod":\{"name":"(?P<pod>[^"\n]{1,253})","namespace":"(?P<ns>[^"\n]{1,63})"\}',
     )
 )
+_STARTS: Final = re.compile(
+    rb"[Tt]opology [Aa]dmit [Hh]andler|SyncLoop ADD|[Nn]o sandbox for pod|No ready sandbox|ContainerStarted"
+    rb"|VerifyControllerAttachedVolume|\bMountVolume|Observed pod startup duration"
+)
+"""What a kubelet logs of a pod that it starts."""
+_REST: Final = 300
+"""Bytes after a pod's UID in which the line may still say so."""
 _REGISTERED: Final = re.compile(
     rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
 )
@@ -55,7 +62,8 @@ _CREATED: Final = re.compile(
 )
 _MONOTONIC: Final = re.compile(
     rb"[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
-    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb" (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
 )
 """A time that the line's own process took of its clock, which Go prints with year and zone."""
 _MONTH: Final = re.compile(
@@ -69,6 +77,8 @@ EAST: Final = timedelta(hours=14)
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
+_ROUNDED: Final = timedelta(seconds=1)
+"""A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved so much later than the objects of its dump."""
 _ROUND: Final = timedelta(seconds=60)
@@ -84,6 +94,13 @@ class Told(NamedTuple):
     first: datetime
     last: datetime
     count: int  # type: ignore[assignment]  # tuple.count is not used
+
+
+class Pod(NamedTuple):
+    """A pod of the dump; `EARLIEST` stands for an unknown time of creation."""
+
+    uid: str
+    created: datetime
 
 
 class Known(NamedTuple):
@@ -133,7 +150,7 @@ def read_log(data: bytes) -> Log:
         end = len(data) if end < 0 else end
         line = parse(data[begin:end])
         if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
-            uid = _uid_at(uids, line.values.get("pod") or line.values.get("object"), begin)
+            uid = _uid_at(uids, line.values.get("pod") or line.values.get("object"), end)
             lines.append(Known(line, uid, _year_at(years, end)))
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
@@ -142,18 +159,24 @@ def read_log(data: bytes) -> Log:
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
-    """Return the places at which the log names the UID of a pod."""
+    """Return the places at which the log names the UID of a pod; an empty one at the start of a new pod."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for pattern in _UIDS:
         for each in pattern.finditer(data):
             name = b"/".join((each["ns"], each["pod"])).decode(errors="replace")
+            begin = data.rfind(b"\n", 0, each.start()) + 1
+            end = data.find(b"\n", each.end(), each.end() + _REST)
+            if _STARTS.search(data, begin, end if end >= 0 else each.end() + _REST):
+                found[name].append((begin, ""))
             found[name].append((each.start(), each["uid"].decode()))
     return {name: sorted(each) for name, each in found.items()}
 
 
-def _uid_at(uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, at: int) -> str:
+def _uid_at(uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, end: int) -> str:
+    """The UID that the log last named in or before a line, else the next that it names, unless a new pod starts."""
     known = uids.get(pod, []) if isinstance(pod, str) else []
-    return known[max(bisect_right(known, (at, "~")) - 1, 0)][1] if known else ""
+    before = bisect_right(known, (end, ""))
+    return next((uid for _, uid in reversed(known[:before]) if uid), known[0][1] if known and not before else "")
 
 
 def _with_resources(lines: list[Known]) -> list[Known]:
@@ -263,7 +286,7 @@ def placed(
     node: str,
     newest: datetime,
     events: Sequence[Told],
-    uids: Mapping[str, str],
+    uids: Mapping[str, Pod],
     *,
     is_dated: bool,
     saved_at: datetime = EARLIEST,
@@ -271,7 +294,7 @@ def placed(
     """Yield the lines of a log with their times.
 
     `newest` is the newest time that the dump has; without `is_dated` it is only the file's own age, which is always
-    `saved_at`. `uids` are those of the dump's pods by `namespace/name`, empty for a name that several had.
+    `saved_at`. `uids` are those of the dump's pods by `namespace/name`, without names that several had.
     """
     offset = log.offset if log.offset is not None else _offset_by_events(log, node, events)
     limit = newest + _NEWER + (EAST if offset is None else timedelta())
@@ -281,15 +304,18 @@ def placed(
         if at is None or not EARLIEST <= at < LATEST:
             continue
         pod = line.values.get("pod") or line.values.get("object")
-        known = uid or uids.get(pod, "") if isinstance(pod, str) else ""
         told = resource.Line(
             said=line.said,
             at=at,
             values={name: each for name, each in line.values.items() if name in VALUES},
-            uid=known or (pod if isinstance(pod, str) and "/" in pod else ""),
         )
         if line.at is None:
             told = _bounded(told, at, offset, is_dated=year is not None or (is_dated and at <= limit))
+        if isinstance(pod, str):
+            of_dump = uids.get(pod)
+            is_it = of_dump is not None and of_dump.created <= (told.latest or at) + _ROUNDED
+            known = uid or (of_dump.uid if of_dump is not None and is_it else "")
+            told = msgspec.structs.replace(told, uid=known or (pod if "/" in pod else ""))
         lines.append(Placed(at, told))
     yield from _without_told(lines, node, events)
 
@@ -297,7 +323,7 @@ def placed(
 def _dated(
     local: datetime | None, year: int | None, newest: datetime, limit: datetime, offset: timedelta | None
 ) -> datetime | None:
-    """The time at which the node's clock showed this: of its year, else the nearest to `newest`, none after `limit`."""
+    """When the node's clock showed this: in its year, else the nearest to `newest`, and not after `limit`."""
     if local is None:
         return None
     years = [year] if year is not None else range(newest.year - 8, newest.year + 2)

@@ -3,6 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,11 +11,11 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.history import Fact
-from ingest.files.kubelet_log import Log, Placed, Told, placed, read_log, told_about
+from ingest.files.kubelet_log import Log, Placed, Pod, Told, placed, read_log, told_about
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.model.objects.base import in_utc
-from ingest.model.objects.event import Event, event_time
+from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import KUBELET_LOG
@@ -22,6 +23,8 @@ from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
 _NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
+_POD: Final = msgspec.json.Decoder(EventTimes)
+"""Of a pod only the time of creation is wanted, which is where an Event has it."""
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
@@ -135,13 +138,17 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
             yield Told(event.reason, told_about(event), min(first, last), last, count)
 
 
-def _uids(facts: Iterable[Fact]) -> dict[str, str]:
-    """UIDs of pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
+def _uids(facts: Iterable[Fact]) -> dict[str, Pod]:
+    """Pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
     found: defaultdict[str, set[str]] = defaultdict(set)
+    created: dict[str, datetime] = {}
     for fact in facts:
         if fact.thing.resource == PODS.name and fact.thing.identity:
             _, namespace, name, uid = fact.thing.identity
             found[f"{namespace}/{name}"].add(uid)
+            with suppress(*UNDECODABLE):
+                if (at := in_utc(_POD.decode(fact.thing.raw).metadata.creation_timestamp)) is not None:
+                    created[uid] = at
         elif fact.thing.resource == EVENTS.name:
             try:
                 event = _EVENT.decode(fact.thing.raw)
@@ -150,4 +157,5 @@ def _uids(facts: Iterable[Fact]) -> dict[str, str]:
             about = event.involved_object or event.regarding
             if about is not None and about.kind == "Pod" and about.uid:
                 found[f"{about.namespace}/{about.name}"].add(about.uid)
-    return {name: uids.pop() for name, uids in found.items() if len(uids) == 1}
+    only = {name: uids.pop() for name, uids in found.items() if len(uids) == 1}
+    return {name: Pod(uid, created.get(uid, EARLIEST)) for name, uid in only.items()}

@@ -19,6 +19,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import SAID, event_of
 from ingest.resources.kubelet_log import Line as Kept
 from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
 
 KLOG = (
     'I0106 12:44:17.658612   26615 eviction_manager.go:366] "Eviction manager: attempting to reclaim"'
@@ -276,3 +277,35 @@ def test_a_log_can_be_saved_weeks_after_its_dump_but_not_dated_by_a_later_copy()
     (found,) = placed(log, "n1", june, (), {}, is_dated=True, saved_at=june.replace(year=2027))
     assert found.at.year == 2025
     assert found.line.earliest is not None
+
+
+EVICTED = 'I0106 12:44:18.7 1 a.go:1] "Eviction manager: pod is evicted successfully" pod="prod/web-0"'.replace(
+    "18.7", "18.700000"
+)
+OLD, NEW = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222")
+
+
+def named(text: str, uid: str) -> str:
+    return f'I0106 12:44:00.000000 1 a.go:1] {text} pod="prod/web-0" podUID="{uid}"'
+
+
+@pytest.mark.parametrize(
+    ("lines", "uid"),
+    [
+        ([EVICTED, named('"Topology Admit Handler"', NEW)], ""),
+        ([EVICTED, named('"No sandbox for pod can be found. Need to start a new one"', NEW)], ""),
+        ([EVICTED, named('"Killing container"', OLD), named('"Topology Admit Handler"', NEW)], OLD),
+        ([named('"Topology Admit Handler"', OLD), EVICTED, named('"Topology Admit Handler"', NEW)], OLD),
+        ([named('"Topology Admit Handler"', NEW), EVICTED], NEW),
+    ],
+)
+def test_a_line_is_not_of_the_pod_that_starts_after_it(lines: list[str], uid: str) -> None:
+    assert [each.uid for each in read_log("\n".join(lines).encode()).lines] == [uid]
+
+
+def test_a_line_is_not_of_a_pod_of_the_dump_that_was_created_later(tmp_path: Path) -> None:
+    pod = fact(PODS.name, {"metadata": {"creationTimestamp": "2025-01-06T12:45:00Z"}}, ("", "prod", "web-0", NEW))
+    lines = "\n".join(
+        f"2025-01-06T12:{at}+0000 n1 kubelet[1]: {EVICTED.replace('44:18', at)}" for at in ("44:18", "44:59", "47:18")
+    )
+    assert [each.uid for each in kept(tmp_path, lines, pod)] == ["prod/web-0", NEW, NEW]
