@@ -15,7 +15,7 @@ from ingest.files.around import as_utf8, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
-from ingest.files.kubelet_log import is_kubelets_log
+from ingest.files.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
 from ingest.files.logs import Logs
 from ingest.files.names import named
@@ -110,7 +110,7 @@ class _Dump:
         is_log = kind is FileKind.LOG and is_kubelets_log(data)
         told = self._logs.add(path, data, _modified_at(path)) if is_log else None
         if told == 0:
-            skipped["kubelet's log without evictions, image GC and refusals"] += 1
+            skipped[without_lines(data)] += 1
         newest = None if told is not None else self._add_parts(kind, data, file, skipped)
         if kind is FileKind.TEXT and newest is None and len(self._pasted) == before[1]:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")

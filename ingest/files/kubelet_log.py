@@ -26,7 +26,8 @@ _FILES: Final = (
 )
 _OF_KUBELET: Final = re.compile(
     rb"(?:^|[ /\"])(?:" + _FILES + rb')\.go:\d+(?:\] |")'
-    rb'|^[^\n]{0,200} kubelet(?:\[\d{1,10}\])?: |"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kubelet"',
+    rb"|^[^\n]{0,200} kube(?:let|nswrapper)(?:\[\d{1,10}\])?: "
+    rb'|"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kube(?:let|nswrapper)"',
     re.MULTILINE,
 )
 """Source files of a kubelet and of no other program, or its name in a journal."""
@@ -53,7 +54,7 @@ _STARTS: Final = re.compile(
 )
 """What a kubelet logs of a pod that it starts."""
 _REST: Final = 300
-"""Bytes after a pod's UID in which the line may still say so."""
+"""Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
     rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
 )
@@ -138,16 +139,19 @@ def is_kubelets_log(data: bytes) -> bool:
     return _FORM.search(data[: 1 << 18]) is not None and _OF_KUBELET.search(data) is not None
 
 
+def without_lines(data: bytes) -> str:
+    """Say what a kubelet's log is of which no line is known."""
+    is_strange = any(parse(data[begin:end]) is None for begin, end in _needed(data))
+    if is_strange:
+        return "a kubelet's log in a form that is not known"
+    return "kubelet's log without evictions, image GC and refusals"
+
+
 def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
     uids, (years, offset) = _uids(data), _clock(data)
     lines: list[Known] = []
-    end = -1
-    for found in _NEEDLES.finditer(data):
-        if found.start() < end:
-            continue
-        begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
-        end = len(data) if end < 0 else end
+    for begin, end in _needed(data):
         line = parse(data[begin:end])
         if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
             uid = _uid_at(uids, line.values.get("pod") or line.values.get("object"), end)
@@ -158,13 +162,24 @@ def read_log(data: bytes) -> Log:
     return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
 
 
+def _needed(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each line that has a known text."""
+    end = -1
+    for found in _NEEDLES.finditer(data):
+        if found.start() >= end:
+            begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+            end = len(data) if end < 0 else end
+            yield begin, end
+
+
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
     """Return the places at which the log names the UID of a pod; an empty one at the start of a new pod."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for pattern in _UIDS:
         for each in pattern.finditer(data):
             name = b"/".join((each["ns"], each["pod"])).decode(errors="replace")
-            begin = data.rfind(b"\n", 0, each.start()) + 1
+            begin = max(each.start() - _REST, 0)
+            begin = max(data.rfind(b"\n", begin, each.start()) + 1, begin)
             end = data.find(b"\n", each.end(), each.end() + _REST)
             if _STARTS.search(data, begin, end if end >= 0 else each.end() + _REST):
                 found[name].append((begin, ""))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.files.history import Fact
 from ingest.files.klog import LEAP_YEAR, parse
-from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log
+from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log, without_lines
 from ingest.files.logs import Logs
 from ingest.files.recognize import Thing
 from ingest.model.observation import Position
@@ -52,6 +52,11 @@ def journal(message: str, program: str = "kubelet") -> str:
         (f"Mon 2025-01-06 12:44:17 CET n1 kubelet[1]: {KLOG}", None, "n1"),
         (f"2025-01-06T12:44:17.658612000Z stderr F {KLOG}", AT, ""),
         (f"1736167457.658612 n1 k3s[1]: {KLOG}", AT, "n1"),
+        (f"Jan 06 12:44:17 n1 kubenswrapper[1]: {KLOG}", None, "n1"),
+        (f"2025-01-06T12:44:17.658612000Z {KLOG}", AT, ""),
+        (f"17:{KLOG}", None, ""),
+        (f"var/log/kubelet.log:{KLOG}", None, ""),
+        (f"    MESSAGE={KLOG}", None, ""),
         (json.dumps(JSON), AT, ""),
         (f"Jan 06 12:44:17 n1 kubelet[1]: {json.dumps(JSON)}", AT, "n1"),
         (journal(KLOG), AT.replace(microsecond=659000), "n1"),
@@ -309,3 +314,9 @@ def test_a_line_is_not_of_a_pod_of_the_dump_that_was_created_later(tmp_path: Pat
         f"2025-01-06T12:{at}+0000 n1 kubelet[1]: {EVICTED.replace('44:18', at)}" for at in ("44:18", "44:59", "47:18")
     )
     assert [each.uid for each in kept(tmp_path, lines, pod)] == ["prod/web-0", NEW, NEW]
+
+
+def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
+    strange = KLOG.replace("I0106 12:44:17.658612", "info 12h44")
+    assert without_lines(strange.encode()) == "a kubelet's log in a form that is not known"
+    assert without_lines(KLOG.replace("attempting", "trying").encode()).endswith("image GC and refusals")
