@@ -320,3 +320,20 @@ def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
     strange = KLOG.replace("I0106 12:44:17.658612", "info 12h44")
     assert without_lines(strange.encode()) == "a kubelet's log in a form that is not known"
     assert without_lines(KLOG.replace("attempting", "trying").encode()).endswith("image GC and refusals")
+
+
+@pytest.mark.parametrize(
+    ("about", "reason", "is_own"),
+    [
+        ('object="n1" kind="Node"', "EvictionThresholdMet", True),
+        ('object="n2" kind="Node"', "EvictionThresholdMet", False),
+        ('object="n2" kind="Node"', "Rebooted", False),
+        ('object="n1" kind="Node"', "RegisteredNode", False),
+        ('object="a/b" kind="Pod"', "TaintManagerEviction", False),
+        ('object="a/b" kind="Pod"', "Evicted", True),
+    ],
+)
+def test_an_event_of_another_part_of_k3s_is_not_the_kubelet_s(about: str, reason: str, is_own: bool) -> None:
+    text = f'I0106 12:44:17.658612 1 event.go:307] "Event occurred" {about} reason="{reason}" message="m"'
+    (found,) = placed(read_log(text.encode()), "n1", NEWEST, (), {}, is_dated=True)
+    assert (event_of(found.line, "n1", found.at) is not None) == is_own
