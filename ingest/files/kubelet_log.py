@@ -53,7 +53,7 @@ _STARTS: Final = re.compile(
     rb"|VerifyControllerAttachedVolume|\bMountVolume|Observed pod startup duration"
 )
 """What a kubelet logs of a pod that it starts."""
-_REST: Final = 300
+_REST: Final = 600
 """Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
     rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
@@ -111,7 +111,7 @@ class Known(NamedTuple):
     uid: str
     """Its pod's, where the log has it."""
     year: int | None
-    """Of the node's wall clock, where the file has it."""
+    """The year on the node's wall clock, where the file has it."""
 
 
 class Log(NamedTuple):
@@ -154,7 +154,7 @@ def read_log(data: bytes) -> Log:
     for begin, end in _needed(data):
         line = parse(data[begin:end])
         if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
-            uid = _uid_at(uids, line.values.get("pod") or line.values.get("object"), end)
+            uid = _uid_at(data, uids, line.values.get("pod") or line.values.get("object"), end)
             lines.append(Known(line, uid, _year_at(years, end)))
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
@@ -173,25 +173,26 @@ def _needed(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
-    """Return the places at which the log names the UID of a pod; an empty one at the start of a new pod."""
+    """Return the places at which the log names the UID of a pod."""
     found: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
     for pattern in _UIDS:
         for each in pattern.finditer(data):
             name = b"/".join((each["ns"], each["pod"])).decode(errors="replace")
-            begin = max(each.start() - _REST, 0)
-            begin = max(data.rfind(b"\n", begin, each.start()) + 1, begin)
-            end = data.find(b"\n", each.end(), each.end() + _REST)
-            if _STARTS.search(data, begin, end if end >= 0 else each.end() + _REST):
-                found[name].append((begin, ""))
             found[name].append((each.start(), each["uid"].decode()))
     return {name: sorted(each) for name, each in found.items()}
 
 
-def _uid_at(uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, end: int) -> str:
-    """The UID that the log last named in or before a line, else the next that it names, unless a new pod starts."""
+def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, end: int) -> str:
+    """Return the UID last named in or before a line, else the next one, unless a new pod starts there."""
     known = uids.get(pod, []) if isinstance(pod, str) else []
-    before = bisect_right(known, (end, ""))
-    return next((uid for _, uid in reversed(known[:before]) if uid), known[0][1] if known and not before else "")
+    if not known:
+        return ""
+    if before := bisect_right(known, (end, "")):
+        return known[before - 1][1]
+    at, uid = known[0]
+    begin, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
+    is_new = _STARTS.search(data, max(begin, at - _REST), last if last >= 0 else at + _REST)
+    return "" if is_new else uid
 
 
 def _with_resources(lines: list[Known]) -> list[Known]:

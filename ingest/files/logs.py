@@ -24,7 +24,7 @@ from ingest.resources.pods import PODS
 
 _NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
 _POD: Final = msgspec.json.Decoder(EventTimes)
-"""Of a pod only the time of creation is wanted, which is where an Event has it."""
+"""Decodes a pod's time of creation, which is where an Event has its own."""
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
