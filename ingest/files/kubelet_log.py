@@ -52,7 +52,7 @@ _STARTS: Final = re.compile(
     rb"[Tt]opology [Aa]dmit [Hh]andler|SyncLoop ADD|[Nn]o sandbox for pod|No ready sandbox|ContainerStarted"
     rb"|VerifyControllerAttachedVolume|\bMountVolume|Observed pod startup duration"
 )
-"""What a kubelet logs of a pod that it starts."""
+"""Matches what a kubelet logs of a pod that it starts."""
 _REST: Final = 600
 """Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
