@@ -15,7 +15,7 @@ from ingest.files.around import as_utf8, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
-from ingest.files.kubelet_log import is_kubelets_log
+from ingest.files.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
 from ingest.files.logs import Logs
 from ingest.files.names import named
@@ -107,9 +107,10 @@ class _Dump:
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
-        told = self._logs.add(path, data) if kind is FileKind.LOG and is_kubelets_log(data) else None
+        is_log = kind is FileKind.LOG and is_kubelets_log(data)
+        told = self._logs.add(path, data, _modified_at(path)) if is_log else None
         if told == 0:
-            skipped["kubelet's log without evictions, image GC and refusals"] += 1
+            skipped[without_lines(data)] += 1
         newest = None if told is not None else self._add_parts(kind, data, file, skipped)
         if kind is FileKind.TEXT and newest is None and len(self._pasted) == before[1]:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
@@ -180,7 +181,15 @@ class _Dump:
         found += [fact._replace(node=node) for fact in intended for node in silent]
         found += completed(self._pasted, found)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
-        lines = list(self._logs.facts(found, newest or modified_at, self._node_of_log, is_dated=newest is not None))
+        lines = list(
+            self._logs.facts(
+                found,
+                newest or modified_at,
+                self._node_of_log,
+                is_dated=newest is not None,
+                given=self._snapshot.node,
+            )
+        )
         latest = max(filter(None, (newest, *(fact.newest for fact in lines))), default=modified_at)
         return [*found, *lines], latest
 
@@ -190,9 +199,12 @@ class _Dump:
 
     def _node_of_log(self, path: Path, host: str) -> str:
         only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
-        node = self._snapshot.node or only or host
+        node = self._snapshot.node or host or only
         if not node:
-            text = f"{plain(named(path))}: the node of this kubelet's log is unknown; pass --node NAME"
+            text = (
+                f"{plain(named(path))}: the node of this kubelet's log is unknown; name the file NODE.kubelet.log,"
+                " or give it to leadsman replay --node NODE"
+            )
             self._snapshot.refused.append(SourceError(text))
         return node
 
@@ -217,8 +229,9 @@ class _Dump:
         if not node:
             self._snapshot.refused.append(
                 SourceError(
-                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown; pass --node NAME,"
-                    f" or name the file NAME.{thing.resource.replace('/', '-')}.json"
+                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown;"
+                    f" name the file NODE.{thing.resource.replace('/', '-')}.json,"
+                    " or give it to leadsman replay --node NODE"
                 )
             )
         return node

@@ -26,10 +26,16 @@ _JOURNAL: Final = re.compile(
 )
 """The forms `short`, `short-iso`, `short-full` and `short-unix`; a month may be of any language."""
 _RUNTIME: Final = re.compile(
-    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) std(?:out|err) [FP] "
+    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
+    r"(?=[IWEF]\d{4} |\{)"
 )
+_BEFORE: Final = 300
+"""Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
+_HEADER: Final = 120
+"""Characters of klog's own head of a line, at most."""
 _KLOG: Final = re.compile(
-    r"[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6}) +\d+ (?P<file>[\w.-]{1,80}):\d+\] ?"
+    r"(?<![A-Za-z0-9])[IWEF](?P<month>\d\d)(?P<day>\d\d) (?P<clock>\d\d:\d\d:\d\d\.\d{6})"
+    r" +\d+ (?P<file>[\w.-]{1,80}):\d+\] ?"
 )
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
 _SAID: Final = re.compile(rf"(?P<said>{_QUOTED}|[^\n\"]*)")
@@ -37,7 +43,7 @@ _VALUE: Final = re.compile(
     rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
 )
 _ITEM: Final = re.compile(rf"{_QUOTED}|[^\s,\[\]\"]+")
-_OF_KUBELET: Final = ("kubelet", "hyperkube", "k3s", "rke2", "microk8s")
+_OF_KUBELET: Final = ("kubelet", "kubenswrapper", "hyperkube", "k3s", "rke2", "microk8s")
 """Programs that are a kubelet, or run one."""
 _OWN: Final = frozenset({"ts", "caller", "msg", "v", "logger"})
 
@@ -75,7 +81,7 @@ def _text(text: str) -> Line | None:
     if text.startswith("{"):
         inner = _json(text)
         return inner and inner._replace(at=inner.at or at, host=host, program=program)
-    header = _KLOG.match(text)
+    header = _KLOG.search(text[: _BEFORE + _HEADER])
     if header is None:
         return None
     body = text[header.end() :]

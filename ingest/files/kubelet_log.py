@@ -26,7 +26,8 @@ _FILES: Final = (
 )
 _OF_KUBELET: Final = re.compile(
     rb"(?:^|[ /\"])(?:" + _FILES + rb')\.go:\d+(?:\] |")'
-    rb'|^[^\n]{0,200} kubelet(?:\[\d{1,10}\])?: |"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kubelet"',
+    rb"|^[^\n]{0,200} kube(?:let|nswrapper)(?:\[\d{1,10}\])?: "
+    rb'|"(?:SYSLOG_IDENTIFIER|_COMM)" ?: ?"kube(?:let|nswrapper)"',
     re.MULTILINE,
 )
 """Source files of a kubelet and of no other program, or its name in a journal."""
@@ -47,22 +48,38 @@ _UIDS: Final = tuple(
         rb'"podUID":"(?P<uid>[0-9a-f-]{32,36})","pod":\{"name":"(?P<pod>[^"\n]{1,253})","namespace":"(?P<ns>[^"\n]{1,63})"\}',
     )
 )
+_STARTS: Final = re.compile(
+    rb"[Tt]opology [Aa]dmit [Hh]andler|SyncLoop ADD|[Nn]o sandbox for pod|No ready sandbox|ContainerStarted"
+    rb"|VerifyControllerAttachedVolume|\bMountVolume|Observed pod startup duration"
+)
+"""Matches what a kubelet logs of a pod that it starts."""
+_REST: Final = 600
+"""Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
     rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
 )
-_CREATED: Final = re.compile(rb"^Log file created at: (\d{4})/(\d\d)/(\d\d) ", re.MULTILINE)
+_CREATED: Final = re.compile(
+    rb"^Log file created at: (?P<year>(?:19[7-9]|2[01]\d)\d)/(?P<month>0[1-9]|1[0-2])/\d\d ", re.MULTILINE
+)
 _MONOTONIC: Final = re.compile(
-    rb"I\d{4} \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
-    rb"(?P<year>\d{4})-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+    rb"[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
+    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb" (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
 )
 """A time that the line's own process took of its clock, which Go prints with year and zone."""
-_HOUR: Final = timedelta(hours=1)
+_MONTH: Final = re.compile(
+    rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
+)
+_HALF: Final = 6
+"""Months of half a year."""
 WEST: Final = timedelta(hours=12)
 """The zones of the world: UTC-12 to UTC+14."""
 EAST: Final = timedelta(hours=14)
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
+_ROUNDED: Final = timedelta(seconds=1)
+"""A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved so much later than the objects of its dump."""
 _ROUND: Final = timedelta(seconds=60)
@@ -80,21 +97,36 @@ class Told(NamedTuple):
     count: int  # type: ignore[assignment]  # tuple.count is not used
 
 
+class Pod(NamedTuple):
+    """A pod of the dump; `EARLIEST` stands for an unknown time of creation."""
+
+    uid: str
+    created: datetime
+
+
+class Known(NamedTuple):
+    """A line of known text."""
+
+    line: Line
+    uid: str
+    """Its pod's, where the log has it."""
+    year: int | None
+    """The year on the node's wall clock, where the file has it."""
+
+
 class Log(NamedTuple):
-    lines: Sequence[tuple[Line, str]]
-    """Each with the UID of its pod, where the log has it."""
+    lines: Sequence[Known]
     node: str
     """The name under which the kubelet registered its node; empty where the log lacks it."""
     host: str
-    year: int | None
-    """The year of the last line, where the file has it."""
     offset: timedelta | None
     """From UTC to the node's wall clock."""
 
     @property
     def newest(self) -> datetime | None:
         """The newest time that needs nothing else of the dump."""
-        return max((line.at for line, _ in self.lines if line.at is not None), default=None)
+        known = (each.line.at for each in self.lines if each.line.at is not None)
+        return max((at for at in known if EARLIEST <= at < LATEST), default=None)
 
 
 class Placed(NamedTuple):
@@ -107,24 +139,37 @@ def is_kubelets_log(data: bytes) -> bool:
     return _FORM.search(data[: 1 << 18]) is not None and _OF_KUBELET.search(data) is not None
 
 
+def without_lines(data: bytes) -> str:
+    """Say what a kubelet's log is of which no line is known."""
+    is_strange = any(parse(data[begin:end]) is None for begin, end in _needed(data))
+    if is_strange:
+        return "a kubelet's log in a form that is not known"
+    return "kubelet's log without evictions, image GC and refusals"
+
+
 def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
-    uids = _uids(data)
-    lines: list[tuple[Line, str]] = []
-    end = -1
-    for found in _NEEDLES.finditer(data):
-        if found.start() < end:
-            continue
-        begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
-        end = len(data) if end < 0 else end
+    uids, (years, offset) = _uids(data), _clock(data)
+    lines: list[Known] = []
+    for begin, end in _needed(data):
         line = parse(data[begin:end])
         if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
-            lines.append((line, _uid_at(uids, line.values.get("pod") or line.values.get("object"), begin)))
+            uid = _uid_at(data, uids, line.values.get("pod") or line.values.get("object"), end)
+            lines.append(Known(line, uid, _year_at(years, end)))
     registered = _REGISTERED.search(data)
-    year, offset = _clock(data)
-    offset = offset if offset is not None else _offset_of_lines(line for line, _ in lines)
-    host = next((line.host for line, _ in lines if line.host), "")
-    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, year, offset)
+    offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
+    host = next((each.line.host for each in lines if each.line.host), "")
+    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+
+
+def _needed(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield begin and end of each line that has a known text."""
+    end = -1
+    for found in _NEEDLES.finditer(data):
+        if found.start() >= end:
+            begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+            end = len(data) if end < 0 else end
+            yield begin, end
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
@@ -137,26 +182,35 @@ def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
     return {name: sorted(each) for name, each in found.items()}
 
 
-def _uid_at(uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, at: int) -> str:
+def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value | None, end: int) -> str:
+    """Return the UID last named in or before a line, else the next one, unless a new pod starts there."""
     known = uids.get(pod, []) if isinstance(pod, str) else []
-    return known[max(bisect_right(known, (at, "~")) - 1, 0)][1] if known else ""
+    if not known:
+        return ""
+    if before := bisect_right(known, (end, "")):
+        return known[before - 1][1]
+    at, uid = known[0]
+    begin, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
+    is_new = _STARTS.search(data, max(begin, at - _REST), last if last >= 0 else at + _REST)
+    return "" if is_new else uid
 
 
-def _with_resources(lines: list[tuple[Line, str]]) -> list[tuple[Line, str]]:
+def _with_resources(lines: list[Known]) -> list[Known]:
     """An eviction with the resource that the round before its line was about: one round evicts one pod."""
-    told: list[tuple[Line, str]] = []
+    told: list[Known] = []
     low: tuple[Value, Line] | None = None
-    for line, uid in lines:
+    for each in lines:
+        line = each.line
         kind = SAID[line.said].kind
         if kind == "must_evict":
             low = (line.values.get("resourceName", ""), line)
         elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
             low = None
         elif kind == "evicted" and low is not None and "message" not in line.values and _is_near(line, low[1]):
-            told.append((line._replace(values={**line.values, "resourceName": low[0]}), uid))
+            told.append(each._replace(line=line._replace(values={**line.values, "resourceName": low[0]})))
             low = None
             continue
-        told.append((line, uid))
+        told.append(each)
     return told
 
 
@@ -165,18 +219,47 @@ def _is_near(line: Line, before: Line) -> bool:
     return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
 
 
-def _clock(data: bytes) -> tuple[int | None, timedelta | None]:
-    """Return year and zone by the file itself."""
-    found = None
-    for found in _MONOTONIC.finditer(data):  # noqa: B007 - the last counts
-        pass
-    if found is not None:
-        zone = found["zone"].decode()
-        offset = timedelta(hours=int(zone[1:3]), minutes=int(zone[3:5])) * (-1 if zone[0] == "-" else 1)
-        if offset <= EAST and -offset <= WEST:
-            return int(found["year"]), offset
-    created = _CREATED.search(data)
-    return (int(created[1]), None) if created else (None, None)
+def _clock(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
+    """Return by the file itself from which place on it is of which year, and the zone."""
+    marks: dict[int, tuple[int, int | None]] = {}
+    offset = None
+    for found in _CREATED.finditer(data):
+        marks[found.start()] = int(found["month"]), int(found["year"])
+    for found in _MONOTONIC.finditer(data):
+        hours, minutes = int(found["zone"][:3]), int(found["zone"][:1] + found["zone"][3:5])
+        zone = timedelta(hours=hours, minutes=minutes)
+        if -WEST <= zone <= EAST:
+            month, offset = int(found["month"]), zone
+            marks[found.start()] = month, _next_year(int(found["year"]), int(found["of"]), month)
+    return (_years(data, marks), offset) if marks else ([], offset)
+
+
+def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """Return the places at which a month begins, with its year: counted on and back from places of known years."""
+    before = 0
+    for found in _MONTH.finditer(data):
+        if (month := int(found["month"])) != before:
+            marks.setdefault(found.start(), (month, None))
+        before = month
+    places = sorted(marks)
+    first = next(number for number, place in enumerate(places) if marks[place][1] is not None)
+    years: dict[int, int] = {}
+    for way in (places[first:], places[first::-1]):
+        before, year = marks[places[first]]
+        for place in way:
+            month, known = marks[place]
+            year = known or _next_year(year or 0, before, month)
+            years[place], before = year, month
+    return sorted(years.items())
+
+
+def _next_year(year: int, before: int, month: int) -> int:
+    """The year of a line next to one of another month: a leap of more than half a year is over New Year."""
+    return year + (before - month > _HALF) - (month - before > _HALF)
+
+
+def _year_at(years: Sequence[tuple[int, int]], at: int) -> int | None:
+    return years[max(bisect_right(years, (at, 0)) - 1, 0)][1] if years else None
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:
@@ -215,45 +298,54 @@ def told_about(event: Event) -> str:
 
 
 def placed(
-    log: Log, node: str, newest: datetime, events: Sequence[Told], uids: Mapping[str, str], *, is_dated: bool
+    log: Log,
+    node: str,
+    newest: datetime,
+    events: Sequence[Told],
+    uids: Mapping[str, Pod],
+    *,
+    is_dated: bool,
+    saved_at: datetime = EARLIEST,
 ) -> Iterator[Placed]:
     """Yield the lines of a log with their times.
 
-    `newest` is the newest time that the log can be of; without `is_dated` it is only the file's own age.
-    `uids` are those of the dump's pods by `namespace/name`, empty for a name that several had.
+    `newest` is the newest time that the dump has; without `is_dated` it is only the file's own age, which is always
+    `saved_at`. `uids` are those of the dump's pods by `namespace/name`, without names that several had.
     """
     offset = log.offset if log.offset is not None else _offset_by_events(log, node, events)
+    limit = newest + _NEWER + (EAST if offset is None else timedelta())
     lines = []
-    for line, uid in log.lines:
-        at = line.at or _dated(line.local, log.year, newest, offset)
+    for line, uid, year in log.lines:
+        at = line.at or _dated(line.local, year, newest, max(limit, saved_at + (limit - newest)), offset)
         if at is None or not EARLIEST <= at < LATEST:
             continue
         pod = line.values.get("pod") or line.values.get("object")
-        known = uid or uids.get(pod, "") if isinstance(pod, str) else ""
         told = resource.Line(
             said=line.said,
             at=at,
             values={name: each for name, each in line.values.items() if name in VALUES},
-            uid=known or (pod if isinstance(pod, str) and "/" in pod else ""),
         )
         if line.at is None:
-            told = _bounded(told, at, offset, is_dated=is_dated or log.year is not None)
+            told = _bounded(told, at, offset, is_dated=year is not None or (is_dated and at <= limit))
+        if isinstance(pod, str):
+            of_dump = uids.get(pod)
+            is_it = of_dump is not None and of_dump.created <= (told.latest or at) + _ROUNDED
+            known = uid or (of_dump.uid if of_dump is not None and is_it else "")
+            told = msgspec.structs.replace(told, uid=known or (pod if "/" in pod else ""))
         lines.append(Placed(at, told))
     yield from _without_told(lines, node, events)
 
 
-def _dated(local: datetime | None, year: int | None, newest: datetime, offset: timedelta | None) -> datetime | None:
-    """The last time, not after `newest`, at which the node's clock showed this; of the year, where it is known."""
+def _dated(
+    local: datetime | None, year: int | None, newest: datetime, limit: datetime, offset: timedelta | None
+) -> datetime | None:
+    """When the node's clock showed this: in its year, else the nearest to `newest`, and not after `limit`."""
     if local is None:
         return None
-    limit = newest + _NEWER + (EAST if offset is None else timedelta())
-    years = [newest.year + 1 - back for back in range(9)] if year is None else [year, year - 1]
-    for each in years:
-        if (dated := _in_year(local, each)) is not None:
-            at = dated.replace(tzinfo=UTC) - (offset or timedelta())
-            if at <= limit or year is not None:
-                return at
-    return None
+    years = [year] if year is not None else range(newest.year - 8, newest.year + 2)
+    dated = (_in_year(local, each) for each in years)
+    found = (each.replace(tzinfo=UTC) - (offset or timedelta()) for each in dated if each is not None)
+    return min((at for at in found if year is not None or at <= limit), key=lambda at: abs(at - newest), default=None)
 
 
 def _bounded(line: resource.Line, at: datetime, offset: timedelta | None, *, is_dated: bool) -> resource.Line:
@@ -270,7 +362,7 @@ def _offset_by_events(log: Log, node: str, events: Sequence[Told]) -> timedelta 
     for event in events:
         by_about[event.reason, event.about].append(event)
     votes: Counter[timedelta] = Counter()
-    for line, uid in log.lines:
+    for line, uid, _ in log.lines:
         same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)
         if same is None or line.local is None:
             continue

@@ -1,8 +1,9 @@
 """The kubelets' logs of a dump, whose lines get their times once all its objects are known."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -10,39 +11,43 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.history import Fact
-from ingest.files.kubelet_log import Log, Placed, Told, placed, read_log, told_about
+from ingest.files.kubelet_log import Log, Placed, Pod, Told, placed, read_log, told_about
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
-from ingest.model.objects.event import Event, event_time
-from ingest.model.observation import UNDECODABLE, Position
+from ingest.model.objects.base import in_utc
+from ingest.model.objects.event import Event, EventTimes, event_time
+from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import KUBELET_LOG
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
+_NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
+_POD: Final = msgspec.json.Decoder(EventTimes)
+"""Decodes a pod's time of creation, which is where an Event has its own."""
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
 class _File(NamedTuple):
     path: Path
     log: Log
+    saved_at: datetime
 
 
 class Logs:
     def __init__(self) -> None:
         self._files: list[_File] = []
 
-    def add(self, path: Path, data: bytes) -> int:
-        """Read a log, and return the number of its known lines."""
+    def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
+        """Read a log that was saved at a time, and return the number of its known lines."""
         log = read_log(data)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
-        for number, (line, _) in enumerate(log.lines):
-            by_host[line.host].append(number)
+        for number, each in enumerate(log.lines):
+            by_host[each.line.host].append(number)
         for host, numbers in by_host.items():
             lines = [log.lines[number] for number in numbers]
-            self._files.append(
-                _File(path, log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else ""))
-            )
+            of_host = log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else "")
+            self._files.append(_File(path, of_host, saved_at))
         return len(log.lines)
 
     @property
@@ -51,12 +56,19 @@ class Logs:
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     def facts(
-        self, known: Iterable[Fact], newest: datetime, node_of: Callable[[Path, str], str], *, is_dated: bool
+        self,
+        known: Iterable[Fact],
+        newest: datetime,
+        node_of: Callable[[Path, str], str],
+        *,
+        is_dated: bool,
+        given: str = "",
     ) -> Iterator[Fact]:
         """Yield each line as a fact of its own time.
 
-        `newest` is the newest time of the dump; with `is_dated` something in it has that. `node_of` names the node of
-        a file whose log does not; a log of no known node gives nothing.
+        `newest` is the newest time of the dump; with `is_dated` something in it has that. `given` is the
+        node by the caller, for a log that does not register one and whose path names none. `node_of` has the last
+        word, by path and machine; a log of no known node gives nothing.
         """
         if not self._files:
             return
@@ -65,11 +77,14 @@ class Logs:
         nodes = [
             fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity
         ]
-        for path, log in self._files:
-            named_so = node_in_path(path) or _in_path(path, nodes)
-            node = log.node or named_so or _of_host(log.host, nodes) or node_of(path, log.host)
+        mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
+        for path, log, saved_at in self._files:
+            named_so = _named(path) or ("" if given else _in_path(path, nodes))
+            of_host = "" if given else _of_host(log.host, nodes) or (log.host if path in mixed else "")
+            node = log.node or of_host or named_so or given or node_of(path, log.host)
             if node:
-                for number, each in enumerate(placed(log, node, newest, events, uids, is_dated=is_dated), start=1):
+                lines = placed(log, node, newest, events, uids, is_dated=is_dated, saved_at=saved_at)
+                for number, each in enumerate(lines, start=1):
                     yield _fact(
                         each, node, Position(named(path), f"line {number} about evictions, images or admission")
                     )
@@ -79,6 +94,12 @@ def _fact(each: Placed, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
     return Fact(thing, node, each.at, position)
+
+
+def _named(path: Path) -> str:
+    """The node by a path that was made to name it, `nodes/NODE/kubelet.log` or `NODE.kubelet.log`."""
+    match = _NODE_IN_NAME.fullmatch(path.name)
+    return node_in_path(path) or (match["node"] if match else "")
 
 
 def _of_host(host: str, nodes: Iterable[str]) -> str:
@@ -109,20 +130,25 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
         except UNDECODABLE:
             continue
         last = event_time(event)
-        first = event.first_timestamp or event.deprecated_first_timestamp or last
-        if last is not None and first is not None and last.tzinfo and first.tzinfo:
+        first = in_utc(event.first_timestamp or event.deprecated_first_timestamp)
+        if last is not None and EARLIEST <= last < LATEST:
+            first = first if first is not None and EARLIEST <= first < LATEST else last
             series = event.series.count if event.series else 0
             count = max(1, series, event.count or 0, event.deprecated_count or 0)
             yield Told(event.reason, told_about(event), min(first, last), last, count)
 
 
-def _uids(facts: Iterable[Fact]) -> dict[str, str]:
-    """UIDs of pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
+def _uids(facts: Iterable[Fact]) -> dict[str, Pod]:
+    """Pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
     found: defaultdict[str, set[str]] = defaultdict(set)
+    created: dict[str, datetime] = {}
     for fact in facts:
         if fact.thing.resource == PODS.name and fact.thing.identity:
             _, namespace, name, uid = fact.thing.identity
             found[f"{namespace}/{name}"].add(uid)
+            with suppress(*UNDECODABLE):
+                if (at := in_utc(_POD.decode(fact.thing.raw).metadata.creation_timestamp)) is not None:
+                    created[uid] = at
         elif fact.thing.resource == EVENTS.name:
             try:
                 event = _EVENT.decode(fact.thing.raw)
@@ -131,4 +157,5 @@ def _uids(facts: Iterable[Fact]) -> dict[str, str]:
             about = event.involved_object or event.regarding
             if about is not None and about.kind == "Pod" and about.uid:
                 found[f"{about.namespace}/{about.name}"].add(about.uid)
-    return {name: uids.pop() for name, uids in found.items() if len(uids) == 1}
+    only = {name: uids.pop() for name, uids in found.items() if len(uids) == 1}
+    return {name: Pod(uid, created.get(uid, EARLIEST)) for name, uid in only.items()}

@@ -36,6 +36,28 @@ _RUNS: Final = (
 """The error of a run of image GC, and the Event with the same text."""
 
 
+_OF_OTHERS: Final = frozenset(
+    [
+        ("Node", "CIDRAssignmentFailed"),
+        ("Node", "CIDRNotAvailable"),
+        ("Node", "DeletingAllPods"),
+        ("Node", "DeletingNode"),
+        ("Node", "NodePasswordValidationComplete"),
+        ("Node", "RegisteredNode"),
+        ("Node", "RemovingNode"),
+        ("Node", "Synced"),
+        ("Node", "TerminatingEvictedPod"),
+        ("Pod", "FailedScheduling"),
+        ("Pod", "NodeControllerEviction"),
+        ("Pod", "NodeNotReady"),
+        ("Pod", "Preempted"),
+        ("Pod", "Scheduled"),
+        ("Pod", "TaintManagerEviction"),
+    ]
+)
+"""Events of controllers and of the scheduler, which K3s and RKE2 run in the process of the kubelet."""
+
+
 class Said(NamedTuple):
     """The meaning of a text: what it is about, and the Event with the same content, if any."""
 
@@ -145,6 +167,8 @@ def event_of(line: Line, node: str, at: datetime) -> Event | None:
     message, reason = _filled(said.message, values), _filled(said.reason, values) or _reason_of(values["err"])
     kind = values["kind"] if said.kind == "event" else "Pod" if values["pod"] else "Node"
     if not reason or kind not in {"Pod", "Node"} or values["operation"] == "resize":
+        return None
+    if said.kind == "event" and ((kind == "Node" and values["object"] != node) or (kind, reason) in _OF_OTHERS):
         return None
     namespace, _, name = (values["object"] if said.kind == "event" else values["pod"]).rpartition("/")
     about = ObjectReference(kind, namespace, name, line.uid) if kind == "Pod" else ObjectReference(kind, name=node)

@@ -160,7 +160,10 @@ WRONG_FILES: Final = {
         b"Nov 21 04:11:12 n1 kubelet[1]: Starting\n" * 3,
         "a kubelet's journal without lines in klog's format",
     ),
-    "configz.json": (b'{"kubeletconfig": {}}', "the node of this configz is unknown; pass --node NAME"),
+    "configz.json": (
+        b'{"kubeletconfig": {}}',
+        "the node of this configz is unknown; name the file NODE.configz.json",
+    ),
     "secret.json": (b'{"kind": "Secret"}', "holds nothing that Leadsman reads, only Secret (1)"),
 }
 

@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_placed_is_named_and_the_others_are_read(bundle: P
     lost = write(bundle / "kubelet" / "configz.json", CONFIGZ)
     found, _, refused = read(bundle)
     assert found == {"nodes": 2, "pods": 3, "events": 1}
-    assert refused.startswith(f"{lost}: the node of this configz is unknown; pass --node NAME")
+    assert refused.startswith(f"{lost}: the node of this configz is unknown; name the file NODE.configz.json")
     assert read(bundle, node="n1")[0]["configz"] == 1
 
 

@@ -278,7 +278,7 @@ def test_node_of_another_answer_must_be_reported(
     tmp_path: Path, recorded: dict[str, list[dict[str, Any]]], resource: str
 ) -> None:
     path = write(tmp_path / f"{resource}.json", recorded[resource][0])
-    with pytest.raises(SourceError, match="pass --node NAME"):
+    with pytest.raises(SourceError, match="leadsman replay --node NODE"):
         list(read_sources([path]))
     entry = observed(path, node="n1")[0]
     assert (entry.observation.resource, entry.observation.node) == (resource, "n1")

@@ -2,14 +2,24 @@
 
 import json
 from datetime import UTC, datetime
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.files.history import Fact
 from ingest.files.klog import LEAP_YEAR, parse
-from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log
+from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log, without_lines
+from ingest.files.logs import Logs
+from ingest.files.recognize import Thing
+from ingest.model.observation import Position
+from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import SAID, event_of
+from ingest.resources.kubelet_log import Line as Kept
+from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
 
 KLOG = (
     'I0106 12:44:17.658612   26615 eviction_manager.go:366] "Eviction manager: attempting to reclaim"'
@@ -42,6 +52,11 @@ def journal(message: str, program: str = "kubelet") -> str:
         (f"Mon 2025-01-06 12:44:17 CET n1 kubelet[1]: {KLOG}", None, "n1"),
         (f"2025-01-06T12:44:17.658612000Z stderr F {KLOG}", AT, ""),
         (f"1736167457.658612 n1 k3s[1]: {KLOG}", AT, "n1"),
+        (f"Jan 06 12:44:17 n1 kubenswrapper[1]: {KLOG}", None, "n1"),
+        (f"2025-01-06T12:44:17.658612000Z {KLOG}", AT, ""),
+        (f"17:{KLOG}", None, ""),
+        (f"var/log/kubelet.log:{KLOG}", None, ""),
+        (f"    MESSAGE={KLOG}", None, ""),
         (json.dumps(JSON), AT, ""),
         (f"Jan 06 12:44:17 n1 kubelet[1]: {json.dumps(JSON)}", AT, "n1"),
         (journal(KLOG), AT.replace(microsecond=659000), "n1"),
@@ -175,3 +190,150 @@ def test_lines_that_an_event_counts_are_told_and_those_that_it_dropped_are_not()
     event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
     found = placed(read_log(lines.encode()), "n1", NEWEST, (event,), {}, is_dated=True)
     assert [each.line.told for each in found] == [True, False, False, True]
+
+
+def fact(resource: str, value: object, identity: tuple[str, ...] = ()) -> Fact:
+    thing = Thing("list", resource, "ADDED", json.dumps(value).encode(), identity=identity)
+    return Fact(thing, "", None, Position("dump", "1"))
+
+
+def kept(tmp_path: Path, text: str, *known: Fact, newest: datetime = NEWEST, node: str = "n1") -> list[Kept]:
+    path = tmp_path / "a.log"
+    path.write_text(text)
+    logs = Logs()
+    logs.add(path, text.encode())
+    found = logs.facts(known, newest, lambda _, host: host or node, is_dated=True)
+    return [msgspec.json.decode(each.thing.raw, type=Kept) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [("0001-01-01T00:00:00Z", "2025-01-06T12:44:17Z"), ("2025-01-06T12:44:17", "2025-01-06T12:44:17")],
+)
+def test_an_event_without_a_first_time_or_a_zone_still_reports_its_line(
+    tmp_path: Path, first: str, last: str
+) -> None:
+    event = {
+        "metadata": {"name": "n1.a"},
+        "involvedObject": {"kind": "Node", "name": "n1"},
+        "reason": "EvictionThresholdMet",
+        "firstTimestamp": first,
+        "lastTimestamp": last,
+    }
+    assert [each.told for each in kept(tmp_path, KLOG, fact(EVENTS.name, event))] == [True]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        'I0101 00:00:10.100000 1 a.go:1] "x" t="0001-01-01 00:00:00.0 +1200 X m=+1"',
+        "Log file created at: 0001/01/01 00:00:00",
+        "Log file created at: 9999/12/31 00:00:00",
+    ],
+)
+def test_a_year_of_no_log_is_not_its_year(before: str) -> None:
+    assert bounds(f"{before}\n{KLOG}")[0] == AT
+
+
+def nodes_of(path: Path, text: str, given: str = "") -> set[str]:
+    logs = Logs()
+    logs.add(path, text.encode())
+    known = [fact(NODES.name, {}, ("", "", "n1", "u"))]
+    return {each.node for each in logs.facts(known, NEWEST, lambda _, host: host, is_dated=True, given=given)}
+
+
+def test_the_machine_that_a_line_names_goes_before_the_nodes_of_the_dump() -> None:
+    of_n1, of_n7 = (f"2025-01-06T12:44:17+0000 {host} kubelet[1]: {KLOG}" for host in ("n1", "n7"))
+    assert nodes_of(Path("dump/other.log"), of_n7) == {"n7"}
+    assert nodes_of(Path("kubelet-n1.log"), f"{of_n1}\n{of_n7}") == {"n1", "n7"}
+    assert nodes_of(Path("nodes/n2/kubelet.log"), of_n1) == {"n1"}
+    assert nodes_of(Path("other.log"), of_n7, given="n1") == {"n1"}
+
+
+def test_a_file_can_name_the_node_of_its_log() -> None:
+    assert nodes_of(Path("n5.kubelet.log"), KLOG) == {"n5"}
+
+
+def taken(line: str, at: str) -> str:
+    return f'{line} 10:00:10.100000 1 a.go:1] "x" t="{at} +0000 UTC m=+1000.5"'
+
+
+@pytest.mark.parametrize(
+    ("lines", "day"),
+    [
+        ([KLOG.replace("I0106", "I1231"), taken("I0102", "2025-01-02 10:00:10.09")], "2024-12-31"),
+        ([taken("I1231", "2024-12-31 10:00:10.09"), KLOG], "2025-01-06"),
+        ([taken("I0101", "2024-12-31 23:59:59.09"), KLOG], "2025-01-06"),
+        (["Log file created at: 2024/12/30 10:00:00", KLOG], "2025-01-06"),
+        (["Log file created at: 2024/12/30 10:00:00", 'I1231 10:00:10.1 1 a.go:1] "x"', KLOG], "2025-01-06"),
+    ],
+)
+def test_a_known_year_is_of_its_own_line_and_others_count_from_it(lines: list[str], day: str) -> None:
+    at, _, latest = bounds("\n".join(lines))
+    assert at.date().isoformat() == day
+    assert latest is None or "created" in lines[0]
+
+
+def test_a_log_can_be_saved_weeks_after_its_dump_but_not_dated_by_a_later_copy() -> None:
+    may, june = (datetime(2025, 5, 20, tzinfo=UTC), datetime(2025, 6, 11, 14, tzinfo=UTC))
+    log = read_log(KLOG.replace("I0106", "I0611").encode())
+    (found,) = placed(log, "n1", may, (), {}, is_dated=True, saved_at=june)
+    assert (found.at.date().isoformat(), found.line.earliest) == ("2025-06-11", None)
+    (found,) = placed(log, "n1", june, (), {}, is_dated=True, saved_at=june.replace(year=2027))
+    assert found.at.year == 2025
+    assert found.line.earliest is not None
+
+
+EVICTED = 'I0106 12:44:18.7 1 a.go:1] "Eviction manager: pod is evicted successfully" pod="prod/web-0"'.replace(
+    "18.7", "18.700000"
+)
+OLD, NEW = ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222")
+
+
+def named(text: str, uid: str) -> str:
+    return f'I0106 12:44:00.000000 1 a.go:1] {text} pod="prod/web-0" podUID="{uid}"'
+
+
+@pytest.mark.parametrize(
+    ("lines", "uid"),
+    [
+        ([EVICTED, named('"Topology Admit Handler"', NEW)], ""),
+        ([EVICTED, named('"No sandbox for pod can be found. Need to start a new one"', NEW)], ""),
+        ([EVICTED, named('"Killing container"', OLD), named('"Topology Admit Handler"', NEW)], OLD),
+        ([named('"Topology Admit Handler"', OLD), EVICTED, named('"Topology Admit Handler"', NEW)], OLD),
+        ([named('"Topology Admit Handler"', NEW), EVICTED], NEW),
+    ],
+)
+def test_a_line_is_not_of_the_pod_that_starts_after_it(lines: list[str], uid: str) -> None:
+    assert [each.uid for each in read_log("\n".join(lines).encode()).lines] == [uid]
+
+
+def test_a_line_is_not_of_a_pod_of_the_dump_that_was_created_later(tmp_path: Path) -> None:
+    pod = fact(PODS.name, {"metadata": {"creationTimestamp": "2025-01-06T12:45:00Z"}}, ("", "prod", "web-0", NEW))
+    lines = "\n".join(
+        f"2025-01-06T12:{at}+0000 n1 kubelet[1]: {EVICTED.replace('44:18', at)}" for at in ("44:18", "44:59", "47:18")
+    )
+    assert [each.uid for each in kept(tmp_path, lines, pod)] == ["prod/web-0", NEW, NEW]
+
+
+def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
+    strange = KLOG.replace("I0106 12:44:17.658612", "info 12h44")
+    assert without_lines(strange.encode()) == "a kubelet's log in a form that is not known"
+    assert without_lines(KLOG.replace("attempting", "trying").encode()).endswith("image GC and refusals")
+
+
+@pytest.mark.parametrize(
+    ("about", "reason", "is_own"),
+    [
+        ('object="n1" kind="Node"', "EvictionThresholdMet", True),
+        ('object="n2" kind="Node"', "EvictionThresholdMet", False),
+        ('object="n2" kind="Node"', "Rebooted", False),
+        ('object="n1" kind="Node"', "RegisteredNode", False),
+        ('object="a/b" kind="Pod"', "TaintManagerEviction", False),
+        ('object="a/b" kind="Pod"', "Evicted", True),
+    ],
+)
+def test_an_event_of_another_part_of_k3s_is_not_the_kubelet_s(about: str, reason: str, is_own: bool) -> None:
+    text = f'I0106 12:44:17.658612 1 event.go:307] "Event occurred" {about} reason="{reason}" message="m"'
+    (found,) = placed(read_log(text.encode()), "n1", NEWEST, (), {}, is_dated=True)
+    assert (event_of(found.line, "n1", found.at) is not None) == is_own
