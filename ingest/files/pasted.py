@@ -5,7 +5,7 @@ An object of the API has more than text about it: then the text is left out, and
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -113,7 +113,8 @@ def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
         for condition in node.status.conditions:
             if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
                 reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
-                yield (node.metadata.name, reason), condition.last_transition_time
+                at = condition.last_transition_time
+                yield (node.metadata.name, reason), at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:

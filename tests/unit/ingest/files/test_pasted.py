@@ -68,6 +68,17 @@ def test_an_event_about_a_change_that_a_condition_dates_has_that_time(
     assert ("earliest" in about) is not is_its
 
 
+def test_a_condition_without_a_zone_dates_an_event_as_utc(tmp_path: Path) -> None:
+    status = {"conditions": [{"reason": "KubeletHasDiskPressure", "lastTransitionTime": "2022-04-14T17:43:10"}]}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "winpool000001"}, "status": status}
+    (tmp_path / "node.json").write_bytes(msgspec.json.encode(node))
+    (tmp_path / "node.txt").write_text(DESCRIBED)
+    seen = [each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed)]
+    events = [msgspec.json.decode(each.object) for each in seen if each.resource == "events"]
+    (about,) = [each for each in events if each["reason"] == "NodeHasDiskPressure"]
+    assert about["lastTimestamp"] == "2022-04-14T17:43:10Z"
+
+
 def test_an_age_too_large_for_a_time_gives_none() -> None:
     assert not when("999999y", Printed(AT, ""))
 
