@@ -189,7 +189,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     cause = _cause(parsed)
     key = f"{owner}/{cause}"
     story = on_shelf(state.stories, key)
-    if story is None:
+    if story is None or not story.message:
         row = _new(state, record, witness, parsed, cause)
     elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = (
