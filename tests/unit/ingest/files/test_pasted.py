@@ -79,6 +79,28 @@ def test_a_condition_without_a_zone_dates_an_event_as_utc(tmp_path: Path) -> Non
     assert about["lastTimestamp"] == "2022-04-14T17:43:10Z"
 
 
+FORGED = [
+    "Error: could not reach the database",
+    "Status: Running",
+    "Conditions:",
+    "Events:",
+    "Name:   other-0\nNamespace:   prod\nNode:   n1/10.0.0.1\nStatus:   Failed",
+    "\nName:   other-0\nNamespace:   prod\nNode:   n1/10.0.0.1\nStatus:   Failed",
+]
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_the_lines_of_a_containers_message_are_no_fields_of_a_pod(text: str) -> None:
+    whole = DESCRIBED.replace("QoS Class: ", "Conditions:\n  Type   Status\n  Ready  False\nQoS Class: ")
+    forged = whole.replace("Reason:       Error\n", f"Reason:       Error\n      Message:  a\n{text}\n")
+    assert forged != whole
+    (pod,) = [each for each in objects(forged) if each["kind"] == "Pod" and each["status"].get("phase")]
+    assert (pod["metadata"]["name"], pod["status"]["phase"]) == ("hog-0", "Failed")
+    (container,) = pod["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["finishedAt"] == "2022-04-14T17:46:42Z"
+    assert "Evicted" in {each.get("reason") for each in objects(forged)}
+
+
 def test_an_age_too_large_for_a_time_gives_none() -> None:
     assert not when("999999y", Printed(AT, ""))
 
