@@ -7,6 +7,7 @@ A pod's UID is not in it: `namespace/name` stands for it.
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -298,10 +299,11 @@ def event_object(
         when(ages["first"], printed, is_last=False) if ages["first"] else {"firstTimestamp": times["lastTimestamp"]}
     )
     namespace = about.get("namespace", "default")
+    told_hash = sha256(told[2].strip().encode(errors="replace")).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{told[1]}.{times['lastTimestamp']}", "namespace": namespace},
+        "metadata": {"name": f"{about['name']}.{told[1]}.{told_hash}", "namespace": namespace},
         "involvedObject": about,
         "type": told[0],
         "reason": told[1],

@@ -79,6 +79,51 @@ def test_a_condition_without_a_zone_dates_an_event_as_utc(tmp_path: Path) -> Non
     assert about["lastTimestamp"] == "2022-04-14T17:43:10Z"
 
 
+def seen_in(folder: Path, **files: str) -> list[dict[str, Any]]:
+    for name, text in files.items():
+        (folder / f"{name}.txt").write_text(text)
+    return [
+        msgspec.json.decode(each.observation.object) for each in read_sources([folder]) if isinstance(each, Observed)
+    ]
+
+
+def test_an_event_is_one_in_both_texts_and_two_where_the_messages_differ(tmp_path: Path) -> None:
+    other = DESCRIBED.replace(
+        "  Warning  FreeDiskSpaceFailed",
+        "  Warning  FreeDiskSpaceFailed  6m2s  kubelet  another\n  Warning  FreeDiskSpaceFailed",
+    )
+    table = (
+        "LAST SEEN   TYPE      REASON                 OBJECT               MESSAGE\n"
+        "6m9s        Warning   FreeDiskSpaceFailed    node/winpool000001   another\n"
+    )
+    events = [
+        each for each in seen_in(tmp_path, node=other, table=table) if each.get("reason") == "FreeDiskSpaceFailed"
+    ]
+    assert len(events) == 2
+    (about,) = [each for each in events if each["message"] == "another"]
+    assert about["lastTimestamp"] == "2022-04-14T17:45:58Z"
+
+
+POD_TABLE = "NAME    READY   STATUS    RESTARTS   AGE\nhog-0   0/1     Evicted   0          2h\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "namespaces"),
+    [
+        ([], ["(unknown)"]),
+        (["lab"], ["lab"]),
+        (["lab", "shop"], ["lab", "shop"]),
+    ],
+)
+def test_a_pod_of_a_table_without_namespaces_is_the_only_one_of_its_name(
+    others: list[str], namespaces: list[str], tmp_path: Path
+) -> None:
+    pod = DESCRIBED[DESCRIBED.index("Name:             hog-0") :]
+    texts = {each: pod.replace("Namespace:        lab", f"Namespace:        {each}") for each in others}
+    pods = [each for each in seen_in(tmp_path, table=POD_TABLE, **texts) if each["kind"] == "Pod"]
+    assert sorted(each["metadata"]["namespace"] for each in pods) == namespaces
+
+
 FORGED = [
     "Error: could not reach the database",
     "Status: Running",
