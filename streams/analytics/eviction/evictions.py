@@ -181,7 +181,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
     is_bare = witness.kind == "status" and not witness.text  # of a table of kubectl, which has no messages
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
-    if is_bare and any(on_shelf(state.stories, f"{owner}/{each}") for each in CAUSES):
+    if is_bare and any(on_shelf(state.stories, f"{owner}/{each}") is not None for each in CAUSES):
         return state, ()
     parsed = PressureEviction("") if is_bare else parse_evicted(witness.text)
     if parsed is None:

@@ -134,7 +134,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
     if is_evicted_without_text(pod):
-        end: End | None = End("node_pressure", KUBELET, status.reason, "", None)
+        end = End("node_pressure", KUBELET, status.reason, "", None)
     else:
         end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
     if end is not None and end.cause == "admission" and _ran(pod):
