@@ -17,6 +17,7 @@ from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.tables import IS_TABLE, tabled
 from ingest.model.objects.event import Event
+from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
@@ -51,6 +52,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 _NODE: Final = msgspec.json.Decoder(_Node)
+_POD: Final = msgspec.json.Decoder(Pod)
 
 
 def is_pasted(head: bytes) -> bool:
@@ -150,7 +152,13 @@ def _told(fact: Fact) -> tuple[str, ...]:
 
 
 def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
-    """Yield when conditions of a Node last changed, by its name and the reason of the kubelet's Event about it."""
+    """Yield when a Node's conditions last changed and an evicted pod ended, by the object and the Event's reason."""
+    if fact.thing.resource == PODS.name:
+        with suppress(*UNDECODABLE):
+            pod = _POD.decode(fact.thing.raw)
+            if pod.status.reason == "Evicted" and (ended := max(_ends_of_containers(pod), default=None)):
+                key = f"{pod.metadata.namespace}/{pod.metadata.name}", pod.status.reason
+                yield key, ended
     if fact.thing.resource != NODES.name:
         return
     with suppress(*UNDECODABLE):
@@ -159,13 +167,26 @@ def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
             if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
                 reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
                 at = condition.last_transition_time
-                yield (node.metadata.name, reason), at if at.tzinfo else at.replace(tzinfo=UTC)
+                yield (node.metadata.name, reason), _zoned(at)
+
+
+def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
+    for each in pod.status.container_statuses or ():
+        if each.state and each.state.terminated and each.state.terminated.finished_at:
+            yield _zoned(each.state.terminated.finished_at)
+
+
+def _zoned(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
-    """Give an Event the time of the change that the Node's own condition dates, if its age fits that."""
+    """Give an Event the time that the Node's condition or the pod's containers have, if its age fits that."""
     event = _EVENT.decode(fact.thing.raw)
-    at = transitions.get((event.involved_object.name if event.involved_object else "", event.reason))
+    about = event.involved_object
+    if about is None:
+        return fact
+    at = transitions.get((f"{about.namespace}/{about.name}" if about.kind == "Pod" else about.name, event.reason))
     around = [each for each in (event.earliest, event.latest) if each is not None]
     if at is None or not around or not min(around) - _SLACK <= at <= max(around) + _SLACK:
         return fact

@@ -104,6 +104,15 @@ def test_an_event_is_one_in_both_texts_and_two_where_the_messages_differ(tmp_pat
     assert about["lastTimestamp"] == "2022-04-14T17:45:58Z"
 
 
+@pytest.mark.parametrize(("age", "is_its"), [("5m20s", True), ("3h5m", False)])
+def test_the_end_of_its_container_dates_the_event_of_an_eviction(age: str, is_its: bool, tmp_path: Path) -> None:
+    """It ended at 17:46:42; the newest time in the text is 17:52:00."""
+    seen = seen_in(tmp_path, node=DESCRIBED.replace("Evicted  5m20s", f"Evicted  {age}"))
+    (event,) = [each for each in seen if each.get("reason") == "Evicted"]
+    assert (event["lastTimestamp"] == "2022-04-14T17:46:42Z") is is_its
+    assert ("earliest" in event) is not is_its
+
+
 POD_TABLE = "NAME    READY   STATUS    RESTARTS   AGE\nhog-0   0/1     Evicted   0          2h\n"
 
 
