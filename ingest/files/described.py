@@ -7,14 +7,17 @@ A pod's UID is not in it: `namespace/name` stands for it.
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from ingest.files.ages import AGE, Printed, date, when
+from ingest.files.headings import OF_POD, RANKS
 
-_NAME: Final = re.compile(r"^Name: {2,}(?P<name>[a-z0-9][a-z0-9.-]{0,252})[ \t]*$", re.MULTILINE)
 IS_DESCRIBED: Final = re.compile(rb"^Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
+_NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
+_PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
 _ITEM: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w./-]{0,252}): {1,}(?P<value>\S.{0,252})")
 _CONDITION: Final = re.compile(
     r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown) +(?P<beat>\w{3}, .{26}) +(?P<turned>\w{3}, .{26}) +"
@@ -68,13 +71,54 @@ def newest_in(text: str) -> datetime | None:
 
 def described(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the nodes and pods that are described, the pods that a node has, and their Events, as objects."""
-    starts = [each.start() for each in _NAME.finditer(text)]
-    for begin, end in pairwise([*starts, len(text)]):
-        sections = _sections(text[begin:end], "")
+    lines = text.splitlines()
+    for begin, end in pairwise([*_starts(lines), len(lines)]):
+        sections = _ordered(lines[begin:end])
         if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
             yield from _node(sections, printed)
         elif "Namespace" in sections and "Node" in sections:
             yield from _pod(sections, printed)
+
+
+def _starts(lines: list[str]) -> Iterator[int]:
+    """Where objects begin: a container's text may look like another's, which counts only after the end of one."""
+    is_closed, within = True, ""
+    for number, (line, following) in enumerate(pairwise((*lines, ""))):
+        head = _FIELD.fullmatch(line)
+        if is_closed and _NAME.fullmatch(line) and _second(following) in RANKS:
+            yield number
+            is_closed, within = False, ""
+        elif head is not None and head["name"] in OF_POD[OF_POD.index(within) + 1 if within else 0 :]:
+            within = head["name"]
+            is_closed = is_closed or within == "Events"
+        elif _PROMPT.fullmatch(line) or (not line.strip() and "Containers" not in within):
+            is_closed = True
+
+
+def _second(line: str) -> str:
+    field = _FIELD.fullmatch(line)
+    return field["name"] if field is not None else ""
+
+
+def _ordered(lines: list[str]) -> dict[str, Section]:
+    """The fields of an object: the most that are in kubectl's order; of equals the last, as texts come first."""
+    ranks = RANKS[_second(lines[1])]
+    best: dict[int, tuple[int, int, Any]] = {}  # by rank: how many, the line, and what is before it
+    for number, line in enumerate(lines):
+        rank = ranks.get(_second(line))
+        if rank is None or (rank == 0) != (number == 0):
+            continue
+        before = max((each for at, each in best.items() if at < rank), key=lambda each: each[:2], default=None)
+        if (rank == 0 or before) and (length := before[0] + 1 if before else 1) >= best.get(rank, (0,))[0]:
+            best[rank] = (length, number, before)
+    found, end = dict[str, Section](), len(lines)
+    chain = max(best.values(), key=lambda each: each[:2], default=None)
+    while chain is not None:
+        _, number, chain = chain
+        if (field := _FIELD.fullmatch(lines[number])) is not None:
+            found[field["name"]] = Section((field["value"] or "").strip(), lines[number + 1 : end])
+        end = number
+    return found
 
 
 def _sections(text: str, indent: str) -> dict[str, Section]:
@@ -255,10 +299,11 @@ def event_object(
         when(ages["first"], printed, is_last=False) if ages["first"] else {"firstTimestamp": times["lastTimestamp"]}
     )
     namespace = about.get("namespace", "default")
+    told_hash = sha256(told[2].strip().encode(errors="replace")).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{told[1]}.{times['lastTimestamp']}", "namespace": namespace},
+        "metadata": {"name": f"{about['name']}.{told[1]}.{told_hash}", "namespace": namespace},
         "involvedObject": about,
         "type": told[0],
         "reason": told[1],

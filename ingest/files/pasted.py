@@ -5,7 +5,7 @@ An object of the API has more than text about it: then the text is left out, and
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.tables import IS_TABLE, tabled
 from ingest.model.objects.event import Event
+from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
@@ -26,6 +27,8 @@ _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
 _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
+NO_NAMESPACE: Final = "(unknown)"
+"""Stands for the namespace of a pod that no text has; no namespace can have this name."""
 _SLACK: Final = timedelta(minutes=10)
 """Longest unit of a young age, and more: a text can be older than its newest time shows."""
 
@@ -49,6 +52,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 _NODE: Final = msgspec.json.Decoder(_Node)
+_POD: Final = msgspec.json.Decoder(Pod)
 
 
 def is_pasted(head: bytes) -> bool:
@@ -78,17 +82,54 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             uids.setdefault(f"{namespace}/{name}", set()).add(uid)
         elif fact.thing.resource == EVENTS.name:
             told.add(_told(fact))
-    pasted = list(pasted)
+    pasted = list(_in_namespaces(list(pasted), objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     fullest: dict[tuple[str, ...], Fact] = {}
     for fact in pasted:
-        if fact.thing.identity[:3] in names or (fact.thing.resource == EVENTS.name and _told(fact) in told):
+        is_event = fact.thing.resource == EVENTS.name
+        key = _told(fact) if is_event else fact.thing.identity
+        if fact.thing.identity[:3] in names or (is_event and key in told):
             continue
-        known = fullest.get(fact.thing.identity)
-        if known is None or len(known.thing.raw) < len(fact.thing.raw):
-            fullest[fact.thing.identity] = fact
+        known, rank = fullest.get(key), _heard if is_event else _length
+        if known is None or rank(known) < rank(fact):
+            fullest[key] = fact
     for fact in fullest.values():
         yield _dated(_with_uid(fact, uids), dated) if fact.thing.resource == EVENTS.name else fact
+
+
+def _length(fact: Fact) -> tuple[int, bool, str]:
+    return len(fact.thing.raw), False, ""
+
+
+def _heard(fact: Fact) -> tuple[int, bool, str]:
+    """How often an Event occurred, and when it last did; a time that only its file bounds comes after all others."""
+    event = _ANY.decode(fact.thing.raw)
+    return event["count"], "earliest" in event, event["lastTimestamp"]
+
+
+def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
+    """Give what a table without namespaces has that of the only pod of its name; of several, it is left out."""
+    pasted = list(pasted)
+    spaces: dict[str, set[str]] = {}
+    for fact in (*pasted, *objects):
+        if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
+            spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])
+    for fact in pasted:
+        resource, namespace, *_ = fact.thing.identity
+        if namespace or resource not in {PODS.name, EVENTS.name}:
+            yield fact
+            continue
+        made = _ANY.decode(fact.thing.raw)
+        about = made["involvedObject"] if resource == EVENTS.name else made["metadata"]
+        found = spaces.get(about["name"], {NO_NAMESPACE})
+        if len(found) > 1:
+            continue
+        (namespace,) = found
+        about |= {"namespace": namespace, "uid": f"{namespace}/{about['name']}"}
+        made["metadata"]["namespace"] = namespace
+        uid = about["uid"] if resource == PODS.name else ""
+        identity = (resource, namespace, made["metadata"]["name"], uid)
+        yield fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(made), identity=identity))
 
 
 def _told(fact: Fact) -> tuple[str, ...]:
@@ -101,11 +142,23 @@ def _told(fact: Fact) -> tuple[str, ...]:
     if not isinstance(about, dict):
         return ()
     text = event.get("message") or event.get("note") or ""
-    return (*(str(about.get(each, "")) for each in ("kind", "name")), str(event.get("reason")), str(text).strip())
+    namespace = about.get("namespace") if about.get("kind") == "Pod" else ""
+    return (
+        str(namespace),
+        *(str(about.get(each, "")) for each in ("kind", "name")),
+        str(event.get("reason")),
+        str(text).strip(),
+    )
 
 
 def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
-    """Yield when conditions of a Node last changed, by its name and the reason of the kubelet's Event about it."""
+    """Yield when a Node's conditions last changed and an evicted pod ended, by the object and the Event's reason."""
+    if fact.thing.resource == PODS.name:
+        with suppress(*UNDECODABLE):
+            pod = _POD.decode(fact.thing.raw)
+            if pod.status.reason == "Evicted" and (ended := max(_ends_of_containers(pod), default=None)):
+                key = f"{pod.metadata.namespace}/{pod.metadata.name}", pod.status.reason
+                yield key, ended
     if fact.thing.resource != NODES.name:
         return
     with suppress(*UNDECODABLE):
@@ -113,13 +166,27 @@ def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
         for condition in node.status.conditions:
             if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
                 reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
-                yield (node.metadata.name, reason), condition.last_transition_time
+                at = condition.last_transition_time
+                yield (node.metadata.name, reason), _zoned(at)
+
+
+def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
+    for each in pod.status.container_statuses or ():
+        if each.state and each.state.terminated and each.state.terminated.finished_at:
+            yield _zoned(each.state.terminated.finished_at)
+
+
+def _zoned(at: datetime) -> datetime:
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
 def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
-    """Give an Event the time of the change that the Node's own condition dates, if its age fits that."""
+    """Give an Event the time that the Node's condition or the pod's containers have, if its age fits that."""
     event = _EVENT.decode(fact.thing.raw)
-    at = transitions.get((event.involved_object.name if event.involved_object else "", event.reason))
+    about = event.involved_object
+    if about is None:
+        return fact
+    at = transitions.get((f"{about.namespace}/{about.name}" if about.kind == "Pod" else about.name, event.reason))
     around = [each for each in (event.earliest, event.latest) if each is not None]
     if at is None or not around or not min(around) - _SLACK <= at <= max(around) + _SLACK:
         return fact

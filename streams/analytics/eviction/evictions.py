@@ -49,6 +49,7 @@ MAX_STORIES: Final = 500
 FOUND_LATE: Final = timedelta(minutes=2)
 """A witness of an eviction that is seen so long after it was left behind while nobody watched."""
 LOG: Final = "log"
+CAUSES: Final = ("pressure", "admission", "limit")
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events have whole seconds, not the moment within one."""
 
@@ -159,9 +160,7 @@ def _status_witness(record: PodRecord) -> _Witness | None:
         return _Witness("status", None if at is None else When(at), *about, target.message)
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
-    text = pod.status.message
-    if not text:
-        return None  # of a table of kubectl, which has no messages
+    text = pod.status.message.strip() and pod.status.message
     starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
     return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
 
@@ -180,13 +179,17 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
     """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
-    parsed = parse_evicted(witness.text)
+    is_bare = witness.kind == "status" and not witness.text  # of a table of kubectl, which has no messages
+    owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
+    if is_bare and any(on_shelf(state.stories, f"{owner}/{each}") is not None for each in CAUSES):
+        return state, ()
+    parsed = PressureEviction("") if is_bare else parse_evicted(witness.text)
     if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
-    key = f"{witness.uid or f'{witness.namespace}/{witness.pod}'}/{cause}"  # exporters of Events drop uids
+    key = f"{owner}/{cause}"
     story = on_shelf(state.stories, key)
-    if story is None:
+    if story is None or not story.message:
         row = _new(state, record, witness, parsed, cause)
     elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = (

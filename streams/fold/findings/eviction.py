@@ -172,8 +172,12 @@ class Eviction(NamedTuple):
     def _when(self) -> str:
         if self.time_known:
             return ""
-        if self.earliest is None or self.latest is None:
+        if self.earliest is None and self.latest is None:
             return "The time of the eviction is not known: this is when the pod was seen."
+        if self.latest is None:
+            return f"It was evicted at or after {self.earliest:%F %T} UTC."
+        if self.earliest is None:
+            return f"It was evicted at or before {self.latest:%F %T} UTC."
         return f"It was evicted between {self.earliest:%F %T} and {self.latest:%F %T} UTC."
 
 

@@ -133,12 +133,21 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     cause = None if is_refused_at_shutdown(status.message) else _STATUSES.get(status.reason)
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
-    end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
+    if is_evicted_without_text(pod):
+        end = End("node_pressure", KUBELET, status.reason, "", None)
+    else:
+        end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
     if end is not None and end.cause == "admission" and _ran(pod):
         return None
     return end and end._replace(
         when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
     )
+
+
+def is_evicted_without_text(pod: Pod) -> bool:
+    """Tell whether a pod's status shows an eviction by the kubelet and lacks its message, as kubectl's tables do."""
+    status = pod.status
+    return (status.phase, status.reason) == ("Failed", "Evicted") and not status.message.strip()
 
 
 def _rejected(pod: Pod) -> End | None:

@@ -68,6 +68,93 @@ def test_an_event_about_a_change_that_a_condition_dates_has_that_time(
     assert ("earliest" in about) is not is_its
 
 
+def test_a_condition_without_a_zone_dates_an_event_as_utc(tmp_path: Path) -> None:
+    status = {"conditions": [{"reason": "KubeletHasDiskPressure", "lastTransitionTime": "2022-04-14T17:43:10"}]}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "winpool000001"}, "status": status}
+    (tmp_path / "node.json").write_bytes(msgspec.json.encode(node))
+    (tmp_path / "node.txt").write_text(DESCRIBED)
+    seen = [each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed)]
+    events = [msgspec.json.decode(each.object) for each in seen if each.resource == "events"]
+    (about,) = [each for each in events if each["reason"] == "NodeHasDiskPressure"]
+    assert about["lastTimestamp"] == "2022-04-14T17:43:10Z"
+
+
+def seen_in(folder: Path, **files: str) -> list[dict[str, Any]]:
+    for name, text in files.items():
+        (folder / f"{name}.txt").write_text(text)
+    return [
+        msgspec.json.decode(each.observation.object) for each in read_sources([folder]) if isinstance(each, Observed)
+    ]
+
+
+def test_an_event_is_one_in_both_texts_and_two_where_the_messages_differ(tmp_path: Path) -> None:
+    other = DESCRIBED.replace(
+        "  Warning  FreeDiskSpaceFailed",
+        "  Warning  FreeDiskSpaceFailed  6m2s  kubelet  another\n  Warning  FreeDiskSpaceFailed",
+    )
+    table = (
+        "LAST SEEN   TYPE      REASON                 OBJECT               MESSAGE\n"
+        "6m9s        Warning   FreeDiskSpaceFailed    node/winpool000001   another\n"
+    )
+    events = [
+        each for each in seen_in(tmp_path, node=other, table=table) if each.get("reason") == "FreeDiskSpaceFailed"
+    ]
+    assert len(events) == 2
+    (about,) = [each for each in events if each["message"] == "another"]
+    assert about["lastTimestamp"] == "2022-04-14T17:45:58Z"
+
+
+@pytest.mark.parametrize(("age", "is_its"), [("5m20s", True), ("3h5m", False)])
+def test_the_end_of_its_container_dates_the_event_of_an_eviction(age: str, is_its: bool, tmp_path: Path) -> None:
+    """It ended at 17:46:42; the newest time in the text is 17:52:00."""
+    seen = seen_in(tmp_path, node=DESCRIBED.replace("Evicted  5m20s", f"Evicted  {age}"))
+    (event,) = [each for each in seen if each.get("reason") == "Evicted"]
+    assert (event["lastTimestamp"] == "2022-04-14T17:46:42Z") is is_its
+    assert ("earliest" in event) is not is_its
+
+
+POD_TABLE = "NAME    READY   STATUS    RESTARTS   AGE\nhog-0   0/1     Evicted   0          2h\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "namespaces"),
+    [
+        ([], ["(unknown)"]),
+        (["lab"], ["lab"]),
+        (["lab", "shop"], ["lab", "shop"]),
+    ],
+)
+def test_a_pod_of_a_table_without_namespaces_is_the_only_one_of_its_name(
+    others: list[str], namespaces: list[str], tmp_path: Path
+) -> None:
+    pod = DESCRIBED[DESCRIBED.index("Name:             hog-0") :]
+    texts = {each: pod.replace("Namespace:        lab", f"Namespace:        {each}") for each in others}
+    pods = [each for each in seen_in(tmp_path, table=POD_TABLE, **texts) if each["kind"] == "Pod"]
+    assert sorted(each["metadata"]["namespace"] for each in pods) == namespaces
+
+
+FORGED = [
+    "Error: could not reach the database",
+    "Status: Running",
+    "Conditions:",
+    "Events:",
+    "Name:   other-0\nNamespace:   prod\nNode:   n1/10.0.0.1\nStatus:   Failed",
+    "\nName:   other-0\nNamespace:   prod\nNode:   n1/10.0.0.1\nStatus:   Failed",
+]
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_the_lines_of_a_containers_message_are_no_fields_of_a_pod(text: str) -> None:
+    whole = DESCRIBED.replace("QoS Class: ", "Conditions:\n  Type   Status\n  Ready  False\nQoS Class: ")
+    forged = whole.replace("Reason:       Error\n", f"Reason:       Error\n      Message:  a\n{text}\n")
+    assert forged != whole
+    (pod,) = [each for each in objects(forged) if each["kind"] == "Pod" and each["status"].get("phase")]
+    assert (pod["metadata"]["name"], pod["status"]["phase"]) == ("hog-0", "Failed")
+    (container,) = pod["status"]["containerStatuses"]
+    assert container["state"]["terminated"]["finishedAt"] == "2022-04-14T17:46:42Z"
+    assert "Evicted" in {each.get("reason") for each in objects(forged)}
+
+
 def test_an_age_too_large_for_a_time_gives_none() -> None:
     assert not when("999999y", Printed(AT, ""))
 

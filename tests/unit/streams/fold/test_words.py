@@ -77,6 +77,8 @@ def test_an_own_limit_is_told_in_the_kubelets_words(message: str) -> None:
 def test_a_time_that_is_not_known_is_told() -> None:
     between = {"time_known": False, "earliest": T0, "latest": T0 + timedelta(minutes=1)}
     assert evicted(**between).endswith("It was evicted between 2026-07-01 12:00:00 and 2026-07-01 12:01:00 UTC.")
+    assert evicted(**between | {"latest": None}).endswith("It was evicted at or after 2026-07-01 12:00:00 UTC.")
+    assert evicted(**between | {"earliest": None}).endswith("It was evicted at or before 2026-07-01 12:01:00 UTC.")
     assert evicted(time_known=False).endswith("is not known: this is when the pod was seen.")
 
 
