@@ -19,7 +19,7 @@ from streams.fold.reducer import Output, Reducer
 LIMIT_SECONDS: Final = 120
 """A silence is reported then, and again each time it has doubled."""
 MOST_SECONDS: Final = timedelta(days=36_500).total_seconds()
-"""Of a silence that a record tells; whoever writes to the topic chose the number."""
+"""Longest silence: the writer of a message can choose any number."""
 LATE: Final = timedelta(seconds=30)
 """A sign of life that seems older than this, by the watches, is as new as this: its node's clock is slow."""
 FORGET: Final = timedelta(days=1)

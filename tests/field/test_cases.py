@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from field.folding import Stored, shown
 from ingest.files.envelope import encode_line
+from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Observed
@@ -129,7 +131,8 @@ def test_a_look_at_a_part_before_leaves_one_row_for_what_happened_once(
     once.replay(whole)
     for number in range(2):
         if some := [each for each in found if data.draw(st.booleans())]:
-            often.replay(written(folder / f"{number}", some))
+            with suppress(SourceError):  # settings without the nodes that they are of
+                often.replay(written(folder / f"{number}", some))
     often.replay(whole)
     for table in _OF_ONE_KEY:
         assert often.comparable().get(table) == once.comparable().get(table)

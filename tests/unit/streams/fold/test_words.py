@@ -128,7 +128,9 @@ def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None
 
 
 def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
-    assert row(ImageGc, verdict="persistent", explanation="It fails.").what == "Image GC does not run: It fails."
+    failing = row(ImageGc, verdict="persistent", explanation="It fails.", time_known=True)
+    assert failing.what == "Image GC does not run: It fails."
+    assert failing._replace(time_known=False).what.endswith("It fails. When it began is not known exactly.")
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
 
