@@ -37,7 +37,7 @@ OF_POD: Final = [
     "Topology Spread Constraints",
     "Events",
 ]
-"""What kubectl prints at column 0, in its order."""
+"""Headings that kubectl prints at column 0, in its order."""
 OF_NODE: Final = [
     "Name",
     "Roles",
@@ -67,4 +67,4 @@ RANKS: Final = {
     for order, seconds in ((OF_POD, ("Namespace", "Priority")), (OF_NODE, ("Roles", "Role", "Labels")))
     for second in seconds
 }
-"""By the field that follows the name: that of a pod or a node."""
+"""Ranks of headings by the field that follows the name: that of a pod or a node."""

@@ -23,7 +23,7 @@ from ingest.model.observation import UNDECODABLE
 LOAD_SECONDS: Final = 15.0
 """Longest time until a watcher begins with lists."""
 MOST_CHARACTERS: Final = 64
-"""Of a version that is kept; a stream with a longer one is listed again. Kafka takes 4 KiB in all."""
+"""Longest version that is kept; a stream with a longer one is listed again. Kafka takes 4 KiB in all."""
 SAVE_SECONDS: Final = 5.0
 """Longest time for one commit. It is tried again with the next versions."""
 _ALONE: Final = {"enable_auto_commit": False, "auto_offset_reset": "latest"}
@@ -44,7 +44,7 @@ async def versions_in(
 ) -> AsyncIterator[Kept]:
     """Read the versions that the group committed to the topic, and keep newer ones there within the block.
 
-    Those of another cluster are not taken. None are found while Kafka does not answer, or if the user may not use the
+    It takes none of another cluster. It finds none while Kafka does not answer, or if the user may not use the
     group; `save` raises OSError then.
     """
     partition = TopicPartition(topic, 0)

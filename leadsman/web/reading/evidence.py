@@ -43,7 +43,7 @@ class Evidence(NamedTuple):
     events_since: datetime | None = None
     """Since when Events are watched without a break; None if they are not watched now."""
     log_lines: int = 0
-    """Of kubelets' logs that were given, in the range."""
+    """Lines of kubelets' logs in the range."""
 
     @property
     def stale(self) -> bool:
