@@ -81,7 +81,7 @@ def described(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _starts(lines: list[str]) -> Iterator[int]:
-    """Yield where objects begin: a container's text may look like another's, which counts only after the end of one."""
+    """Yield where objects begin: text of a container that looks like one counts only after the end of another."""
     is_closed, within = True, ""
     for number, (line, following) in enumerate(pairwise((*lines, ""))):
         head = _FIELD.fullmatch(line)
