@@ -1,5 +1,6 @@
 """The tables have everything that a real API server acknowledged, although watchers, workers and landers die."""
 
+import asyncio
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
+from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from components.clickhouse import ClickHouseHttp
 from components.cluster.kubernetes import ApiError, Cluster
@@ -24,13 +26,15 @@ from faults.generator import KINDS, Generator
 from faults.history import Asked, Span, Thing, faults
 from faults.recorded import gaps_of, rows_of
 from faults.result import Tried, note
+from ingest.kafka.aiokafka_fixes import started
 from sql.database.errors import DatabaseError
 from sql.database.open import connect
 from waiting import eventually, lasting
 
 pytestmark = pytest.mark.components("cluster")
 
-WITHOUT_VERSIONS = [("before it publishes", True), ("at the end of a list", False)]
+LISTED = "at the end of a list"
+WITHOUT_VERSIONS = [("before it publishes", True), (LISTED, False)]
 WITH_VERSIONS = [("before it stores versions", True)]
 """Where watchers are paused, and whether they are resumed; more in the long form."""
 MORE = [("after it published", True), ("before it publishes", False)]
@@ -45,7 +49,6 @@ class Watched:
 
     def __init__(self, cluster: Cluster, kafka: Kafka, dsn: str, folder: Path, *, versions: bool) -> None:
         self.pipeline = Pipeline(kafka, dsn, folder)
-        self._versions = versions
         self.takeovers: list[Span] = []
         self._cluster = cluster
         self._folder = folder
@@ -78,6 +81,8 @@ class Watched:
     def pause(self, moment: str, *, resumed: bool) -> None:
         """A watcher is paused there, another takes over, a part is killed, and the first goes on, or dies."""
         began = time.time()
+        if moment == LISTED:
+            asyncio.run(self._forget())
         first = self.watcher(moment)
         eventually(f"it is paused {moment}", lambda: is_paused(first.pid))
         second = self.watcher()
@@ -95,6 +100,17 @@ class Watched:
         second.stop()
         # who went on at a kept version compares all soon after, and says again what a late message had undone
         self.takeovers.append(Span(began, time.time()))
+
+    async def _forget(self) -> None:
+        """Commit no versions, so that the next watcher lists."""
+        kafka = self.pipeline.settings.kafka
+        partition = TopicPartition(self.pipeline.topics.cluster.name, 0)
+        group = f"{kafka.topic_prefix}-watch-{CLUSTER}"
+        async with started(
+            AIOKafkaConsumer(group_id=group, bootstrap_servers=kafka.bootstrap_servers, enable_auto_commit=False)
+        ) as consumer:
+            consumer.assign([partition])
+            await consumer.commit({partition: OffsetAndMetadata(0, "")})
 
     def begin(self, history: Mapping[Thing, Sequence[Asked]], name: str) -> None:
         """Return when a first list is over: what came after it was seen of each kind."""
