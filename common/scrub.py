@@ -56,7 +56,7 @@ _SECRET: Final = re.compile(
     r"(?(digest)[^\r\n]+|[^\s\"',;]+)"
     r"|(?P<bare>\bauthorization(?:\\*[\"'])?\s{0,8}[:=]\s{0,8}\[?(?:\\*[\"'])?)"
     r"(?!\[redacted|\d{1,3}(?:\.\d{1,3}){3})(?=[^\s\"',;\]]*[0-9])[^\s\"',;\]]{14,}"
-    r"|(?P<scheme>\b(?:bearer|basic)\s{1,8})(?:(?=[a-z._~+/-]*[0-9=])[a-z0-9._~+/=-]{8,}|[a-z0-9._~+/=-]{20,})"
+    r"|(?P<scheme>\b(?:bearer|basic)\s{1,8})(?:(?=[a-z._~+/-]*[0-9=]|(?-i:[A-Za-z._~+/-]*[a-z][A-Z]))[a-z0-9._~+/=-]{8,}|[a-z0-9._~+/=-]{20,})"
     r"|(?P<cookies>(?<![\w./-])(?:set-)?cookie: ?)(?=[^\s;=]{1,200}=)[^\r\n\"']+"
     rf"|(?P<set>(?:{_NAME}|{_EXACT})(?:\\*[\"'])?\s*(?:=>|:=|[:=])\s*){_QUOTED.format('quote')}"
     rf"|(?P<name>(?:{_NAME}|{_EXACT}(?!\s*=\s*[{{(\[])|signature|(?<![a-z])sig)\s*=\s*(?:\\*[\"'])?)(?!(?:none|null|nil|true|false)\b)"

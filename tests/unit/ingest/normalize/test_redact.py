@@ -172,6 +172,7 @@ def test_by_default_a_text_without_a_credential_stays(thing: dict[str, Any]) -> 
         ("cannot pull https://bot:hunter2@registry.example/x", "cannot pull https://[redacted]@registry.example/x"),
         ("login failed: password=hunter2", "login failed: password=[redacted]"),
         ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer [redacted]"),
+        ("401: got Bearer AbCdEfGhIjKl of shop/web", "401: got Bearer [redacted] of shop/web"),
         (f"token was ghp_{'a1B2' * 9}", "token was [redacted]"),
         (f"it said {'aB3x' * 9} and ended", "it said [redacted] and ended"),
     ],
