@@ -87,6 +87,17 @@ def test_a_field_that_becomes_required_vanishes_or_changes_its_type_is_a_break()
     assert list(breaks(old, changed)) == ["SourceErrorRecord.error means something else"]
 
 
+def test_flat_rows_may_get_columns_and_tables() -> None:
+    now = released("flat")
+    before = copy.deepcopy(now)
+    del before["$defs"]["Evictions"]["properties"]["message"]
+    del before["$defs"]["NodeStalls"], before["$defs"]["Flat"]["properties"]["node_stalls"]
+    for messages in (now, before):
+        for message in messages["$defs"].values():
+            message["required"] = [name for name in message.get("required", ()) if name in message["properties"]]
+    assert not list(breaks(before, now))
+
+
 def test_an_integer_may_get_the_bounds_of_its_type_and_no_others_and_not_lose_them() -> None:
     free: Json = {"$defs": {"Record": {"properties": {"n": {"items": {"type": "integer"}, "type": "array"}}}}}
     whole, narrow = copy.deepcopy(free), copy.deepcopy(free)

@@ -27,13 +27,13 @@ def _columns(row_type: type[Row]) -> type[msgspec.Struct]:
     return msgspec.defstruct(row_type.__name__ + "Columns", fields, frozen=True, kw_only=True, omit_defaults=True)
 
 
-def _unknown(hint: object) -> object:
+def unknown(hint: object) -> object:
     return None if NoneType in get_args(hint) else _EMPTY[get_origin(hint) or hint]
 
 
 _EMPTY: Final[dict[object, object]] = {str: "", int: 0, float: 0.0, bool: False, datetime: EPOCH, list: [], dict: {}}
 _UNKNOWN: Final = {
-    table: {name: _unknown(hint) for name, hint in stored_types(row_type).items()}
+    table: {name: unknown(hint) for name, hint in stored_types(row_type).items()}
     for table, row_type in ROW_TYPES.items()
 }
 COLUMNS: Final = {table: _columns(row_type) for table, row_type in ROW_TYPES.items()}

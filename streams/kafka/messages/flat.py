@@ -4,7 +4,7 @@
 node's rows arrive in their order. A later row replaces an earlier one of the same natural key, as in the table.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 from typing import Final, get_args, get_type_hints
 
@@ -16,7 +16,8 @@ from ingest.model.observation import UNDECODABLE
 from ingest.model.records import AnyRecord, SampleRecord, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
 from ingest.model.topics import Headers, event_headers
-from streams.fold.findings import TABLES, DeadLetter, Row, stored_types, stored_values
+from streams.fold.findings import TABLES, Row, stored_types, stored_values
+from streams.kafka.messages.findings import ROW_TYPES, unknown
 
 KIND: Final = "flat"
 _OF_NODE: Final = {"cluster": str, "ts": datetime, "node": str}
@@ -24,8 +25,8 @@ _OF_SAMPLES: Final = {
     "node_samples": get_type_hints(NodeSample),
     "pod_samples": {name: get_args(hint)[0] for name, hint in get_type_hints(PodColumns).items()},
 }
-_ROW_TYPES: Final = {table: row_type for row_type, table in TABLES.items() if row_type is not DeadLetter}
-FLAT_TABLES: Final = frozenset(_ROW_TYPES | _OF_SAMPLES)
+_NAMES: Final = {table: tuple(stored_types(row_type)) for table, row_type in ROW_TYPES.items()}
+FLAT_TABLES: Final = frozenset(ROW_TYPES | _OF_SAMPLES)
 """Tables that can be published flat."""
 log = structlog.get_logger(__name__)
 _encode: Final = msgspec.json.Encoder().encode
@@ -36,13 +37,13 @@ def columns(table: str) -> dict[str, object]:
     """Return the types of a flat message by its names."""
     if table in _OF_SAMPLES:
         return _OF_NODE | _OF_SAMPLES[table]
-    return stored_types(_ROW_TYPES[table])
+    return stored_types(ROW_TYPES[table])
 
 
 def flat_rows(tables: Collection[str], rows: Sequence[Row]) -> Iterator[tuple[str, bytes]]:
     """Encode rows of these tables: the table and the message of each."""
     for row in rows:
-        if (table := TABLES[type(row)]) in tables and table in _ROW_TYPES:
+        if (table := TABLES[type(row)]) in tables:
             (values,) = stored_values(type(row), [row])
             yield table, _encode(dict(zip(_NAMES[table], values, strict=True)))
 
@@ -70,13 +71,11 @@ def flat_headers(table: str, record: AnyRecord, identity: str) -> Headers:
     return event_headers(table, f"{KIND}.{table}", identity, record.cluster, record.node, record.ts.isoformat())
 
 
-def message_types(tables: Iterable[str] = FLAT_TABLES) -> type[msgspec.Struct]:
-    """Return a struct with the message of each table, for its JSON Schema."""
-    messages = [
-        (table, msgspec.defstruct("".join(map(str.title, table.split("_"))), list(columns(table).items())))
-        for table in sorted(tables)
-    ]
+def message_types() -> type[msgspec.Struct]:
+    """Return a struct with the message of each table, for its JSON Schema: a reader of any version takes any."""
+    messages = []
+    for table in sorted(FLAT_TABLES):
+        fields = [(name, hint, unknown(hint)) for name, hint in columns(table).items()]
+        message = msgspec.defstruct("".join(map(str.title, table.split("_"))), fields)
+        messages.append((table, message | None, None))
     return msgspec.defstruct("Flat", messages)
-
-
-_NAMES: Final = {table: tuple(stored_types(row_type)) for table, row_type in _ROW_TYPES.items()}
