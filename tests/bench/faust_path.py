@@ -41,7 +41,7 @@ TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
 class Stage(NamedTuple):
-    """What a process did with a backlog."""
+    """Counts what a process did with a backlog."""
 
     name: str
     messages: int

@@ -57,7 +57,7 @@ SAMPLES: Final = 30
 
 
 class Measured(msgspec.Struct):
-    """What one look took: CPU seconds of each stage, and of each question that was asked after it."""
+    """Counts what one look took: CPU seconds of each stage, and of each question that was asked after it."""
 
     wall_seconds: float
     peak_bytes: int

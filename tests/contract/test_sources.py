@@ -43,7 +43,7 @@ def _makes_sense(observation: Observation) -> bool:
 
 
 def _of_capture(path: Path) -> Iterator[Observation]:
-    """Of each resource the first few that are what they say."""
+    """Yield the first few observations of each resource that are what they say."""
     taken: defaultdict[str, int] = defaultdict(int)
     for item in read_sources([path]):
         if not isinstance(item, Observed) or item.observation.type in {"ERROR", "INVENTORY", "BOOKMARK"}:

@@ -138,7 +138,7 @@ def observations(nodes: int, alive: int, empty_hours: int) -> Iterator[Observati
 
 
 def _life(shapes: Shapes, summaries: Summaries, node: int, born: timedelta) -> Iterator[Observation]:
-    """Of a node with pods, one of which has exclusive CPUs and one of which is evicted; its pods outlive it."""
+    """Yield the life of a node with pods that outlive it: one has exclusive CPUs, and one is evicted."""
     name, begin = node_name(node), BEGIN + born
     pods = [pod_object(shapes, node, pod) for pod in range(PODS)]
     yield observed(begin, "watch", "nodes", "ADDED", node_object(shapes, node))

@@ -36,7 +36,7 @@ MIB: Final = 1 << 20
 
 
 class Figures(msgspec.Struct):
-    """What the parts hold at a moment, by part; a part that is being started is not there."""
+    """Counts what the parts hold at a moment, by part; a part that is being started is not there."""
 
     seconds: int
     """From the beginning."""

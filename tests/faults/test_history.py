@@ -96,10 +96,11 @@ class Watched:
             eventually("it goes on", lambda: WENT_ON in first.log.read_text())
             eventually("it sees that it lost", lambda: "another replica may watch now" in first.log.read_text())
         first.kill()
+        over = time.time()
         lasting(self._chance.uniform(3, 6))
         second.stop()
         # who went on at a kept version compares all soon after, and says again what a late message had undone
-        self.takeovers.append(Span(began, time.time()))
+        self.takeovers.append(Span(began, over if moment == LISTED else time.time()))
 
     async def _forget(self) -> None:
         """Commit no versions, so that the next watcher lists."""

@@ -1,4 +1,4 @@
-"""What a receiver is told is compared by alert and state: messages may be repeated, and their number says nothing."""
+"""Reports of a receiver are compared by alert and state: messages may be repeated, and their number says nothing."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ ENDED = "a of 2026-11-26T12:00:00Z: resolved"
 
 
 def sent(*states: Told) -> Sequence[dict[str, object]]:
-    """As a webhook is sent them."""
+    """Return the states as a webhook is sent them."""
     rows = [row(Alert, fingerprint=each.fingerprint, starts_at=each.starts_at, status=each.status) for each in states]
     return [msgspec.json.decode(encode_alert(each)) for each in rows]
 

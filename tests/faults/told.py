@@ -1,4 +1,4 @@
-"""What a receiver was told of alerts, held against their table.
+"""Compares what a receiver was told of alerts with their table.
 
 A message is sent at least once: whoever is killed between a delivery and its commit delivers again, and the next
 process does not know that it did. So messages are more than states; a state is told, however often.
@@ -38,6 +38,6 @@ def stored(database: Database) -> set[Told]:
 
 
 def unlike(states: set[Told], messages: Counter[Told]) -> list[str]:
-    """What the receiver never heard of, and what it heard of and nobody can look up; empty if there is neither."""
+    """Name what the receiver never heard of, and what it heard of and nobody can look up."""
     untold, unstored = sorted(states - messages.keys()), sorted(messages.keys() - states)
     return [*(f"never told: {each}" for each in untold), *(f"told and not stored: {each}" for each in unstored)]
