@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
@@ -186,13 +187,6 @@ class MemoryManagerRecord(Record, frozen=True, tag="memory_manager_state"):
     checkpoint: str
 
 
-class Cpu(msgspec.Struct, frozen=True, gc=False):
-    cpu: Int64
-    core: Int64
-    socket: Int64
-    numa: Int64
-
-
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     cpus: list[Cpu]
     distances: dict[Int64, dict[Int64, Int64]] = {}
@@ -201,43 +195,11 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     """CPU lists of those that share a level 3 cache; empty where they are not known."""
 
 
-class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
-    numa_node: Int64
-    memory_total_bytes: Count
-    memory_free_bytes: Count
-    hugepages_total_bytes: Count = 0
-    hugepages_free_bytes: Count = 0
-    cpu_busy_ratio: float | None = None
-    """Since the sample before."""
-
-
-class NumaPodMemory(msgspec.Struct, frozen=True):
-    uid: str
-    numa_bytes: dict[Int64, Count]
-    """Anonymous memory and page cache, by NUMA node."""
-
-
 class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
     """Use of each NUMA node of a machine, and where the memory of its pods lies."""
 
     nodes: list[NumaNodeUsage]
     pods: list[NumaPodMemory] = []
-
-
-class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
-    """Counters since the cgroup was made."""
-
-    container: str
-    """Its id; empty for the pod's own cgroup."""
-    periods: Count
-    """In which its quota was enforced, whether it was used up or not."""
-    throttled_periods: Count
-    throttled_nanoseconds: Count = 0
-
-
-class PodThrottling(msgspec.Struct, frozen=True):
-    uid: str
-    cgroups: list[CgroupThrottling]
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
@@ -258,24 +220,6 @@ class NodeResourceTopologyRecord(Record, frozen=True, tag="noderesourcetopology"
 
     change: ObjectChange
     object: str
-
-
-class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """CPUs of a NUMA node for exclusive use: whole physical cores, and loose threads of cores partly reserved."""
-
-    numa_node: Int64
-    whole_cores: Int64
-    loose_cpus: Int64
-    threads_per_core: Int64
-
-
-class NumaClaim(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The exclusive CPUs of a pod's containers, when it arrived, and the pod group that it belongs to."""
-
-    arrived_at: datetime
-    uid: str
-    cpus: tuple[Int64, ...]
-    group: str = ""
 
 
 class NodeNumaRecord(Record, frozen=True, tag="node_numa"):

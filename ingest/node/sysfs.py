@@ -6,7 +6,7 @@ from typing import Final
 
 from common.text import plain
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 
 LIMIT_BYTES: Final = 4 * 1024 * 1024
 """Far more than the checkpoints of a node with 500 pods."""

@@ -5,19 +5,16 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.machine import Cpu, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
-    Cpu,
     CpuManagerRecord,
     CpuThrottlingRecord,
     CpuTopologyRecord,
     MemoryManagerRecord,
-    NumaNodeUsage,
-    NumaPodMemory,
     NumaUsageRecord,
     PodResourcesRecord,
-    PodThrottling,
     Record,
 )
 from ingest.resources.decoding import text

@@ -25,8 +25,8 @@ from streams.fold.reducer import AnyReducer
 from streams.kafka import faust_fixes, metrics
 from streams.kafka.agent import FaustAgent, Stream
 from streams.kafka.changelog import Changelog
-from streams.kafka.faust_fixes import Membership
 from streams.kafka.gaps import Holes, Takeovers
+from streams.kafka.membership import Membership
 from streams.kafka.retention import RetentionWatch
 from streams.kafka.states import LogStates
 from streams.kafka.worker import LogFolder

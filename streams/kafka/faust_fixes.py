@@ -2,10 +2,6 @@
 
 Both are pinned to one version. A test compares the functions that this module overrides or relies on with their
 source at that version. If a fault has no issue yet, the address is that of the function.
-
-A former member's messages would come after its successor's, and the last row or alert of a key counts. So a worker
-sends nothing once its session may be over, until the group has confirmed its membership. It ends if the group has
-expelled it.
 """
 
 import asyncio
@@ -28,69 +24,17 @@ from faust.types.transports import TransportT
 from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
 
-from common.clock import SYSTEM, Clock, Instant
-from common.errors import KafkaUnusable
 from ingest.kafka import aiokafka_fixes
 from ingest.model.topics import Topic
 from streams.kafka.changelog import Changelog
+from streams.kafka.membership import Membership
 from streams.kafka.message import MessagesMissing
 
-SURE: Final = 0.8
-"""Part of a session in which an answer holds: what is sent at its end arrives before the session ends."""
-POLL_SECONDS: Final = 0.05
 log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
 """Time for Kafka to answer whether one partition has the same log, while a worker ends for another."""
 MORE_THAN_ANY: Final = 2**63 - 1
 """An offset: Faust commits only what is behind the one that it committed last."""
-
-
-class Expelled(KafkaUnusable):
-    """Another has the partitions."""
-
-
-class Membership:
-    """The group's answers about this member, which another thread delivers."""
-
-    def __init__(self, session_seconds: float, clock: Clock = SYSTEM) -> None:
-        self._sure_seconds = session_seconds * SURE
-        self._clock = clock
-        self._confirmed: Instant | None = None
-        self._is_over = False
-        self._loop: asyncio.AbstractEventLoop | None = None
-        """The one in which `ending` waits."""
-        self._over = asyncio.Event()
-
-    def confirm(self, asked_at: Instant) -> None:
-        """The group has answered that this is a member."""
-        self._confirmed = asked_at
-
-    def end(self) -> None:
-        """Record that the group has expelled this member."""
-        self._is_over = True
-        if self._loop is not None:
-            self._loop.call_soon_threadsafe(self._over.set)
-
-    @property
-    def in_doubt(self) -> bool:
-        """Another may have the partitions."""
-        confirmed = self._confirmed
-        return self._is_over or confirmed is None or self._clock.seconds_since(confirmed) > self._sure_seconds
-
-    async def assured(self) -> None:
-        """Return when no other can have the partitions: never once it is over."""
-        while self.in_doubt:
-            await self._clock.sleep(POLL_SECONDS)
-
-    async def ending(self) -> None:
-        """Raise Expelled once it is over."""
-        self._loop = asyncio.get_running_loop()
-        if not self._is_over:
-            await self._over.wait()
-        raise Expelled(
-            "the group has expelled this worker, which was paused or did not reach Kafka for the time of a session: "
-            "another has its partitions, and folds again what it has not acknowledged. Start it again"
-        )
 
 
 DELIVERY_AND_SUSPENSION: Final = 2

@@ -29,8 +29,8 @@ from leadsman.run.watch import run_watcher
 from leadsman.run.work import run_worker
 from sql.database.open import Database
 from sql.landing.portions import PortionStore
-from streams.kafka.faust_fixes import Membership
 from streams.kafka.landing.consumer import Landing
+from streams.kafka.membership import Membership
 from streams.kafka.states import LogStates
 
 SURVIVED: Final = 2

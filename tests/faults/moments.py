@@ -11,7 +11,7 @@ from components.processes import Process, is_paused
 from faults.dying import WENT_ON
 from faults.fire import Attacked
 from faults.offsets import ends, publishers_since, reached
-from streams.kafka.faust_fixes import Expelled
+from streams.kafka.membership import Expelled
 from waiting import eventually
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.cpuset import format_cpuset
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from oracle.programs import Oracles
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable

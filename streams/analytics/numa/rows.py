@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 
 from ingest.model.cpuset import format_cpuset
-from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
+from ingest.model.machine import NumaBin, NumaClaim
+from ingest.model.records import NodeNumaRecord, Record
 from streams.analytics.numa.state import (
     UNKNOWN_ARRIVAL,
     Pending,

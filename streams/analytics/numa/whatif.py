@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from ingest.model.records import NodeNumaRecord, NumaBin
+from ingest.model.machine import NumaBin
+from ingest.model.records import NodeNumaRecord
 from streams.fold.findings import NumaWhatif
 from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, place
 from streams.rules.numa.skew import NumaNumbers, Skew, cluster_skew, skew

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from common.errors import BadRecord
+from ingest.model.machine import Cpu
 from ingest.model.objects.base import Quantity
 from ingest.model.objects.pod import PodAnnotations
-from ingest.model.records import Cpu
 from streams.rules.numa.sources import CRANE, KOORDINATOR, NRT, VOLCANO, Amount, Holder, NumaView, NumaZone, numa_id
 from streams.rules.numa.wire import (
     Crane,

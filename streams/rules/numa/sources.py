@@ -10,7 +10,8 @@ from itertools import combinations
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from common.errors import BadRecord
-from ingest.model.records import Cpu, Metric
+from ingest.model.machine import Cpu
+from ingest.model.records import Metric
 
 Fidelity: TypeAlias = Literal["exact", "count", "none"]
 """`exact`: CPU ids and their NUMA nodes; `count`: CPUs per NUMA node; `none`: CPUs of the node, no NUMA node."""

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ingest.model.cpuset import format_cpuset
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 
 
 class InvalidTopology(ValueError):

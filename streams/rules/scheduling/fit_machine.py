@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, cast, get_args
 
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode
 from streams.rules.numa.topology import InvalidTopology, numa_topology

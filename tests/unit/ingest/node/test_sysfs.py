@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.machine import Thread, write, write_sysfs
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from ingest.node.sysfs import CannotReadError, read_cpu_topology
 from streams.rules.numa.topology import numa_topology
 

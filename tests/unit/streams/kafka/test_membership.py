@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from fakes.clock import FakeClock
-from streams.kafka.faust_fixes import Expelled, Membership
+from streams.kafka.membership import Expelled, Membership
 
 SESSION_SECONDS = 20.0
 pytestmark = pytest.mark.asyncio

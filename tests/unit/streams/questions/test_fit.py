@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.admission import kubelet_judgement
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.questions.asked import BadQuestion, Question, pod_of, question
 from streams.questions.fit import Answer, Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment

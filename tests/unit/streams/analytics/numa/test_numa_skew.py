@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bench import late_joiners
 from ingest.files.sources import read_sources
+from ingest.model.machine import NumaBin, NumaClaim
 from ingest.model.observation import Observed
-from ingest.model.records import NodeNumaRecord, NumaBin, NumaClaim, Record
+from ingest.model.records import NodeNumaRecord, Record
 from ingest.normalize.normalize import normalize
 from paths import LATE_JOINERS, NODE_PRESSURE
 from streams.analytics.numa import numa_cluster, numa_skew

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.rules.numa.cpu_assignment import Assignment, NotEnoughCpus, sockets_of, take_cpus
 from streams.rules.numa.topology import numa_topology
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.rules.numa.skew import NumaNumbers, cluster_skew, counted_numbers, exact_numbers, skew
 from streams.rules.numa.topology import numa_topology
 

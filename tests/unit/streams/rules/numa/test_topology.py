@@ -2,7 +2,7 @@
 
 import pytest
 
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.rules.numa.topology import InvalidTopology, lowest_cpus, numa_topology, whole_cpus
 
 

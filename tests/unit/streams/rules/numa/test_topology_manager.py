@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest.model.records import Cpu
+from ingest.model.machine import Cpu
 from streams.rules.numa.cpu_assignment import Assignment, take_cpus
 from streams.rules.numa.hints import Hint, Hints, affinities, amount_hints, memory_hints, merge
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
