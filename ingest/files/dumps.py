@@ -15,15 +15,15 @@ from ingest.files.around import as_utf8, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
-from ingest.files.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
-from ingest.files.logs import Logs
 from ingest.files.names import named
 from ingest.files.nested import within
 from ingest.files.otlp import LOGS, logged
-from ingest.files.pasted import completed, pasted_parts
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind
+from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
+from ingest.files.texts.logs import Logs
+from ingest.files.texts.pasted import completed, pasted_parts
 from ingest.files.unread import of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.files.ages import Printed, when
-from ingest.files.pasted import pasted_parts
 from ingest.files.sources import read_sources
+from ingest.files.texts.ages import Printed, when
+from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
 from paths import TESTS
 

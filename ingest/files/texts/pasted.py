@@ -11,11 +11,11 @@ from typing import Any, Final
 
 import msgspec
 
-from ingest.files.ages import Printed
-from ingest.files.described import IS_DESCRIBED, described, newest_in
 from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
-from ingest.files.tables import IS_TABLE, tabled
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
+from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE

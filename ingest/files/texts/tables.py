@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ingest.files.ages import AGE, Printed
-from ingest.files.described import UNKNOWN, event_object
+from ingest.files.texts.ages import AGE, Printed
+from ingest.files.texts.described import UNKNOWN, event_object
 
 Row = dict[str, str]
 _HEADS: Final = {

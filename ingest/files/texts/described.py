@@ -11,8 +11,8 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from ingest.files.ages import AGE, Printed, date, when
-from ingest.files.headings import OF_POD, RANKS
+from ingest.files.texts.ages import AGE, Printed, date, when
+from ingest.files.texts.headings import OF_POD, RANKS
 
 IS_DESCRIBED: Final = re.compile(rb"^Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ingest.files.klog import Line, Value, parse
+from ingest.files.texts.klog import Line, Value, parse
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
 from ingest.resources import kubelet_log as resource

@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.history import Fact
-from ingest.files.kubelet_log import Log, Placed, Pod, Told, placed, read_log, told_about
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
+from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, placed, read_log, told_about
 from ingest.model.objects.base import in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.history import Fact
-from ingest.files.klog import LEAP_YEAR, parse
-from ingest.files.kubelet_log import Told, is_kubelets_log, placed, read_log, without_lines
-from ingest.files.logs import Logs
 from ingest.files.recognize import Thing
+from ingest.files.texts.klog import LEAP_YEAR, parse
+from ingest.files.texts.kubelet_log import Told, is_kubelets_log, placed, read_log, without_lines
+from ingest.files.texts.logs import Logs
 from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import SAID, event_of

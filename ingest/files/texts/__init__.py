@@ -1,0 +1,1 @@
+"""Texts that people paste: kubelets' logs, what `kubectl describe` and `kubectl get` print."""
