@@ -1,6 +1,7 @@
 """Every page in every state, in a real Chromium: quiet, in trouble, stale, without samples, empty, of 5,000 nodes."""
 
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,23 +42,54 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return tmp_path_factory.mktemp("seen")
 
 
+DESK, PHONE = 1440, 390
+CARD: Final = "document.querySelector('.item')?.getBoundingClientRect().top"
+HIGH: Final = "document.documentElement.scrollHeight"
+CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
+    .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.trim().slice(0, 60))"""
+
+
+@pytest.fixture(scope="module")
+def pages(sites: dict[str, str], folder: Any) -> dict[tuple[str, int], dict[str, Any]]:
+    """What is seen on the page of each state on a desk and on a phone, each opened once."""
+    read = {"green": GREEN, "card": CARD, "high": HIGH, "cut": CLIPPED}
+    seen = {"axe": ["light", "dark"], "actions": [["read", name, script] for name, script in read.items()]}
+    screens = list(product(STATES, ((DESK, 900), (PHONE, 844))))
+    steps = [{"url": sites[state], "width": width, "height": height, **seen} for state, (width, height) in screens]
+    names = [(state, width) for state, (width, _) in screens]
+    return dict(zip(names, browse(steps, folder), strict=True))
+
+
+@pytest.mark.parametrize("width", [DESK, PHONE])
 @pytest.mark.parametrize("state", STATES)
 def test_a_page_has_no_finding_of_axe_and_is_no_wider_than_its_screen(
-    sites: dict[str, str], state: str, folder: Any
+    pages: dict[tuple[str, int], dict[str, Any]], state: str, width: int
 ) -> None:
-    steps = [{"url": sites[state], "width": width, "axe": ["light", "dark"]} for width in (1440, 390)]
-    for page in browse(steps, folder):
-        content, screen = page["width"]
-        assert page["violations"] == [], (state, screen)
-        assert (page["console"], page["errors"]) == ([], []), (state, screen)
-        assert content <= screen, state
+    page = pages[state, width]
+    content, screen = page["width"]
+    assert page["violations"] == []
+    assert (page["console"], page["errors"]) == ([], [])
+    assert content <= screen
 
 
-def test_only_the_quiet_cluster_is_all_clear(sites: dict[str, str], folder: Any) -> None:
+def test_only_the_quiet_cluster_is_all_clear(pages: dict[tuple[str, int], dict[str, Any]]) -> None:
     names = ("quiet", "trouble", "stale", "no-samples", "fleet")
-    steps = [{"url": sites[name], "actions": [["read", "green", GREEN]]} for name in names]
-    found = {name: page["read"]["green"] for name, page in zip(names, browse(steps, folder), strict=True)}
+    found = {name: pages[name, DESK]["read"]["green"] for name in names}
     assert found == {"quiet": 1, "trouble": 0, "stale": 0, "no-samples": 0, "fleet": 0}
+
+
+@pytest.mark.parametrize("state", ["trouble", "stale", "fleet", "node-trouble"])
+def test_on_a_phone_the_first_card_is_seen_and_no_page_is_endless(
+    pages: dict[tuple[str, int], dict[str, Any]], state: str
+) -> None:
+    read = pages[state, PHONE]["read"]
+    assert read["card"] < 844 - 200  # its title, since when, and what
+    assert read["high"] < 15_000
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_on_a_desk_no_column_is_cut_off(pages: dict[tuple[str, int], dict[str, Any]], state: str) -> None:
+    assert pages[state, DESK]["read"]["cut"] == []
 
 
 def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_the_most_urgent(
@@ -68,27 +100,6 @@ def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_the_most_urgent
     (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
     assert (page["read"]["cells"], page["read"]["rows"]) == (FLEET_NODES, 12)
     assert page["read"]["high"] < 900  # of a screen
-
-
-CARD: Final = "document.querySelector('.item').getBoundingClientRect().top"
-HIGH: Final = "document.documentElement.scrollHeight"
-CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
-    .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.trim().slice(0, 60))"""
-
-
-def test_on_a_phone_the_first_card_is_seen_and_no_page_is_endless(sites: dict[str, str], folder: Any) -> None:
-    names = ("trouble", "stale", "fleet", "node-trouble")
-    actions = [["read", "card", CARD], ["read", "high", HIGH]]
-    steps = [{"url": sites[name], "width": 390, "height": 844, "actions": actions} for name in names]
-    for name, page in zip(names, browse(steps, folder), strict=True):
-        assert page["read"]["card"] < 844 - 200, name  # its title, since when, and what
-        assert page["read"]["high"] < 15_000, name
-
-
-def test_on_a_desk_no_column_is_cut_off(sites: dict[str, str], folder: Any) -> None:
-    steps = [{"url": sites[name], "width": 1440, "actions": [["read", "cut", CLIPPED]]} for name in STATES]
-    cut = {name: page["read"]["cut"] for name, page in zip(STATES, browse(steps, folder), strict=True)}
-    assert {name: each for name, each in cut.items() if each} == {}
 
 
 def test_a_report_of_a_large_fleet_is_printed_on_four_pages(tmp_path: Path, filled: Path) -> None:
