@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 POLL_SECONDS: Final = 0.05
+SELDOM_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = 300.0
 """Only what fails waits for so long."""
 LOOPS: Final = 5_000_000
@@ -36,13 +37,17 @@ def _loop_seconds() -> float:
 def holds_in_time(
     holds: Callable[[], object], timeout_seconds: float = PATIENCE_SECONDS, every_seconds: float = POLL_SECONDS
 ) -> bool:
-    """Whether `holds()` became true within the time; returns as soon as it did."""
+    """Whether `holds()` became true within the time. It is asked for at most a fifth of the time, so that what is
+    waited for has the machine, and at least every two seconds or `every_seconds`.
+    """
     deadline = time.monotonic() + timeout_seconds
-    while not holds():
+    while True:
+        began = time.monotonic()
+        if holds():
+            return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(every_seconds)
-    return True
+        time.sleep(max(every_seconds, min(4 * (time.monotonic() - began), SELDOM_SECONDS)))
 
 
 def eventually(
