@@ -51,7 +51,7 @@ class Delivery(NamedTuple):
 
     received: Received
     ticket: Ticket | None
-    """None where no stream resumes from here."""
+    """None if no stream resumes from here."""
     strict: bool = False
 
     @property

@@ -122,7 +122,7 @@ class _Child:
         return self._process.poll() is not None
 
     def answer(self, asked: Asked, db: Database) -> Answered:
-        """Raises QueryCancelled where the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
+        """Raises QueryCancelled if the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
         if not self.started:
             self._read(db, START_SECONDS, MIB)
             self.started = True
@@ -160,7 +160,7 @@ class _Child:
                     raise self._gone(db)
                 found += piece
             elif db.stop is not None and db.stop.is_set:
-                raise QueryCancelled(f"{db}: nobody waits for the answer any more")
+                raise QueryCancelled(f"{db}: the query was cancelled, because nobody waits for its answer")
         return bytes(found)
 
     def _gone(self, db: Database) -> DatabaseError:
