@@ -36,7 +36,7 @@ class Emission(NamedTuple):
 
     @classmethod
     def parse(cls, header: bytes) -> "Emission":
-        """Raises ValueError where `header` did not write it."""
+        """Raises ValueError if `header` did not write it."""
         offset, number, origin = header.decode().split(" ", 2)
         return cls(origin, int64_of(offset), int64_of(number))
 

@@ -55,7 +55,7 @@ class Unread(NamedTuple):
     """The first offset that is younger than PACE_SECONDS; `end` where none is."""
     limits: Limits
     lost_in_seconds: float | None = None
-    """When the first will be deleted, at the pace of late; None where it is read before, or there is no pace yet."""
+    """When the first will be deleted, at the pace of late; None if it is read before, or there is no pace yet."""
     kind: str = "behind"
     problem: Problem = "behind"
 
@@ -146,7 +146,7 @@ class RetentionWatch:
         self._paces: dict[TopicPartition, Pace] = {}
 
     def figure(self) -> Values:
-        """Partitions by topic; 0 where none is near."""
+        """Partitions by topic; 0 if none is near."""
         counts: dict[tuple[str, ...], float] = {(each.topic,): 0.0 for each in self._own()}
         for each in self._near:
             counts[(each.topic,)] = counts.get((each.topic,), 0.0) + 1

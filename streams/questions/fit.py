@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
     source: str = ""
     """Source of the NUMA numbers."""
     fidelity: str = ""
-    """`exact`, `count`, `none`, or empty where no source reports NUMA nodes."""
+    """`exact`, `count`, `none`, or empty if no source reports NUMA nodes."""
     numa_doubts: tuple[str, ...] = ()
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
     @property
     def topology_manager_policy(self) -> str:
-        """Empty where no source reports it."""
+        """Empty if no source reports it."""
         policies = {each.topology_policy for each in self.state.settings}
         return policies.pop() if len(policies) == 1 else ""
 
@@ -91,7 +91,7 @@ class NumaAnswer(msgspec.Struct, frozen=True):
 
 class HintAnswer(msgspec.Struct, frozen=True):
     numa_nodes: list[int] | None
-    """None where any will do."""
+    """None if any will do."""
     preferred: bool
 
 
@@ -103,12 +103,12 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     time."""
     reasons: list[str]
     numa_nodes: list[int]
-    """On which the pods would lie; empty where that is not known or any will do."""
+    """On which the pods would lie; empty if that is not known or any will do."""
     hint: HintAnswer | None
     """The Topology Manager's for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
-    """Empty where no source reports it."""
+    """Empty if no source reports it."""
     topology_manager_scope: str
     source: str
     fidelity: str

@@ -37,7 +37,7 @@ class Removal(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The scheduler rebuilds its list; `ts` is None where the operations have no times."""
+    """The scheduler rebuilds its list; `ts` is None if the operations have no times."""
 
     ts: datetime | None = None
 

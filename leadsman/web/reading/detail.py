@@ -55,7 +55,7 @@ class Detail(NamedTuple):
     """Order before the first eviction of the range."""
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
-    """None where no /configz was seen."""
+    """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
     """The fastest growing uses of its disk at the end of the range."""

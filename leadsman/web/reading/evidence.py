@@ -69,7 +69,7 @@ class Evidence(NamedTuple):
 
     @property
     def quiet_since(self) -> datetime | None:
-        """Since when it is known that nothing happened, where no Event shows it; None where Events do."""
+        """Since when it is known that nothing happened, where no Event shows it; None if Events do."""
         return None if self.events_seen else self.events_since
 
     @property
@@ -212,6 +212,6 @@ def no_event(evidence: Evidence) -> str:
 
 
 def quiet(evidence: Evidence) -> str:
-    """Return the time from which on no Event is proof; empty where Events were seen."""
+    """Return the time from which on no Event is proof; empty if Events were seen."""
     since = evidence.quiet_since
     return "" if since is None else f"No Event came since {timestamp(since)} UTC, when their watch began."

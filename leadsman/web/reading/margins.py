@@ -49,7 +49,7 @@ class Margin(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """Until a threshold is met; None where none approaches."""
+        """Until a threshold is met; None if none approaches."""
         known = [each for each in (self.seconds_to_hard, self.seconds_to_soft) if each is not None]
         return min(known) if known else None
 

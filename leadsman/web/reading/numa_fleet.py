@@ -16,10 +16,10 @@ MOST_SIZES: Final = 5
 
 
 class Band(NamedTuple):
-    """A NUMA node; CPUs are None where no source reports them, memory in bytes."""
+    """A NUMA node; CPUs are None if no source reports them, memory in bytes."""
 
     number: int
-    """-1 where only the whole node's CPUs are known."""
+    """-1 if only the whole node's CPUs are known."""
     cpus: int | None
     reserved: int | None
     exclusive: int | None

@@ -73,7 +73,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
-        """Raises BadScope where a value is too long or of no meaning."""
+        """Raises BadScope if a value is too long or of no meaning."""
         values = {name: query.get(name, "") for name in (*Asked._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
@@ -94,14 +94,14 @@ class Request(NamedTuple):
         )
 
     def table(self, tables: Mapping[str, Callable[[], str]]) -> str:
-        """The table that it asks for. Raises BadScope where the page has no such table."""
+        """The table that it asks for. Raises BadScope if the page has no such table."""
         if self.csv not in tables:
             raise BadScope(f"csv cannot be {self.csv[:40]!r}: it is one of {', '.join(tables)}")
         return tables[self.csv]()
 
 
 Now: TypeAlias = Callable[[], datetime | None]
-"""When a live page is asked; None where a recording is shown, which is judged at its own end."""
+"""When a live page is asked; None if a recording is shown, which is judged at its own end."""
 
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:

@@ -207,7 +207,7 @@ class Site:
         return await sent(request, body, CSV, f"{question.query.name if question.query else 'answer'}.csv")
 
     async def _answered(self, question: Question) -> bytes:
-        """Empty where a file is asked for and no question."""
+        """Empty if a file is asked for and no question."""
         if self._questions >= MOST_QUESTIONS:
             raise Busy
         self._questions += 1

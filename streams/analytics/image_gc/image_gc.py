@@ -55,7 +55,7 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
     since: datetime
     last_at: datetime
     collected: float | None
-    """Images that the kubelet had deleted by then, since its start; None where no metrics were seen."""
+    """Images that the kubelet had deleted by then, since its start; None if no metrics were seen."""
 
 
 def follow(

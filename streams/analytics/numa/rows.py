@@ -284,7 +284,7 @@ def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]],
 
 
 def due_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    """The rows of those that have stood for long enough, each once."""
+    """Return the rows that have held for long enough, each once."""
     due = [key for key, each in state.pending.items() if not each.is_reported and ts - each.since >= DISAGREES_AFTER]
     if not due or state.shown.skew is None:
         return state, []

@@ -28,7 +28,7 @@ class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     version: str
     """Version of its kubelet."""
     open_since: datetime | None = None
-    """Ready and not cordoned, with these taints, since then; None where it is not."""
+    """Ready and not cordoned, with these taints, since then; None if it is not."""
     taints: list[Taint] = []
     """Taints that keep pods away."""
 

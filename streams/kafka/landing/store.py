@@ -69,7 +69,7 @@ class Storing:
     ) -> None:
         """Return when the portion is stored, however often that must be tried.
 
-        Raises Abandoned where it is no longer ours, or the lander stops; and what storing raises.
+        Raises Abandoned if it is no longer ours, or the lander stops; and what storing raises.
         """
         await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
 

@@ -31,7 +31,7 @@ class AgeGroup(NamedTuple):
 
 class LateJoiners(NamedTuple):
     rank_correlation: float | None
-    """Spearman's, of a node's age and its ratio: 1 where each older node is fuller. None for fewer than 3 nodes, or
+    """Spearman's, of a node's age and its ratio: 1 if each older node is fuller. None for fewer than 3 nodes, or
     where all are equally old or equally full.
     """
     groups: tuple[AgeGroup, ...]
@@ -39,7 +39,7 @@ class LateJoiners(NamedTuple):
 
     @property
     def gap_ratio(self) -> float | None:
-        """The oldest group's ratio minus the youngest's; None where there is one group."""
+        """The oldest group's ratio minus the youngest's; None if there is one group."""
         return self.groups[0].ratio - self.groups[-1].ratio if len(self.groups) > 1 else None
 
 

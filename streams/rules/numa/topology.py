@@ -23,7 +23,7 @@ class NumaNode(NamedTuple):
     core_cpusets: tuple[str, ...]
     """CPU list of each of `cores`."""
     sockets: tuple[int, ...] = ()
-    """The package of each of `cores`; empty where no source has it."""
+    """The package of each of `cores`; empty if no source has it."""
 
 
 class NumaTopology(NamedTuple):

@@ -113,14 +113,14 @@ class NodeState(NamedTuple):
     requested: dict[str, int]
     pods: int
     ready: bool | None = True
-    """None where its condition Ready is Unknown or lacks."""
+    """None if its condition Ready is Unknown or lacks."""
     unschedulable: bool = False
     taints: tuple[str, ...] = ()
     """`key=value:effect` each."""
     settings: tuple[Settings, ...] = (Settings(),)
     """Settings of its kubelet; if unknown, all possible ones."""
     machine: Machine | None = None
-    """None where no source reports what each NUMA node has free."""
+    """None if no source reports what each NUMA node has free."""
     free_cpus: int | None = None
     """Free exclusive CPUs of the whole node, where only that is known."""
     labels: Mapping[str, str] = {}

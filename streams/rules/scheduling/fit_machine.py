@@ -23,7 +23,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
 class NumaCpus(NamedTuple):
-    """The CPUs of one NUMA node; counts are None where no source reports them."""
+    """The CPUs of one NUMA node; counts are None if no source reports them."""
 
     numa_node: int
     cpus: int | None

@@ -175,7 +175,7 @@ class Neighbourhood:
             return False
         if any(term.unknown_namespaces for term in wants) or all(self._near[domain] for domain in domains):
             return True
-        # The first of those that want to be together may go anywhere.
+        # The first pod of a group that must be together may go anywhere.
         return not self._near and all(term.selects(self.pod.namespace, self.pod.labels) for term in wants)
 
 

@@ -26,7 +26,7 @@ class NodeVolumes(NamedTuple):
     """Volumes of a node, as pairs of a driver and the identity of a volume."""
 
     limits: Mapping[str, int] | None = {}
-    """None where they are not known."""
+    """None if they are not known."""
     used: frozenset[tuple[str, str]] = frozenset()
     """Volumes that its pods use."""
     attached: frozenset[tuple[str, str]] = frozenset()
@@ -66,7 +66,7 @@ def _attached(storage: Storage, each: Attachment) -> tuple[str, str] | None:
 
 
 def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str] | None:
-    """Driver and volume of a claim in use, both empty where nothing is attached; None where that is not known."""
+    """Driver and volume of a claim in use, both empty if nothing is attached; None if that is not known."""
     claim = storage.claims.get((namespace, name))
     if claim is None:
         return ("", "") if "persistentvolumeclaims" in storage.listed else None
