@@ -80,7 +80,7 @@ class _Registered(Collector):
         yield ready
 
     def why_not(self) -> list[str]:
-        """Why the part is not ready, without secrets and safe to show."""
+        """Return why the part is not ready, without secrets and safe to show."""
         if not self.reasons:
             return ["it is starting"]
         found = [each for reasons in list(self.reasons) for each in reasons()]

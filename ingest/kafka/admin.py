@@ -226,7 +226,7 @@ async def dated_after(
 async def lag(
     bootstrap_servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> int:
-    """How many messages of the topics the group has not acknowledged yet; raises TopicsUnusable."""
+    """Return how many messages of the topics the group has not acknowledged; raises TopicsUnusable."""
     try:
         async with _clients(bootstrap_servers, options) as (admin, consumer):
             described = await admin.describe_topics(list(names))

@@ -69,7 +69,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
 
 
 def read_distances(root: Path) -> dict[int, dict[int, int]]:
-    """How far each NUMA node is from the others by the firmware (SLIT), 10 is local; empty if there is none."""
+    """Read each NUMA node's distance to the others from the firmware (SLIT; 10 is local); empty if there is none."""
     folder = root / "sys/devices/system/node"
     numa_nodes = _ids(folder, _NODE)
     distances = {}

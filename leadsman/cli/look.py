@@ -207,7 +207,7 @@ def _close(making: Future[Database]) -> None:
 
 
 def _blind(database: Database, access: str) -> str:
-    """Why no kubelet could be read, where there are some and none answered."""
+    """Return why no kubelet could be read, if there are kubelets and none answered."""
     ((nodes, samples, error),) = database.query(_KUBELETS).rows
     if samples or not (nodes or error) or access not in _OTHERWISE:
         return ""

@@ -137,7 +137,7 @@ async def diagnose(settings: Settings) -> list[Diagnosis]:
 
 
 def _judged(checked: Sequence[Checked], mend: str) -> Iterator[Diagnosis]:
-    """Convert the results of `leadsman validate`: each problem by itself, and everything that is well in one line."""
+    """Convert the results of `leadsman validate`: a line for each problem, and one line for everything that works."""
     for each in checked:
         detail = plain(each.problem or each.note, 1000)
         if each.problem or (each.note and each.needed):

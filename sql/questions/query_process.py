@@ -23,7 +23,7 @@ FRESH_SECONDS: Final = 5.0
 """Age of a snapshot that is still asked, where this process also writes the database."""
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 1.0
-"""The engine ends a question by itself at its limit; after that it is killed."""
+"""The engine itself ends a question at its limit; this much later the process is killed."""
 LOOK_SECONDS: Final = 0.05
 TIMEOUT: Final = 159
 MEMORY: Final = 241

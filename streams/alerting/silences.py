@@ -43,7 +43,7 @@ class Matcher(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """It names the one value that the label has to have."""
+        """True if it names the one value that the label must have."""
         return self.operator == "=" and self.value != ""
 
     def matches(self, labels: Mapping[str, str]) -> bool:

@@ -27,10 +27,10 @@ def heeds_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
 
 
 def at_once(pod: Neighbour, places: Sequence[Place], room: Mapping[str, int], count: int) -> Counter[str]:
-    """How many of `count` such pods each node takes, all at the same time; `room` is what a node takes by itself.
+    """Return how many of `count` such pods each node takes at the same time; `room` is what a node takes alone.
 
-    One after the other, as the scheduler does: each where the fewest are that it spreads among, then where most room
-    is left. The first decides where those go that want to be together, so each domain is tried for it.
+    Pods are placed one after the other, like the scheduler does: each where the fewest pods of its spread are, then
+    where most room is left. The first pod fixes the domain of pods that must be together, so it tries every domain.
     """
     starts: list[Place | None] = [None]
     if pod.constraints.affinity:

@@ -30,7 +30,7 @@ class _Set(NamedTuple):
 
 
 def columns() -> int | None:
-    """How wide a line may be: as COLUMNS sets it, else the terminal; None for a pipe or a file."""
+    """Return the width of a line: that of COLUMNS, else of the terminal; None for a pipe or a file."""
     if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None

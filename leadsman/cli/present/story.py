@@ -196,7 +196,7 @@ def _words(item: Item, view: Overview) -> str:
 
 
 def _when(at: datetime, view: Overview) -> str:
-    """With its day where that is not the day of the end."""
+    """Format a time; it includes the day unless that is the day of the end."""
     return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 

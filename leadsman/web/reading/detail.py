@@ -145,7 +145,7 @@ def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[st
 
 
 def usages(row: RowDict, node: NodeLine) -> list[Usage]:
-    """From a row of `usage`; -1 is not measured."""
+    """Read a row of `usage`, in which -1 means not measured."""
     cpu, memory = node.fit.get("cpu"), node.fit.get("memory")
     of_cpu = f" of {resource(cpu.capacity, 'cpu')}" if cpu else ""
     of_memory = f" of {size(memory.capacity)}" if memory else ""

@@ -62,7 +62,7 @@ class NumaMap(NamedTuple):
 
 
 def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap | None:
-    """From rows of `numa_nodes` and `numa_pods` of one node; None if there are none."""
+    """Build the map from one node's rows of `numa_nodes` and `numa_pods`; None if there are none."""
     if not allocations:
         return None
     holders = tuple(_holder(place, each) for place, each in enumerate(pods))

@@ -82,7 +82,7 @@ def timeline(story: Timeline) -> str:
 
 
 def pods(detail: Detail) -> str:
-    """In the order of eviction at the end, for each signal."""
+    """List pods in their eviction order at the end, for each signal."""
     names = ("rank", "namespace", "pod", "priority", "used_bytes", "request_bytes", "reason")
     rows = (
         [order.signal, *(getattr(each, name) for name in names)] for order in detail.orders for each in order.places

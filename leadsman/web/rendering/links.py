@@ -117,7 +117,7 @@ class Links:
         return [(name, value) for name, value in kept.items() if name not in fields]
 
     def cluster(self, name: str) -> str:
-        """This page of another cluster; of a node's page, the other's fleet."""
+        """Return the address of this page for another cluster; for a node's page, of that cluster's fleet."""
         path = self.path if self.path in {HOME, NUMA} else HOME
         return _address(path, {**_only(self._scope, "last", "live"), "cluster": name})
 
@@ -130,14 +130,14 @@ class Links:
         return _address(self.path, {**kept, "last": last})
 
     def wider(self) -> str:
-        """This page, of a range three times as long around this one."""
+        """Return the address of this page with a range three times as long around this one."""
         if self._wider is None:
             return self.range("all")
         kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
         return _address(self.path, {**kept, **self._wider})
 
     def earlier(self) -> str:
-        """This page, of the range of the same length before this one; empty if it has none."""
+        """Return the address of this page with the range of the same length before this one; empty if it has none."""
         return self._moved(-1)
 
     def later(self) -> str:

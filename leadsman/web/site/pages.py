@@ -186,7 +186,7 @@ def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 
 def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
-    """With a range of the same length that has the node, before this one and after it."""
+    """Say that the node is missing; offer ranges of the same length, before and after, that have it."""
     links = Links(scope, path=NOWHERE, live=request.live)
     if not request.node:
         return NoSuchNode(links, ["The address names no node."])
@@ -197,7 +197,7 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     length = max(scope.until - scope.since, SHORTEST)
     seen = read_seen(db, scope, request.node)
     if seen.before is not None:
-        texts.append(f"The last that was seen of it was at {timestamp(seen.before)} UTC.")
+        texts.append(f"It was last seen at {timestamp(seen.before)} UTC.")
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
         ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
     if seen.deleted_at is not None:

@@ -80,7 +80,7 @@ def failure_of(above: Above, collected: float | None) -> Failure | None:
 
 
 def in_words(above: Above, collected: float | None) -> str:
-    """Why it is concluded without an Event."""
+    """Explain the conclusion that has no Event."""
     deleted = deleted_since(above, collected)
     number = ""
     if deleted is not None:

@@ -271,7 +271,7 @@ DISAGREES_AFTER: Final = timedelta(minutes=2)
 
 
 def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:
-    """With the differences that stand now, by NUMA node and source, each since it began."""
+    """Store the present differences, by NUMA node and source, each with the time it began."""
     pending = {}
     for (numa, source), (mine, its) in found.items():
         key = f"{source}/{numa}"

@@ -42,7 +42,7 @@ class PinnedPod(NamedTuple):
     """A pod that ended is kept while a source still names it."""
 
     def cpus_by(self, source: str) -> int:
-        """How many it holds by crane's result, or by its spec."""
+        """CPUs that it holds by crane's result, or by its spec."""
         return sum(self.crane_cpus.values()) if source == CRANE else self.cpus
 
 

@@ -44,7 +44,7 @@ class LateJoiners(NamedTuple):
 
 
 def late_joiners(nodes: Sequence[Aged], group_gap: timedelta = GROUP_GAP) -> LateJoiners:
-    """How the ratios of `nodes` relate to their ages; the order of `nodes` does not matter."""
+    """Relate the ratios of `nodes` to their ages; the order of `nodes` does not matter."""
     ordered = sorted(nodes)
     groups: list[list[Aged]] = []
     for aged in ordered:
@@ -74,7 +74,7 @@ def _spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """From 1 on; equal values share the mean of their ranks."""
+    """Rank values from 1; equal values share the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     first = 0

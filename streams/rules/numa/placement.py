@@ -171,7 +171,7 @@ class _Node:
         self.order = (ratio if self.strategy in SPREADING else -ratio, self.name)
 
     def plan(self, containers: Sequence[int], *, spanning: bool) -> _Plan | None:
-        """How this node would serve containers of so many CPUs; None if it cannot."""
+        """Plan how this node would serve containers with these numbers of CPUs; None if it cannot."""
         free = self.free
         spans = False
         for cpus in sorted(containers, reverse=True):

@@ -96,7 +96,7 @@ class _Reuse(NamedTuple):
     devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
 
     def cpus_by(self, machine: Machine) -> dict[int, int]:
-        """How many on each NUMA node."""
+        """Count CPUs on each NUMA node."""
         return {node.numa_node: len(node.cpus & self.cpus) for node in machine.topology.numa_nodes}
 
 

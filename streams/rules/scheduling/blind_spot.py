@@ -127,7 +127,7 @@ def _pinned_node_unseen(failure: Failure, missing: int) -> bool:
 
 
 def _doubt(failure: Failure, cluster: Cluster) -> str:
-    """Why the sum of reasons proves nothing here; empty if it does."""
+    """Explain why the sum of reasons proves nothing here; empty if it is proof."""
     since = f"{PINNED_ALONE_SINCE[0]}.{PINNED_ALONE_SINCE[1]}"
     proves_nothing = f"{since} and later do not give a reason for every node, so the sum proves nothing"
     if failure.oldest_minor >= PINNED_ALONE_SINCE[1]:

@@ -132,7 +132,7 @@ class NodeState(NamedTuple):
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """Why the scheduler does not place the pod there, in its words of that version (rules: scheduler-fit,
+    """Return why the scheduler does not place the pod there, in its version's words (rules: scheduler-fit,
     scheduler-messages).
     """
     reasons = [GATED] if pod.itself.constraints.gates else []

@@ -120,7 +120,7 @@ def _sentences(text: str, *, truncated: bool) -> _Sentences:
 
 
 def _bare(text: str) -> str:
-    """Without the blanks and full stops around it (none, one or two, by version)."""
+    """Strip the blanks and full stops around it (none, one or two, by version)."""
     return text.strip().rstrip(".,").strip()
 
 

@@ -39,7 +39,7 @@ class NodeTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many nodes it holds."""
+        """The number of nodes in the tree."""
         return sum(len(zone.nodes) for zone in self.zones)
 
 

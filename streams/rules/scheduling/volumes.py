@@ -86,7 +86,7 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
 def volume_reasons(
     needs: Sequence[Need], node: str, labels: Mapping[str, str], volumes: NodeVolumes, scheduler_minor: int
 ) -> tuple[list[str], list[str]]:
-    """Why the scheduler does not place the pod there, in its words, and what would have to be known beside."""
+    """Return the scheduler's words for why it does not place the pod there, and what else must be known."""
     reasons, unknown = list[str](), list[str]()
     crowd = Counter(each.storage_class for each in needs if each.delayed)
     for each in needs:
