@@ -49,6 +49,6 @@ class Backoff:
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float:
-    """How long a server asks to wait; 0 where it does not, or asks for a date."""
+    """Return the seconds that a server asks to wait; 0 if it does not, or asks for a date."""
     text = headers.get("Retry-After", "")
     return float(text) if text.isascii() and text.isdigit() else 0.0

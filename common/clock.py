@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 
 class Instant(NamedTuple):
-    """A time on both clocks."""
+    """One moment, by the monotonic clock and by the wall clock."""
 
     monotonic: float
     now: datetime

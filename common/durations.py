@@ -19,7 +19,7 @@ _NANOSECONDS: Final = {
 }
 _UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _ROUGH: Final = 90
-"""From so many seconds on, what is foretold is not foretold by the second."""
+"""Forecasts from this many seconds on are not shown to the second."""
 _LONGEST_TEXT: Final = 128
 _LONGEST_NANOSECONDS: Final = 2**63 - 1
 _SHOWN: Final = 64

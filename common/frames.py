@@ -1,4 +1,4 @@
-"""Bytes through a pipe, each message behind its length."""
+"""Sends messages through a pipe, each after its length in 4 bytes."""
 
 from typing import IO, Final
 
@@ -12,7 +12,7 @@ def write_frame(into: IO[bytes], message: bytes) -> None:
 
 
 def read_frame(of: IO[bytes]) -> bytes | None:
-    """The next message; None where the pipe ends before it does."""
+    """Return the next message; None if the pipe ends before the message is complete."""
     length = of.read(_LENGTH_BYTES)
     if len(length) < _LENGTH_BYTES:
         return None

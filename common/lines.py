@@ -1,4 +1,4 @@
-"""A stream of bytes as lines, in bounded memory. Pure."""
+"""Splits a stream of bytes into lines, in bounded memory. Pure."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -8,7 +8,7 @@ class Line(NamedTuple):
     number: int
     """The first is 1."""
     data: bytes
-    """Without its line break; of a line that is too long its beginning."""
+    """The line without its line break; if it is too long, only its beginning."""
     size_bytes: int
     ended: bool
     """A line break followed."""
@@ -20,7 +20,7 @@ class Line(NamedTuple):
 
 
 class Splitter:
-    """Cuts chunks into lines; holds at most `limit_bytes` and one chunk, and of a longer line `kept_bytes`."""
+    """Cuts chunks into lines. Holds at most `limit_bytes` and one chunk; keeps `kept_bytes` of a longer line."""
 
     def __init__(self, limit_bytes: int, kept_bytes: int) -> None:
         self._limit_bytes = limit_bytes
@@ -30,9 +30,9 @@ class Splitter:
         self._size_bytes = 0
 
     def add(self, chunk: bytes) -> Iterator[Line]:
-        """The lines that end in the chunk and are not blank."""
+        """Yield the lines that end in the chunk and are not blank."""
         if self._size_bytes == 0 and len(chunk) <= self._limit_bytes and chunk.isspace():
-            # a bomb may be made of line breaks
+            # a compressed bomb may consist of line breaks
             self._number += chunk.count(b"\n")
             self._append(chunk[chunk.rfind(b"\n") + 1 :])
             return

@@ -15,6 +15,6 @@ def match(name: str, known: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """A question that names what is spelled alike; empty where nothing is."""
+    """Return a question that suggests the most similar name; empty if none is similar."""
     found = match(name, known)
     return f"Did you mean {found}?" if found else ""

@@ -1,4 +1,4 @@
-"""How far this machine's clock is from a server's, by the times with which the server answers."""
+"""Measures how far this machine's clock is from a server's, by the times in the server's answers."""
 
 import math
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ TOLERATED: Final = timedelta(seconds=5)
 """An HTTP date has whole seconds, and an answer takes its time."""
 MEND: Final = "timedatectl status, and chronyc tracking, on both machines"
 LOG_SECONDS: Final = 600.0
-"""Between two lines about it."""
+"""Shortest time between two log lines about a skew."""
 SECONDS: Final = Gauge(
     "leadsman_clock_skew_seconds", "How far this machine's clock is ahead of a server's, at least", ["server"]
 )
@@ -22,14 +22,14 @@ log = structlog.get_logger(__name__)
 
 
 class Skew:
-    """Measures against one kind of server, and logs what is too much now and then."""
+    """Measures the skew against one kind of server, and logs one above TOLERATED every LOG_SECONDS at most."""
 
     def __init__(self, server: str) -> None:
         self._server = server
         self._next_log = -math.inf
 
     def measure(self, asked_at: datetime, there: datetime, answered_at: datetime) -> None:
-        """Compare when the server was asked, and had answered, by this clock with when it did so by its own."""
+        """Compare a server's own time with this clock's times of the request and of the answer."""
         ahead = max(asked_at - there, timedelta()) or min(answered_at - there, timedelta())
         SECONDS.labels(self._server).set(ahead.total_seconds())
         if abs(ahead) > TOLERATED and SYSTEM.monotonic() >= self._next_log:

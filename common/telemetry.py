@@ -29,7 +29,7 @@ MOST_CONNECTIONS: Final = 64
 REASONS_AT_MOST: Final = 50
 """With a thousand silent kubelets, fifty are listed and the rest are counted."""
 COST: Final = 10
-"""Reading all figures takes a part of the time, no more than one of so many, however often they are asked for."""
+"""A scrape is followed by a rest of COST times its duration, at most REFRESH_SECONDS, however often readers ask."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 STAGE_SECONDS: Final = Histogram(
     "leadsman_stage_seconds",
@@ -40,10 +40,10 @@ STAGE_SECONDS: Final = Histogram(
 log = structlog.get_logger(__name__)
 
 Values: TypeAlias = Mapping[tuple[str, ...], float]
-"""Values by the values of the labels."""
+"""A figure's values, by the values of its labels."""
 Reasons: TypeAlias = Callable[[], Iterable[str]]
 Refresh: TypeAlias = Callable[[], Awaitable[None]]
-"""Reads again what figures show, before they are scraped."""
+"""Updates the values of figures before a scrape."""
 
 
 class Figure(NamedTuple):
@@ -56,11 +56,11 @@ class Figure(NamedTuple):
 
 
 class CannotServe(WrongUsage):
-    """The port cannot be listened on; the message names it."""
+    """Leadsman cannot listen on the port; the message names it."""
 
 
 class _Registered(Collector):
-    """The figures of the components that run now; a figure that two of them have is summed."""
+    """Collects the figures of running components; sums a figure that two of them share."""
 
     def __init__(self) -> None:
         self.figures: list[tuple[Figure, Callable[[], Values]]] = []
@@ -80,7 +80,7 @@ class _Registered(Collector):
         yield ready
 
     def why_not(self) -> list[str]:
-        """Why the part is not ready, without secrets and safe to show."""
+        """Return why the part is not ready, without secrets and safe to show."""
         if not self.reasons:
             return ["it is starting"]
         found = [each for reasons in list(self.reasons) for each in reasons()]
@@ -96,9 +96,9 @@ REGISTRY.register(_REGISTERED)
 def registered(
     figures: Mapping[Figure, Callable[[], Values]], reasons: Reasons | None = None, refresh: Refresh | None = None
 ) -> Iterator[None]:
-    """Register a running component's figures, and the reasons why it is not ready: `reasons` gives none while it is.
+    """Register a running component's figures, and `reasons`, which returns why it is not ready, or nothing.
 
-    A part is starting until a component of it has registered reasons.
+    A part counts as starting until one of its components has registered reasons.
     """
     mine = list(figures.items())
     _REGISTERED.figures += mine
@@ -119,7 +119,7 @@ def registered(
 
 @asynccontextmanager
 async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
-    """Answer on this port while the part runs; on none where it is 0. Raises CannotServe."""
+    """Answer on this port while the part runs; 0 opens no port. Raises CannotServe."""
     if not port:
         yield
         return
@@ -135,7 +135,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
 
 
 class _Scrapes:
-    """The text of `/metrics`, made for one reader after the other: those who ask while it is made share the next."""
+    """Makes the text of `/metrics`, once at a time. Readers who ask meanwhile share the next text."""
 
     def __init__(self) -> None:
         self._next: asyncio.Task[bytes] | None = None
@@ -146,7 +146,7 @@ class _Scrapes:
         """Return the figures as they are after this call."""
         if self._next is None:
             self._next = detached(self._made())
-        return await asyncio.shield(self._next)  # a reader who leaves takes it from nobody
+        return await asyncio.shield(self._next)  # a reader who disconnects does not cancel it for others
 
     async def _made(self) -> bytes:
         now = asyncio.get_running_loop().time
@@ -164,7 +164,7 @@ class _Scrapes:
 
 
 def routes(part: str) -> list[web.RouteDef]:
-    """The three addresses, of a part that serves others too."""
+    """Return the routes of the three addresses, for a part that also serves others."""
     scrapes = _Scrapes()
 
     async def healthz(_: web.Request) -> web.Response:

@@ -71,7 +71,7 @@ class RotatingPassword(str):
 
 
 def check_files(options: Iterable[object]) -> None:
-    """Raises FilesUnusable where a file of one of these contexts and passwords cannot be used now."""
+    """Raises FilesUnusable if a file of one of these contexts and passwords cannot be used now."""
     for option in options:
         if isinstance(option, RotatingContext):
             option.now()

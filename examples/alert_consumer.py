@@ -2,7 +2,7 @@
 
 python examples/alert_consumer.py [HOST:PORT [TOPIC]]
 """
-# ruff: noqa: ASYNC110, INP001, T201 - an example is no package, and prints; Kafka does not tell of a new topic
+# ruff: noqa: ASYNC110, INP001, T201 - an example is not a package, and prints; Kafka does not announce a new topic
 
 import asyncio
 import json

@@ -2,7 +2,7 @@
 
 WEBHOOK_SECRET=... python examples/webhook_receiver.py [PORT]
 """
-# ruff: noqa: INP001, T201 - an example is no package, and prints
+# ruff: noqa: INP001, T201 - an example is not a package, and prints
 
 import hashlib
 import hmac
@@ -63,7 +63,7 @@ class Receiver(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing: a forged request is whatever its sender wants."""
+        """Log nothing, because a forged request could choose the words."""
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def _run(arguments: Sequence[str], name: str | None) -> NoReturn:
     time of a query.
     """
     try:
-        from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C meanwhile is no traceback
+        from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C during the import gives no traceback
 
         app(list(arguments), prog_name=name)
     except KeyboardInterrupt:

@@ -32,7 +32,7 @@ class Part(NamedTuple):
 
 
 def parts(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[Part]:
-    """The inventories of a resource, from the uids by the node of their log; none where no log is reconciled.
+    """The inventories of a resource, from the uids by the node of their log; none if no log is reconciled.
 
     An object that cannot be placed is in the inventory of every log: it exists.
     """

@@ -23,7 +23,7 @@ class KubeconfigError(KubeconfigUnusable):
 
 
 class UnknownContextError(KubeconfigError, ContextUnknown):
-    """The message names the contexts that there are."""
+    """The kubeconfig has no such context; the message names those it has."""
 
 
 async def configuration(kubeconfig: Path | None = None, context: str | None = None) -> Configuration:
@@ -48,7 +48,7 @@ async def context_name(kubeconfig: Path | None = None, context: str | None = Non
 
 
 def contexts(kubeconfig: Path | None = None) -> list[str]:
-    """The names of a kubeconfig's contexts; none where it cannot be read."""
+    """Return the names of a kubeconfig's contexts; none if it cannot be read."""
     return _contexts(str(kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT))[1]
 
 
@@ -57,7 +57,7 @@ async def _load(kubeconfig: Path | None, context: str | None, into: Configuratio
     try:
         return await load_kube_config(path, context, into, persist_config=False)
     except Exception as error:
-        # the loader raises whatever it meets in the file
+        # the loader passes on any error of the file's content
         chosen, known = _contexts(path)
         wanted = context or chosen
         if known and wanted not in known:
@@ -72,11 +72,13 @@ def _why(error: Exception) -> str:
     if isinstance(error, yaml.MarkedYAMLError):
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
         return f"is not YAML: {plain(error.problem)}{line}"
-    return f"cannot be used: {plain(error)}" if isinstance(error, ConfigException | OSError) else "is no kubeconfig"
+    if isinstance(error, ConfigException | OSError):
+        return f"cannot be used: {plain(error)}"
+    return "is not a kubeconfig"
 
 
 def _contexts(path: str) -> tuple[str, list[str]]:
-    """A file's current context, empty where it names none, and the names of all; none where it cannot be read."""
+    """Return a file's current context, empty if it names none, and all names; no names if it cannot be read."""
     with suppress(Exception):  # as above
         if merged := KubeConfigMerger(path).config:
             return str(merged.value.get("current-context") or ""), [
@@ -88,13 +90,13 @@ def _contexts(path: str) -> tuple[str, list[str]]:
 def _existing(path: str) -> str:
     parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
     if not any(part.is_file() for part in parts):
-        what = "is no file" if any(part.exists() for part in parts) else "does not exist"
+        what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
         raise KubeconfigError(f"kubeconfig {plain(path)} {what}: set kubeconfig or KUBECONFIG to a file")
     return path
 
 
 def in_cluster(directory: Path) -> Configuration:
-    """The service account of the pod that this runs in; raises KubeconfigError."""
+    """Use the service account of the pod that Leadsman runs in; raises KubeconfigError."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise KubeconfigError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: set kubeconfig instead")

@@ -33,7 +33,7 @@ class _Known(NamedTuple):
     uid: str
     compared: bytes
     log: str | None = None
-    """The node on whose log it is, empty for the cluster's; None where that cannot be read."""
+    """The node on whose log it is, empty for the cluster's; None if that cannot be read."""
 
 
 class News(NamedTuple):
@@ -114,7 +114,7 @@ class Inventory:
         return [news for known in ended for news in self._ended(known, version)]
 
     def by_log(self) -> dict[str | None, list[str]]:
-        """The uids of all objects, by the node on whose log they are; None where that cannot be read."""
+        """The uids of all objects, by the node on whose log they are; None if that cannot be read."""
         uids: dict[str | None, list[str]] = {}
         for known in self._known.values():
             uids.setdefault(known.log, []).append(known.uid)

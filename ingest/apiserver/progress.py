@@ -34,7 +34,7 @@ class Progress:
         self.inventory_is_due = bool(version)
         """True while the objects at the resumed version are unknown."""
         self.gap = ""
-        """Why versions may have been missed since the last one that was emitted; empty where none can have been."""
+        """Why versions may have been missed since the last one that was emitted; empty if none can have been."""
         self._resource = resource
         self._namespace = namespace
         self._paths = resource.served_at(namespace)
@@ -43,7 +43,7 @@ class Progress:
         self._is_whole = False
         self._heard_at_seconds = -math.inf
         self.heard_at: datetime | None = None
-        """Everything that happened until then is emitted, by the clock on the wall; None where that is not known."""
+        """Everything that happened until then is emitted, by the clock on the wall; None if that is not known."""
 
     @property
     def path(self) -> str:

@@ -14,6 +14,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.amounts import size
 from common.backoff import retry_after_seconds
 from common.clock import SYSTEM
 from common.skew import Skew
@@ -79,7 +80,7 @@ class ApiError(Exception):
 
     @property
     def too_large_version(self) -> bool:
-        """The version is newer than the server's data, as after a restored backup."""
+        """The version is newer than the server's data, for example after a restored backup."""
         causes = (self._status.details and self._status.details.causes) or []
         return (
             any(cause.reason == "ResourceVersionTooLarge" for cause in causes)
@@ -155,7 +156,7 @@ async def request(
 
 
 def answered_at(response: aiohttp.ClientResponse) -> datetime | None:
-    """When the server answered, by its clock; None where it does not say."""
+    """When the server answered, by its clock; None if it does not say."""
     with suppress(ValueError):
         there = parsedate_to_datetime(response.headers.get("Date", ""))
         return there if there.tzinfo else there.replace(tzinfo=UTC)
@@ -165,11 +166,11 @@ def answered_at(response: aiohttp.ClientResponse) -> datetime | None:
 async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LIMIT_BYTES) -> bytes:
     """Read an answer whole; raises TooLargeError past the limit."""
     chunks: list[bytes] = []
-    size = 0
+    size_bytes = 0
     async for chunk in response.content.iter_any():
-        size += len(chunk)
-        if size > limit_bytes:
-            raise TooLargeError(f"answer of more than {limit_bytes} bytes to {plain(response.url.path)}")
+        size_bytes += len(chunk)
+        if size_bytes > limit_bytes:
+            raise TooLargeError(f"answer of more than {size(limit_bytes)} to {plain(response.url.path)}")
         chunks.append(chunk)
     return b"".join(chunks)
 

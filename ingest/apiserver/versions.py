@@ -28,7 +28,7 @@ class Kept(NamedTuple):
     versions: Mapping[str, str]
     """A stream that is missing starts with a list."""
     save: Callable[[Mapping[str, str]], Awaitable[None]] | None
-    """Replaces all of them or none. Raises OSError. None where they cannot be kept."""
+    """Replaces all of them or none. Raises OSError. None if they cannot be kept."""
 
 
 NOT_KEPT: Final = Kept({}, None)
@@ -56,9 +56,9 @@ class VersionFile:
         return Kept(self.load(), lambda versions: in_thread(partial(self.save, versions)))
 
     def load(self) -> dict[str, str]:
-        """Empty where the file is damaged or of another format: all is listed then, and the file is replaced.
+        """Empty if the file is damaged or of another format: all is listed then, and the file is replaced.
 
-        Raises VersionsError where it is another cluster's, or cannot be opened.
+        Raises VersionsError if it is another cluster's, or cannot be opened.
         """
         try:
             kept = msgspec.json.decode(self._path.read_bytes(), type=_Kept)

@@ -13,6 +13,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.amounts import counted
 from common.backoff import Backoff
 from common.clock import Clock
 from common.lines import Line, Splitter
@@ -35,13 +36,13 @@ from ingest.model.reports import Failure, Tally
 from ingest.resources.resource import ApiResource
 
 WATCH_TIMEOUT_SECONDS: Final = 300
-"""The server is asked to end a watch after one to two times this."""
+"""A watch asks the server to end it after one to two times this."""
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
-"""How often a custom resource is looked for that the cluster does not have."""
+"""Pause before a custom resource that the cluster does not have is requested again."""
 
 
 _End: TypeAlias = Callable[[str, int, datetime], Iterator[Seen]]
@@ -111,7 +112,7 @@ class Watch:
 
     @property
     def known(self) -> int:
-        """How many objects there are, as far as was seen."""
+        """The number of objects that the stream has shown and that were not deleted since."""
         return self._changes.known
 
     async def follow(self) -> AsyncGenerator[Seen, None]:
@@ -211,7 +212,7 @@ class Watch:
                 yield seen
 
     async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
-        """Yield objects that changed, deletions of those that this list lacks, and inventories."""
+        """Yield objects that changed, deletions of known objects that this list lacks, and inventories."""
         present: set[Key | None] = set()
         changes, version, began = 0, "", self._clock.now()
         async with aclosing(pages(self._client, self._progress.path, *at)) as listed:
@@ -241,7 +242,7 @@ class Watch:
             self._changes.count("gap")
             yield self._changes.gap(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
-                f"may not have been seen ({progress.gap}); a new list shows {changes} changes",
+                f"may not have been seen ({progress.gap}); a new list shows {counted(changes, 'change')}",
                 progress.heard_at,
             )
         if progress.is_anew:
@@ -257,7 +258,7 @@ class Watch:
             self._changes.count("gap")
             yield self._changes.gap(
                 f"gap: {self.resource.name} until version {plain(self._progress.version)} may not have been seen "
-                f"(as after a restore of etcd); the whole list shows {changes} changes",
+                f"(for example after a restore of etcd); the whole list shows {counted(changes, 'change')}",
                 None,
             )
         self._changes.count("list")
@@ -316,7 +317,7 @@ class Watch:
     def _steps_of(self, line: Line) -> list[Seen]:
         """The steps of one line of a watch; raises StreamError and UNDECODABLE as `read_event`.
 
-        One that is nested too deep is treated as too large: the server would send it again and again.
+        A line that is nested too deep is treated as too large: the server would send it again and again.
         """
         if line.too_long:
             return self._too_large(line)

@@ -8,6 +8,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.amounts import size
 from common.text import plain
 from ingest.apiserver.requests import ApiError, Status, get, read_body
 from ingest.model.observation import UNDECODABLE
@@ -37,7 +38,7 @@ class Oversized(NamedTuple):
 
     text: str
     version: str
-    """Empty where it is unknown."""
+    """Empty if it is unknown."""
 
 
 class StreamError(Exception):
@@ -68,7 +69,7 @@ def read_event(line: bytes) -> WatchEvent:
 
 
 def version_of(event: WatchEvent) -> str:
-    """The version that the watch has reached with this event; empty where it has none."""
+    """The version that the watch has reached with this event; empty if it has none."""
     try:
         return _VERSIONED.decode(event.object).metadata.resource_version
     except UNDECODABLE:
@@ -78,12 +79,12 @@ def version_of(event: WatchEvent) -> str:
 def read_oversized(head: bytes, size_bytes: int) -> Oversized:
     """Read the beginning of a dropped line."""
     found = _HEAD.match(head)
-    size = f"an object of {size_bytes} bytes is too large to be read"
+    text = f"an object of {size(size_bytes)} is too large to be read"
     if found is None:
-        return Oversized(size, "")
+        return Oversized(text, "")
     fields = {name: (value or b"").decode(errors="replace") for name, value in found.groupdict().items()}
     name = "/".join(part for part in (fields["namespace"], fields["name"]) if part)
-    return Oversized(f"{size}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])
+    return Oversized(f"{text}: {fields['type']} {plain(name)}, version {plain(fields['version'])}", fields["version"])
 
 
 PAGE_OBJECTS: Final = 500

@@ -124,7 +124,7 @@ async def ensure_topics(
 ) -> TopicsFound:
     """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
 
-    A topic with too few partitions grows if it never had a message. Raises TopicsUnusable where Kafka does not
+    A topic with too few partitions grows if it never had a message. Raises TopicsUnusable if Kafka does not
     answer, or another topic has another number of partitions: it decides each log's partition, so it never changes.
     """
     client = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
@@ -226,7 +226,7 @@ async def dated_after(
 async def lag(
     bootstrap_servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> int:
-    """How many messages of the topics the group has not acknowledged yet; raises TopicsUnusable."""
+    """Return how many messages of the topics the group has not acknowledged; raises TopicsUnusable."""
     try:
         async with _clients(bootstrap_servers, options) as (admin, consumer):
             described = await admin.describe_topics(list(names))

@@ -44,7 +44,7 @@ class Sent(NamedTuple):
 
     @classmethod
     def parse(cls, header: bytes) -> "Sent":
-        """Raises ValueError where `header` did not write it."""
+        """Raises ValueError if `header` did not write it."""
         number, publisher = header.decode().split(" ", 1)
         return cls(publisher, int64_of(number))
 
@@ -248,7 +248,7 @@ class Publisher:
             delivery.add_done_callback(lambda done: self._delivered(producer, number, handed_over_at, done))
 
     async def _check_partitions(self, producer: AIOKafkaProducer, topic: str) -> None:
-        """Raises PartitionsChanged."""
+        """Compare a topic's number of partitions with the one seen first. Raises PartitionsChanged."""
         number = len(await producer.partitions_for(topic))
         before = self._partitions.setdefault(topic, number)
         if number != before:
@@ -318,7 +318,7 @@ class Publisher:
     async def _watch(self, producer: AIOKafkaProducer) -> None:
         try:
             await aiokafka_fixes.failure(producer)
-        except Exception as error:  # noqa: BLE001  # whatever broke it, another one may work
+        except Exception as error:  # noqa: BLE001  # another producer may work after any error
             self._break(producer, error)
 
     async def _start_producer(self) -> None:

@@ -60,7 +60,7 @@ def explain(error: BaseException) -> str:
 
 
 def explain_refusal(error: BaseException) -> str:
-    """Why messages were not taken, in words."""
+    """Explain in words why Kafka refused messages."""
     if isinstance(error, TopicAuthorizationFailedError):
         return explain(error)
     described = error.description if isinstance(error, BrokerResponseError) else error

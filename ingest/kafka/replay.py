@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import xxhash
 
+from common.amounts import size
 from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
 from ingest.kafka.publish import RECORDS, Publisher, bury
@@ -130,7 +131,7 @@ def _messages(records: Sequence[Record]) -> list[_Message]:
     messages = [_Message(record, encode_record(record)) for record in records]
     longest = max((len(message.value) for message in messages), default=0)
     if longest > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
-        raise BadRecord("too_long", f"the record has {longest} bytes")
+        raise BadRecord("too_long", f"the record has {size(longest)}")
     return messages
 
 

@@ -87,7 +87,7 @@ async def versions_in(
 
 
 def _versions(metadata: str, cluster_uid: str) -> Mapping[str, str]:
-    """Return none where somebody else committed for the group."""
+    """Return none if somebody else committed for the group."""
     try:
         kept = _decoder.decode(metadata)
     except UNDECODABLE as error:

@@ -95,7 +95,7 @@ class Https:
     """
 
     def __init__(self, configuration: Configuration, ca_file: Path | None = None, *, insecure: bool = False) -> None:
-        """Raises OSError where the CA or our certificate cannot be read."""
+        """Raises OSError if the CA or our certificate cannot be read."""
         self._configuration = configuration
         self._tls = _tls(configuration, ca_file, insecure=insecure)
         self._session: aiohttp.ClientSession | None = None

@@ -118,7 +118,7 @@ class Kubelets:
         data = resource.read(body)
         decoded = _decoded(resource, data)
         if resource is STATS_SUMMARY and kubelet.is_new:
-            kubelet.is_new = False  # whatever comes of it: statistics do not wait for settings twice
+            kubelet.is_new = False  # even if this fails: statistics do not wait for settings twice
             await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
         observation = Observation(
             ts=self._clock.now(),

@@ -6,6 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.amounts import counted
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
 from common.stopping import run_until, stop_on_signals
@@ -40,7 +41,7 @@ class Capturing:
     async def run(self, stop: asyncio.Event, *, seconds: float | None = None) -> Captured:
         """Capture until `stop` is set or the time is over; the writer is closed then.
 
-        Raises OSError where a line cannot be written, and what a source was not made to handle.
+        Raises OSError if a line cannot be written, and what a source was not made to handle.
         """
         try:
             async with Tasks() as begin:
@@ -69,9 +70,9 @@ class Capturing:
     def line(self) -> str:
         """Progress in one line that is safe to show."""
         lasted = timedelta(seconds=int((self._clock.now() - self._began).total_seconds()))
-        parts = [f"captured {self.captured.observations} observations in {lasted}"]
+        parts = [f"captured {counted(self.captured.observations, 'observation')} in {lasted}"]
         if self.captured.errors:
-            parts.append(f"{self.captured.errors} of them errors")
+            parts.append(f"{counted(self.captured.errors, 'error')} among them")
         parts += [f"{stream} cannot be read: {scrub(text)}" for stream, text in sorted(self._live.degraded().items())]
         return "; ".join(parts)
 

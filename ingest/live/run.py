@@ -51,12 +51,12 @@ class Delivery(NamedTuple):
 
     received: Received
     ticket: Ticket | None
-    """None where no stream resumes from here."""
+    """None if no stream resumes from here."""
     strict: bool = False
 
     @property
     def observation(self) -> Observation:
-        """Without secrets; where it is `strict`, without texts that no component is known to write."""
+        """Return it without secrets; if `strict`, also without texts that no component is known to write."""
         return self.received.redacted(strict=self.strict)
 
 
@@ -101,7 +101,7 @@ class Live:
         return cls(settings, access, kept, clock)
 
     def degraded(self) -> dict[str, str]:
-        """Why each stream that cannot be read now cannot; a custom resource that does not exist is not among them."""
+        """Return why each unreadable stream cannot be read; a custom resource that does not exist is left out."""
         streams = {name: watch.failure.text for name, watch in self._watches.items()}
         streams |= {f"scheduler/{each.host}": each.failure.text for each in self._schedulers}
         return {name: text for name, text in {**streams, "versions": self._save_failure}.items() if text}

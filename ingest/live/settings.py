@@ -103,7 +103,7 @@ class LiveSettings(Section):
 
     @property
     def schedulers(self) -> tuple[str, ...]:
-        """URLs of those that are asked: without nodes there is nothing to compare their caches with."""
+        """URLs of the schedulers to ask; none without a watch of nodes, with which their caches are compared."""
         return self.scheduler.urls if NODES in self.watched else ()
 
     @property

@@ -92,7 +92,7 @@ _SPELLED: Final = {
     "OutOfMemory": "OutOfmemory",
     "OutOfPods": "OutOfpods",
 }
-"""Reasons as kubelets spell them now, by other spellings: of kubelets before 1.18, and of those that retell them."""
+"""Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
 
 
 def _spelled(reason: str) -> str:

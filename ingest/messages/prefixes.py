@@ -17,7 +17,7 @@ def is_kubelet_start(reason: str, message: str) -> bool:
 
 
 def prefix_of(message: str) -> str:
-    """All that stands before the message itself, empty where nothing does.
+    """All that stands before the message itself, empty if nothing does.
 
     A message of its own can begin as the older one does ("Pod sandbox changed"): who reads it tries it whole first.
     """

@@ -57,4 +57,4 @@ class NodeResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     pods: tuple[PodResources, ...]
     allocatable: AllocatableResources | None = None
-    """None where the kubelet does not report it (before 1.23)."""
+    """None if the kubelet does not report it (before 1.23)."""

@@ -192,7 +192,7 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
     distances: dict[Int64, dict[Int64, Int64]] = {}
     """Distance of each NUMA node to all (SLIT, 10 is local); empty if unknown."""
     caches: list[str] = []
-    """CPU lists of those that share a level 3 cache; empty where they are not known."""
+    """CPU lists, one for each level 3 cache that CPUs share; empty if unknown."""
 
 
 class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):

@@ -55,7 +55,7 @@ def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: da
 
 
 def agent_bookmark(at: datetime, cluster: str, node: str, resource: str) -> Observation:
-    """That the agent of a node looked at one of its resources, and so at all, at a time."""
+    """Report that a node's agent read one of its resources, which proves that it was alive then."""
     return Observation(
         ts=at,
         cluster=cluster,

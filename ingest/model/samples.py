@@ -27,7 +27,7 @@ def sources(columns: "type[NodeSample | PodColumns]") -> dict[str, str]:
 
 
 class NodeSample(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """The node's figures in `/stats/summary`; None where it has none. The names are the columns'."""
+    """The node's figures in `/stats/summary`; None if it has none. The names are the columns'."""
 
     cpu_usage_nanocores: Annotated[Count | None, From("cpu.usage_nano_cores")] = None
     cpu_usage_core_nanoseconds: Annotated[Count | None, From("cpu.usage_core_nano_seconds")] = None
@@ -143,7 +143,7 @@ class PodUsages(msgspec.Struct, frozen=True, gc=False):
 
 
 def check_columns(pods: PodColumns | PodUsages) -> None:
-    """Raises ValueError where columns are not of one length; an older version has no `volumes`."""
+    """Raises ValueError if columns are not of one length; an older version has no `volumes`."""
     lengths = {len(getattr(pods, name)) for name in pods.__struct_fields__[:-1]}
     if len(lengths) > 1 or len(pods.volumes) not in {0, *lengths}:
         raise ValueError("columns of pods are not of one length")
@@ -165,9 +165,9 @@ class Packed(NamedTuple):
     """
 
     values: bytes
-    """Int64 (`q`) or Float64 (`d`), 0 where one is None."""
+    """Int64 (`q`) or Float64 (`d`), 0 if one is None."""
     absent: bytes
-    """A byte a value, 1 where it is None; empty where none is."""
+    """A byte a value, 1 if it is None; empty if none is."""
 
 
 def _type_codes() -> dict[str, TypeCode]:

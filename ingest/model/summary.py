@@ -62,7 +62,7 @@ class Filesystem(_Part, frozen=True):
 
     @property
     def available(self) -> int | None:
-        """None where it is more than there is."""
+        """None if it is more than there is."""
         most, available = self.capacity_bytes, self.available_bytes
         return None if most and available is not None and available > most else available
 

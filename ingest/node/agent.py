@@ -42,7 +42,7 @@ ROTATION: Final = Rotation(limit_bytes=16 * 1024 * 1024, limit_seconds=86_400.0,
 
 Write: TypeAlias = Callable[[Observation], None]
 Read: TypeAlias = Callable[[], bytes | None]
-"""A resource's object as JSON; None where this machine does not have it. Raises CannotReadError."""
+"""A resource's object as JSON; None if this machine does not have it. Raises CannotReadError."""
 
 
 class AgentSettings(NamedTuple):
@@ -133,7 +133,7 @@ class Agent:
 async def run_agent(settings: AgentSettings, output: Path | None) -> None:
     """Write what the agent sees to standard output, a capture file or a folder of them, until SIGTERM or SIGINT.
 
-    Raises OSError and SourceError where it cannot be written.
+    Raises OSError and SourceError if it cannot be written.
     """
     with _sink(settings, output) as write:
         await follow_until_stopped(Agent(settings), write, settings.interval_seconds)

@@ -24,7 +24,7 @@ def pod_cgroups(hierarchy: Path) -> list[tuple[str, Path]]:
 
 
 def read_cpu_throttling(root: Path) -> dict[str, Any] | None:
-    """The counters of each pod, and of those containers that had a period; None where the machine has no pods.
+    """The counters of each pod, and of those containers that had a period; None if the machine has no pods.
 
     A pod without counters is left out: it ended, or its kernel does not count.
     """

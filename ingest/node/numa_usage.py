@@ -27,7 +27,7 @@ class NumaUsage:
         self._ticks: dict[int, tuple[int, int]] = {}
 
     def __call__(self) -> dict[str, Any] | None:
-        """None where the machine has no NUMA nodes. Raises CannotReadError."""
+        """None if the machine has no NUMA nodes. Raises CannotReadError."""
         folder = self._root / "sys/devices/system/node"
         numa_nodes = ids_in(folder, "node")
         if not any(is_there(folder / f"node{numa}" / "meminfo") for numa in numa_nodes):

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
+from common.amounts import counted
 from common.text import plain
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from ingest.model.machine import Cpu
@@ -68,7 +69,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
 
 
 def read_distances(root: Path) -> dict[int, dict[int, int]]:
-    """How far each NUMA node is from the others by the firmware (SLIT), 10 is local; empty where there is none."""
+    """Read each NUMA node's distance to the others from the firmware (SLIT; 10 is local); empty if there is none."""
     folder = root / "sys/devices/system/node"
     numa_nodes = _ids(folder, _NODE)
     distances = {}
@@ -78,13 +79,15 @@ def read_distances(root: Path) -> dict[int, dict[int, int]]:
             return {}
         row = [int(text) for text in read_file(path).split() if text.isdecimal()]
         if len(row) != len(numa_nodes):
-            raise CannotReadError(f"{plain(path)}: has {len(row)} distances to {len(numa_nodes)} NUMA nodes")
+            raise CannotReadError(
+                f"{plain(path)}: has {counted(len(row), 'distance')} to {counted(len(numa_nodes), 'NUMA node')}"
+            )
         distances[numa] = dict(zip(numa_nodes, row, strict=True))
     return distances
 
 
 def read_caches(root: Path) -> list[str]:
-    """The CPUs that share each level 3 cache, as CPU lists; empty where the kernel shows none."""
+    """The CPUs that share each level 3 cache, as CPU lists; empty if the kernel shows none."""
     folder = root / "sys/devices/system/cpu"
     found = set[str]()
     for cpu in _ids(folder, _CPU):
@@ -110,7 +113,7 @@ def _online(folder: Path) -> frozenset[int]:
 
 
 def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
-    """The NUMA node of each online CPU; empty where the kernel has no NUMA."""
+    """The NUMA node of each online CPU; empty if the kernel has no NUMA."""
     numa_of: dict[int, int] = {}
     for numa in _ids(folder, _NODE):
         for cpu in _cpu_list(folder / f"node{numa}" / "cpulist") & online:
@@ -121,7 +124,7 @@ def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
 
 
 def _ids(folder: Path, name: re.Pattern[str]) -> list[int]:
-    """The numbers of the entries named so, in their order; none where there is no such folder."""
+    """The numbers of the entries named so, in their order; none if there is no such folder."""
     try:
         found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
     except FileNotFoundError:

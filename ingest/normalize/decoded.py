@@ -39,7 +39,7 @@ class Digests:
         self._hours: OrderedDict[tuple[str, str], set[int]] = OrderedDict()
 
     def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
-        """Remember a digest; False where it was known already."""
+        """Remember a digest; False if it was known already."""
         known = self.of(cluster, hour_of(ts))
         if value in known:
             return False
@@ -77,7 +77,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     position: Position
     cluster: str
     ts: datetime | None
-    """When it was observed, aware; of an unreadable one None where that could not be read."""
+    """When it was observed, aware; of an unreadable one None if that could not be read."""
     digest: int = 0
     records: list[AnyRecord] = []
     numbers: Packed | None = None

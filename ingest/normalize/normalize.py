@@ -38,7 +38,7 @@ def normalize(observation: Observation, decoded: Any = None, *, strict: bool = F
     """The records of an observation, at most one for each log; `decoded` is its object, where it was decoded before.
     With `strict`, texts that no component is known to write are withheld.
 
-    Raises BadRecord where the object does not fit its resource's schema.
+    Raises BadRecord if the object does not fit its resource's schema.
     """
     if make := _OF_STREAMS.get(observation.type):
         return [_understood(observation, make)]

@@ -158,7 +158,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 def event_of(line: Line, node: str, at: datetime) -> Event | None:
-    """The Event with the content of a line; None where no Event has it."""
+    """The Event with the content of a line; None if no Event has it."""
     said = SAID.get(line.said)
     if said is None or (said.needs and not line.values.get(said.needs)):
         return None

@@ -1,5 +1,5 @@
-"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's Numatopologies: kept as JSON, since only the
-rule that reads one knows it.
+"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's Numatopologies: kept as JSON, because
+only the rule that reads a kind knows its format.
 """
 
 import re
@@ -14,7 +14,7 @@ from ingest.resources.cleaning import Cleaner
 from ingest.resources.resource import ApiResource, Metadata, change_of
 
 _ANNOTATION: Final = re.compile(r"([a-z0-9-]+\.)*(koordinator\.sh|crane\.io|node\.k8s\.io)/")
-"""Written by node agents about CPUs and memory (rules: koordinator)."""
+"""Annotations in which node agents report CPUs and memory (rules: koordinator)."""
 
 
 _ATTRIBUTES: Final = ("topologyManagerPolicy", "topologyManagerScope")
@@ -37,7 +37,7 @@ _clean: Final = Cleaner(_is_kept, STRICT)
 
 
 def _read(document: Any) -> Any:
-    """An agent may have written anything as an attribute; two of them are settings of the kubelet."""
+    """Keep only the two attributes that are settings of the kubelet; an agent may write anything in others."""
     if not isinstance(document, dict):
         return document
     read = dict(document)

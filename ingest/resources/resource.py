@@ -84,7 +84,7 @@ class ApiResource(Resource[Kept]):
     compared: Callable[[Kept], bytes]
     """Return the fields whose change is news, as JSON that decodes again if deletions are news."""
     log: Callable[[Kept], str] | None = None
-    """The node on whose log an object is, empty for the cluster's. None where logs are not reconciled with lists."""
+    """The node on whose log an object is, empty for the cluster's. None if logs are not reconciled with lists."""
     bookmarks: bool = True
     """A watch of it gets bookmarks about once a minute (rules: list-and-watch)."""
     deletion_is_news: bool = True
@@ -147,7 +147,7 @@ class KubeletResource(NodeResource[T]):
     read: Callable[[bytes], bytes] = lambda body: body
     """The object that an answer becomes."""
     started_at: Callable[[bytes], bytes] = lambda _: b""
-    """When the kubelet's process began, by an answer; empty where it has none."""
+    """When the kubelet's process began, by an answer; empty if it has none."""
     after_restart: bool = False
     """It is asked for at once after a restart or a failure."""
     after_change: bool = False

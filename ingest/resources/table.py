@@ -52,7 +52,7 @@ WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if i
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
 TIMELESS: Final = frozenset(each.name for each in OF_NODES if each.timeless)
 SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOURCE_CLAIMS))
-"""Names of what the scheduler heeds beside nodes and pods."""
+"""Names of the resources that the scheduler reads in addition to nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
 )

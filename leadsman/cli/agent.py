@@ -42,7 +42,7 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     "-o",
     type=options.FILE,
     metavar="DIR|FILE",
-    help="As for capture; by default standard output.",
+    help="Same as for capture; by default standard output.",
 )
 @options.config
 @options.kafka
@@ -54,7 +54,7 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     metavar="SECONDS",
     help="Seconds between two reads.",
 )
-@click.option("--once", is_flag=True, help="Look once.")
+@click.option("--once", is_flag=True, help="Read once, and exit.")
 def command(
     *,
     node: str,

@@ -19,7 +19,7 @@ VARIABLE = "_LEADSMAN_COMPLETE"
 def command(ctx: click.Context, shell: str) -> None:
     """Print the script with which a shell completes commands, options, saved questions, nodes and clusters.
 
-    `kubectl leadsman` needs none: kubectl asks kubectl_complete-leadsman, which is installed beside it.
+    `kubectl leadsman` needs no script: kubectl asks kubectl_complete-leadsman, which is installed beside it.
     """
     found = get_completion_class(shell)
     if found is not None:
@@ -87,7 +87,7 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
 
 
 def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") -> list[CompletionItem]:
-    """Nothing where the database cannot be asked: an error would stand in the middle of the reader's line."""
+    """Nothing if the database cannot be asked: an error would stand in the middle of the reader's line."""
     from leadsman.cli.database import existing_database
     from leadsman.cli.options import DEFAULT_DSN
     from sql.database.errors import DatabaseError

@@ -1,4 +1,4 @@
-"""`leadsman doctor`: what is wrong, and the command that mends it."""
+"""`leadsman doctor`: finds problems, and the command that fixes each."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _INDENT: Final = " " * 8
 @options.kafka
 @options.live_db
 def command(form: str, config: Path | None, kafka: str | None, db: str | None) -> None:
-    """Look at everything that Leadsman needs, and print what is wrong with the command that mends it.
+    """Check everything that Leadsman needs. Print each problem and the command that fixes it.
 
     Permissions, Kafka and its topics, the schema, clocks, versions, disks, how fresh each stream is, and the reasons
-    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 where something is wrong, 16 where
+    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 if something is wrong, 16 where
     something could not be looked at.
     """
     import asyncio

@@ -43,22 +43,22 @@ MESSAGE: Final = 2000
 """Characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
-    EXIT_NO_FIT: "fit found no room, doctor something wrong, or look what --fail-on names",
+    EXIT_NO_FIT: "fit found no room, doctor a problem, or look a finding for --fail-on",
     EXIT_USAGE: "wrong usage",
     EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
     EXIT_NO_SOURCE: "a source cannot be used",
     EXIT_NO_DATABASE: "the database cannot be used",
-    EXIT_SCHEMA: "its schema is newer, or a migration changed or is missing",
+    EXIT_SCHEMA: "the schema is newer, or a migration changed or is missing",
     EXIT_QUERY: "a query was refused",
     EXIT_NO_KAFKA: "Kafka cannot be used",
-    EXIT_NOT_VALID: "validate found what cannot be used",
+    EXIT_NOT_VALID: "validate found an unusable setting or connection",
     EXIT_NO_KUBECONFIG: "the kubeconfig cannot be used",
-    EXIT_NO_CONTEXT: "it has no such context",
+    EXIT_NO_CONTEXT: "the kubeconfig has no such context",
     EXIT_NO_ACCOUNT: "the API server refused the credentials",
     EXIT_ADDRESS: "the address of the page is in use",
     EXIT_HELD: "another process holds the database",
     EXIT_NO_KUBELETS: "done, but no kubelet could be read",
-    EXIT_NOT_SEEN: "doctor could not look",
+    EXIT_NOT_SEEN: "doctor could not check everything",
     EXIT_INTERRUPTED: "interrupted",
 }
 EXITS: Final = f"Exit status: {'; '.join(f'{status} {meaning}' for status, meaning in STATUSES.items())}."

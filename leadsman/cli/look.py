@@ -53,16 +53,16 @@ _OTHERWISE: Final = {
     type=options.duration,
     default="60s",
     metavar="TIME",
-    help="How long a live cluster is watched, once all that is there was listed.",
+    help="How long to watch a live cluster after its first complete lists.",
 )
 @options.namespace
 @options.output
 @click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
-    help="End with status 1 where something is that severe: a check for CI.",
+    help="Exit with status 1 if a finding is this severe or worse: a check for CI.",
 )
-@click.option("--report", type=options.FILE, metavar="FILE", help="Write the report there too; of all namespaces.")
+@click.option("--report", type=options.FILE, metavar="FILE", help="Also write the report of all namespaces to FILE.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
 @options.config
 @options.live
@@ -78,7 +78,7 @@ def command(
     config: Path | None,
     **flags: Any,
 ) -> None:
-    """Print what is wrong, of the cluster of your kubeconfig, or of captures and dumps (`-` is standard input).
+    """Print what is wrong in your kubeconfig's cluster, or in captures and dumps (`-` is standard input).
 
     The lists of a live cluster are summed up first, on standard error. As JSON, YAML or CSV each finding has its
     severity, kind, since when, and the next step.
@@ -207,7 +207,7 @@ def _close(making: Future[Database]) -> None:
 
 
 def _blind(database: Database, access: str) -> str:
-    """Why no kubelet could be read, where there are some and none answered."""
+    """Return why no kubelet could be read, if there are kubelets and none answered."""
     ((nodes, samples, error),) = database.query(_KUBELETS).rows
     if samples or not (nodes or error) or access not in _OTHERWISE:
         return ""

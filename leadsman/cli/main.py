@@ -25,7 +25,7 @@ def raise_file_limit() -> None:
 
 SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     "Your cluster": {
-        "look": "Print what is wrong now, of a cluster or of files",
+        "look": "Print what is wrong now in a cluster or in files",
         "up": "Watch the cluster of your kubeconfig, and show it live",
     },
     "Files": {
@@ -49,13 +49,13 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "work": "Analyse the event stream in Kafka",
         "land": "Write Kafka messages to the database exactly once",
         "alert": "Deliver alerts to Alertmanager, Slack, PagerDuty, Teams",
-        "silence": "Keep receivers from being sent some alerts",
+        "silence": "Mute alerts by their labels until a time",
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {
         "config": "Print the settings in force, or a file of all",
         "validate": "Check the settings and try every connection",
-        "doctor": "What is wrong, and the command that mends it",
+        "doctor": "Find problems, and the command that fixes each",
         "migrate": "Upgrade the schema; set how long samples stay",
         "digest": "Print each table's row count and hash",
         "completion": "Print the script for completion in your shell",

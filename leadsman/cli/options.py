@@ -60,7 +60,7 @@ def duration(text: str) -> float:
     except BadValue as error:
         raise click.BadParameter(str(error)) from None
     if found <= 0:
-        raise click.BadParameter(f"{text!r} is no time to wait")
+        raise click.BadParameter(f"{text!r} must be a positive duration, such as 90s, 5m or 1h")
     return found
 
 
@@ -118,13 +118,13 @@ existing_db = click.option(
     help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
 )
 """An address of a database that must exist, for commands that only query it."""
-live_db = click.option("--db", metavar="DSN", help=f"As of replay, and LEADSMAN_DB.  [default: {DEFAULT_DSN}]")
+live_db = click.option(
+    "--db", metavar="DSN", help=f"Database DSN; same as for replay. Also LEADSMAN_DB.  [default: {DEFAULT_DSN}]"
+)
 
 sources = _all(
     click.argument("paths", metavar="PATH...", nargs=-1, required=True, type=FILE, callback=readable_sources),
-    click.option(
-        "--cluster", default="default", metavar="NAME", help="Name of the cluster, for dumps, which do not name it."
-    ),
+    click.option("--cluster", default="default", metavar="NAME", help="Cluster name for dumps, which lack one."),
     click.option(
         "--node",
         default="",
@@ -153,7 +153,9 @@ config = click.option(
     metavar="FILE",
     help="Settings as YAML; LEADSMAN_... variables and flags override it.",
 )
-kafka = click.option("--kafka", metavar="HOST:PORT", help="Kafka; several with commas.  [default: localhost:9092]")
+kafka = click.option(
+    "--kafka", metavar="HOST:PORT", help="Kafka brokers, separated by commas.  [default: localhost:9092]"
+)
 asked_cluster = click.option(
     "--cluster",
     default="",

@@ -107,7 +107,7 @@ def _is_archive(path: Path) -> bool:
         with tarfile.open(path, tarinfo=_Allowance(path).member()):
             return True
     except _DAMAGED:
-        return False  # whoever reads it reports that
+        return False  # the reader reports that
 
 
 class _Allowance:

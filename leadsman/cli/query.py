@@ -42,7 +42,7 @@ MOST_ROWS: Final = 50
     "--limit",
     type=click.IntRange(0),
     metavar="N",
-    help=f"Print so many rows, the newest of what is in order of time; 0 is all.  [default: {MOST_ROWS} as a table]",
+    help=f"Print at most N rows; if ordered by time, the newest. 0 is all.  [default: {MOST_ROWS} as a table]",
 )
 @click.option(
     "--param",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def speed(text: str) -> float | None:
-    """How many times real time; None for as fast as it goes."""
+    """Parse a multiple of real time; None for the highest possible speed."""
     if text == "max":
         return None
     try:

@@ -1,4 +1,4 @@
-"""`leadsman silence`: alerts that receivers are not sent for a while."""
+"""`leadsman silence`: mutes alerts for a while."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "co
 
 @click.group("silence", context_settings={"show_default": True}, epilog="Example: leadsman silence list")
 def command() -> None:
-    """Silence alerts by their labels: they stay on the page and in the tables, but receivers are not sent them.
+    """Silence alerts by their labels: they stay on the page and in the tables, but are not sent to receivers.
 
-    Silences are in the database. `leadsman alert` reads them where its settings name one, `leadsman up` in any case.
+    The database stores silences. `leadsman alert` applies them if its settings name a database, `leadsman up` always.
     """
 
 
@@ -48,7 +48,7 @@ def add(
     who: str | None,
     db: str,
 ) -> None:
-    """Make a silence, and print its id.
+    """Create a silence, and print its id.
 
     MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which has to match
     the whole label. An alert has to meet all of them; a label that it does not have is empty.
@@ -75,7 +75,7 @@ def add(
 @options.output
 @options.db
 def show_all(*, every: bool, form: str, db: str) -> None:
-    """List the silences that are in force or will be, those that end last first."""
+    """List current and future silences; the last to end comes first."""
     from common.clock import SYSTEM
     from leadsman.cli.present.tables import raw_rows, show
     from leadsman.run.silences import ask

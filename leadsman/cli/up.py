@@ -30,7 +30,7 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUB
     "--capture",
     type=options.FILE,
     metavar="DIR",
-    help="Without Kafka: keep everything that is observed as capture files, here.",
+    help="Without Kafka: write everything that is observed to capture files in DIR.",
 )
 @click.option(
     "--to",
@@ -56,9 +56,9 @@ def command(
 ) -> None:
     """Watch the cluster of your kubeconfig, and show it as a live page, until Ctrl-C.
 
-    It is one process with an embedded database. Started again, it resumes where it ended. If the settings name Kafka,
-    it runs watch, work and land instead, restarts those that end, and leaves the page to `leadsman serve`. Receivers
-    of alerts are those of --to or of the settings (alerts.to); each is sent what it missed while nothing ran.
+    It is one process with an embedded database. After a restart it resumes where it stopped. If the settings name
+    Kafka, it runs watch, work and land instead, restarts a part that ends, and leaves the page to `leadsman serve`.
+    Alerts go to the receivers of --to or of the settings (alerts.to), also those raised while `up` was stopped.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from leadsman.run.in_process import Page

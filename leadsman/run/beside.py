@@ -1,7 +1,7 @@
 """Answers this user's other commands while this process holds an embedded database, which belongs to one process.
 
 They connect to a socket in the database's folder (`sql.database.held`), which is like ClickHouse's HTTP interface.
-People's own SQL comes by itself, and is answered like that of the page: vetted, in a child process, within limits.
+A person's own SQL is answered like SQL on the page: vetted, in a child process, within limits.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""Checks a running Leadsman, and names the command that mends each problem. It changes nothing."""
+"""Checks a running Leadsman, and names the command that fixes each problem. It changes nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -12,6 +12,7 @@ import aiohttp
 import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
+from common.amounts import counted
 from common.clock import SYSTEM
 from common.durations import in_words
 from common.errors import FilesUnusable
@@ -35,14 +36,14 @@ State: TypeAlias = Literal["ok", "wrong", "unknown"]
 
 
 class Diagnosis(NamedTuple):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     state: State
-    """`unknown` where it could not be looked at."""
+    """`unknown` if the check could not run."""
     detail: str
     mend: str = ""
-    """A command, or what to do; empty where nothing is wrong."""
+    """A command, or what to do; empty if nothing is wrong."""
 
 
 COMMITS: Final = "__consumer_offsets"
@@ -70,14 +71,14 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
             here + TOLERATED, kafka.bootstrap_servers, [*topics, COMMITS], kafka.client_options()
         )
     except (TopicsUnusable, FilesUnusable):
-        return  # what is wrong there is Kafka's, and reported
+        return  # check_kafka reports the reason
     if dates:
         topic, dated = max(dates.items(), key=itemgetter(1))
         ahead = in_words((dated - here).total_seconds())
         yield Diagnosis(
             "clock of a broker",
             "wrong",
-            f"at least {ahead} ahead of this machine's: a message of {plain(topic)} is dated so",
+            f"at least {ahead} ahead of this machine's: the time of a message in {plain(topic)} shows it",
             MEND,
         )
     else:
@@ -123,7 +124,7 @@ class _Version(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def diagnose(settings: Settings) -> list[Diagnosis]:
-    """Look at the cluster, Kafka where the settings name it, the database, and parts that answer `/readyz`."""
+    """Check the cluster, Kafka if the settings name it, the database, and parts that answer `/readyz`."""
     found = [Diagnosis("leadsman", "ok", f"version {version('leadsman')}")]
     found += [each async for each in _cluster(settings)]
     if settings.kafka.is_given:
@@ -136,7 +137,7 @@ async def diagnose(settings: Settings) -> list[Diagnosis]:
 
 
 def _judged(checked: Sequence[Checked], mend: str) -> Iterator[Diagnosis]:
-    """Convert the results of `leadsman validate`: each problem by itself, and everything that is well in one line."""
+    """Convert the results of `leadsman validate`: a line for each problem, and one line for everything that works."""
     for each in checked:
         detail = plain(each.problem or each.note, 1000)
         if each.problem or (each.note and each.needed):
@@ -214,7 +215,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
 
 
 def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
-    """How fresh each is. Of a cluster that changes little, some are quiet for long; not all of them are."""
+    """Report how fresh each cluster's streams are. A quiet cluster has quiet streams, but never only quiet ones."""
     found = database.query(_STREAMS).rows
     if not found:
         yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
@@ -227,7 +228,7 @@ def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
             f"streams of {plain(cluster, 60)}", "ok" if fresh else "wrong", f"last observed: {detail} ago", mend
         )
     for cluster, nodes, silent in database.query(_SILENT).rows:
-        detail = f"none of {silent} of {nodes} nodes for over 10 min"
+        detail = f"{silent} of {counted(nodes, 'node')} sent none for over 10 min"
         yield Diagnosis(f"{plain(cluster, 60)}: statistics", "wrong", detail, "leadsman query source_errors")
 
 

@@ -122,7 +122,7 @@ class InProcess:
     async def run(self, stop: asyncio.Event) -> None:
         """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
 
-        Raises DatabaseError, OSError where the journal cannot be written, and what a source was not made to handle.
+        Raises DatabaseError, OSError if the journal cannot be written, and what a source was not made to handle.
         """
         with registered({DEAD_LETTERS: self._dead_letters}):
             async with self._live.deliveries() as deliveries, Tasks() as begin:
@@ -323,7 +323,7 @@ async def _named(watch: LiveSettings) -> LiveSettings:
 
 
 async def _check(watch: LiveSettings, report: Report) -> None:
-    """Report what this account may read and what not. Raises ClusterUnusable where it may read nothing."""
+    """Report what this account may read and what not. Raises ClusterUnusable if it may read nothing."""
     checked = [each async for each in check_cluster(watch)]
     refused = checked[0]
     if refused.unknown_account:

@@ -45,7 +45,7 @@ _UNTRIED: Final = "not known: only a write would show it"
 
 
 class Checked(NamedTuple):
-    """A connection or a permission; `problem` names what to do, and is empty where it can be used."""
+    """A connection or a permission; `problem` names what to do, and is empty if it can be used."""
 
     what: str
     problem: str
@@ -217,7 +217,7 @@ class Account:
         self._client = client
 
     async def may(self, permission: Permission) -> bool | None:
-        """Return whether it is allowed, None where only a write would show that. Raises ApiError where who asks is
+        """Return whether it is allowed, None if only a write would show that. Raises ApiError if who asks is
         not known, or the server answers nothing else either, and `TRANSPORT_ERRORS`.
         """
         if not self.unreviewed:

@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 
 
 def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) -> Iterator[Setting]:
-    """In the order of the models; a section stands before its settings."""
+    """List settings in the order of the models; a section comes before its settings."""
     for name, field in model.model_fields.items():
         path = (*above, name)
         section = _section(field.annotation)

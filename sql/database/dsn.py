@@ -59,7 +59,7 @@ class Server:
     ca_file: Path | None = None
     """CA that verifies the server's certificate; by default the system's."""
     cluster: str = ""
-    """The cluster of ClickHouse on whose replicas the tables are; empty where they are on this server alone."""
+    """The cluster of ClickHouse on whose replicas the tables are; empty if they are on this server alone."""
     sharded: bool = False
     """True if rows are spread over the shards of that cluster."""
     insert_quorum: str = ""

@@ -82,7 +82,7 @@ class Statement(NamedTuple):
 
 
 def kill(target: Embedded, name: str) -> None:
-    """End the statement of that name; nothing where none runs. Raises DatabaseError."""
+    """End the statement of that name; nothing if none runs. Raises DatabaseError."""
     with engine.started(target, read_only=True) as handle:
         handle.query(KILL, params={"name": name})
 

@@ -1,4 +1,4 @@
-"""One way to a database, embedded or a server, over clickhouse-connect.
+"""Opens a database, embedded or on a server, through clickhouse-connect.
 
 A `Database` belongs to one thread at a time. One process at a time can open an embedded folder, and a process one
 folder at a time; several databases (`?database=`) of that folder can be open together.
@@ -17,7 +17,7 @@ from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.replicated import everywhere
 from sql.database.stop import KILL, Stop
 
-if TYPE_CHECKING:  # each takes longer to import than a query
+if TYPE_CHECKING:  # importing either takes longer than a query
     import pyarrow as pa
     from clickhouse_connect.driver.client import Client
 
@@ -39,7 +39,7 @@ class Result(NamedTuple):
 
 
 class RowStream(NamedTuple):
-    """A Result whose rows come as they are read."""
+    """A Result whose rows are read on demand."""
 
     column_names: tuple[str, ...]
     column_types: tuple[str, ...]
@@ -50,7 +50,7 @@ class Database:
     """An open database. Every error is a `DatabaseError`."""
 
     stop: Stop | None = None
-    """Stop of the current work: once it is set, its next query raises QueryCancelled."""
+    """Cancels the current work: once it is set, the next query raises QueryCancelled."""
 
     def __init__(self, client: "Client", target: Target, translated: Translated) -> None:
         self._client = client
@@ -84,12 +84,12 @@ class Database:
         """
         if not columns.num_rows:
             return
-        # to look for equal keys in each insert would cost a third of it: merges and FINAL do
+        # looking for equal keys would cost a third of each insert; merges and FINAL do it
         settings = {"final": 0, "optimize_on_insert": 0} | ({"insert_deduplication_token": token} if token else {})
         with self._errors(f"inserting into {table}"):
             try:
                 self._client.insert_arrow(table, columns, settings=settings)
-            except OSError as error:  # the embedded engine reads what is inserted from a file there
+            except OSError as error:  # the embedded engine reads inserted rows from a file in TMPDIR
                 raise QueryFailed(f"{self}: inserting into {table} failed: {error.strerror}. See TMPDIR") from None
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -155,7 +155,7 @@ class Database:
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
 
     def kill(self, stop: Stop) -> None:
-        """Ends the query of that work on another connection to the same database; nothing where none runs."""
+        """Ends the query of `stop` that runs on another connection to the same database, if there is one."""
         self.command(KILL, {"name": stop.name})
 
     def parts(self) -> "tuple[Client, Target, Translated]":
@@ -163,7 +163,7 @@ class Database:
         return self._client, self._target, self._translated
 
     def another(self) -> "Database":
-        """One more connection to the same database, which only reads. Raises DatabaseError."""
+        """Open a second, read-only connection to the same database. Raises DatabaseError."""
         return _opened(self._target, read_only=True)
 
     def close(self) -> None:
@@ -175,11 +175,11 @@ class Database:
         if self.stop is None:
             return dict(settings or {})
         if self.stop.is_set:
-            raise QueryCancelled(f"{self}: nobody waits for the answer any more")
+            raise QueryCancelled(f"{self}: the query was cancelled, because nobody waits for its answer")
         return {**(settings or {}), "log_comment": self.stop.name}
 
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None, settings: Mapping[str, Any] | None) -> Result:
-        """The columns of a query that found nothing: the embedded engine answers it with no bytes at all."""
+        """Return the columns of a query without rows, for which the embedded engine returns no bytes at all."""
         if SELECT.match(sql) is None:
             return Result((), (), [])
         described = self._client.query(
@@ -202,7 +202,7 @@ class Database:
             raise translated from None
 
     def _drain(self) -> None:
-        """Take what a failed query leaves in the embedded engine, or the next answer would begin with it."""
+        """Discard the output of a failed query from the embedded engine; otherwise the next answer begins with it."""
         if self.embedded:
             with suppress(Exception):  # the answer that it spoils is this one
                 self._client.raw_query("SELECT 1")
@@ -240,6 +240,6 @@ def _opened(target: Target, *, read_only: bool) -> Database:
 
 
 def bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Only what the statement has a placeholder for: given another, the driver would format the text with `%`."""
+    """Return the parameters that have a placeholder; with any other, the driver would format the text with `%`."""
     named = set(_PLACEHOLDER.findall(sql)) & (parameters or {}).keys()
     return {name: (parameters or {})[name] for name in named} or None

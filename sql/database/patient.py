@@ -36,9 +36,9 @@ class Patient(Database):
         self._refusal = ""
 
     def why_not(self) -> Iterator[str]:
-        """For /readyz."""
+        """Yield reasons for /readyz."""
         if self._refusal:
-            yield f"the database takes nothing now: {self._refusal}"
+            yield f"the database accepts no data now: {self._refusal}"
 
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
         self._patiently(partial(super().insert, table, columns, token or uuid.uuid4().hex))
@@ -67,7 +67,7 @@ class Patient(Database):
                 if error.lasting or self._is_stopped():
                     raise
                 if not self._refusal:
-                    self._report(f"the database takes nothing now, and is asked again: {error}")
+                    self._report(f"the database accepts no data now; retrying: {error}")
                 self._refusal = str(error)
                 self._wait(backoff.next_seconds())
             else:

@@ -27,7 +27,7 @@ _used: set[Path] = set()
 def snapshot(folder: Path) -> Iterator[Path]:
     """The folder as it is now, inside of it, until the block ends. This process has the database open.
 
-    Raises DatabaseError where its file system has no hard links or no room.
+    Raises DatabaseError if its file system has no hard links or no room.
     """
     for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)

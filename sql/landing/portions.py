@@ -120,7 +120,7 @@ class LandedOffsets:
         self._database.insert(TABLE, pa.table(columns))
 
     def _lost_parts(self) -> Mapping[str, int]:
-        """When each part was written that is lost, on any shard; none where that is not shown to this user."""
+        """When each part was written that is lost, on any shard; none if that is not shown to this user."""
         db = self._database
         try:
             found = dict(db.query(lost_parts(db.cluster), {"database": db.holder, "tables": TABLES}).rows)
@@ -136,7 +136,7 @@ class LandedOffsets:
 
 
 def _trusted(rows: Sequence[_Row], lost: Mapping[str, int]) -> _Row | None:
-    """The last of a partition's rows, in their order, that says for certain what is stored; None where none does."""
+    """The last of a partition's rows, in their order, that says for certain what is stored; None if none does."""
     unknown = [at for part, at in lost.items() if part not in rows[-1].lost_parts]
     if not unknown:
         return rows[-1]

@@ -46,7 +46,7 @@ def run_freely(db: Database, sql: str, given: Mapping[str, str]) -> Result:
 
 
 def check_reader(db: Database) -> None:
-    """Raises QueryFailed where the embedded engine's user may do more than read."""
+    """Raises QueryFailed if the embedded engine's user may do more than read."""
     if db.embedded and not only_reads(db):
         raise refusal(
             "SQL of your own is not answered by a process that also writes the database, for it could reach files "

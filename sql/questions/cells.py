@@ -149,7 +149,7 @@ def _amount(name: str, value: float, subject: str) -> str:
 
 
 def _of(subject: str) -> Callable[[float], str]:
-    """How amounts of this signal or resource are shown."""
+    """Return the format for amounts of this signal or resource."""
     if _BYTES.fullmatch(subject):
         return size
     if subject == "cpu":

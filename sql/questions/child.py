@@ -34,7 +34,7 @@ _TOO_MUCH_MEMORY: Final = 241
 
 def main(folder: str, database: str) -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever the engine prints is not an answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the engine's own output is not part of the answer
     with connect(f"chdb://{quote(folder)}?database={quote(database)}", make=False, read_only=True) as engine:
         db = engine.another()
         ask(db, "SELECT 1", {})

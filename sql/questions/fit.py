@@ -103,11 +103,11 @@ class Known(NamedTuple):
     scheduler_minor: int
     """Taken to be that of the newest kubelet: no kubelet may be newer than the control plane."""
     everywhere: tuple[NodeState, ...] = ()
-    """All nodes with their pods, where these were asked for."""
+    """All nodes, with their pods if these were requested."""
     storage: Storage = Storage()
     """The known storage, if pods were requested."""
     namespaces: Mapping[str, Mapping[str, str]] = {}
-    """Labels of those that are known, where pods were asked for."""
+    """Labels of known namespaces; empty unless pods were requested."""
     devices: Devices = NO_DEVICES
     """The known devices, likewise."""
 

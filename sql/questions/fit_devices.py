@@ -9,7 +9,7 @@ from streams.rules.scheduling.devices import DeviceClaim, Selection, Slice
 
 
 def devices_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Devices:
-    """From resource, namespace, name and facts of each object."""
+    """Read devices from the resource, namespace, name and facts of each object."""
     found = by_resource(objects)
     classes, slices = found("deviceclasses", Selection), found("resourceslices", Slice)
     return Devices(

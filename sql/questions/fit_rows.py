@@ -38,7 +38,7 @@ class NodeRows(NamedTuple):
 
 
 def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
-    """`pods` are those bound to the node, where they were asked for."""
+    """`pods` are those bound to the node, if pods were requested."""
     configz, skew = next(iter(rows.settings), None), next(iter(rows.skew), None)
     known = _policies(configz, skew)
     state = NodeState(

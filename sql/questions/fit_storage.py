@@ -64,7 +64,7 @@ def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
 
 
 def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Storage:
-    """From resource, namespace, name and facts of each object."""
+    """Read storage from the resource, namespace, name and facts of each object."""
     found = by_resource(objects)
 
     def named(resource: str, of: type[T]) -> dict[str, T]:
@@ -82,7 +82,7 @@ def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Stora
 
 
 def namespaces_of(objects: Iterable[Sequence[str]]) -> Namespaces:
-    """From the same."""
+    """Read namespaces from the resource, namespace, name and facts of each object."""
     return {name: facts.labels for (_, name), facts in by_resource(objects)("namespaces", NamespaceFacts).items()}
 
 

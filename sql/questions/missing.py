@@ -167,7 +167,7 @@ def _clusters_named(clusters: Sequence[str]) -> str:
 
 
 def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
-    """Name a cluster, node or namespace that was never seen, and the nearest that was; empty where all were seen."""
+    """Name a cluster, node or namespace that was never seen, and the nearest that was; empty if all were seen."""
     cluster = given.get("cluster", "")
     if cluster and clusters and cluster not in clusters:
         return f"There is no cluster {plain(cluster)}. {_or_all(cluster, clusters)}"
@@ -185,7 +185,7 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
 
 
 def _or_all(name: str, known: set[str]) -> str:
-    """The nearest, else a few of those that there are."""
+    """Suggest the nearest name; if none is near, list a few that exist."""
     if hint := match(name, known):
         return f"Did you mean {plain(hint)}?"
     return f"There are {', '.join(plain(each) for each in sorted(known)[:_TOLD])}" if known else ""

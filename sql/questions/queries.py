@@ -58,7 +58,7 @@ class SavedQuery(NamedTuple):
     events: tuple[str, ...] = ()
     """Reasons of the Events that contradict an empty answer."""
     shows: tuple[str, ...] = ()
-    """The columns that answer it, in their order; empty where all do."""
+    """The columns that answer it, in their order; empty if all do."""
     newest: bool = False
     """The last rows are the newest: where not all are shown, those are."""
     was: Mapping[str, Mapping[str, str]] = {}  # never changed
@@ -132,7 +132,7 @@ def _value(parameter: Parameter, given: str | None) -> str:
 
 
 def _checked(kind: str, text: str) -> str:
-    """The value as ClickHouse reads it. Raises ValueError where it is not of that type."""
+    """The value as ClickHouse reads it. Raises ValueError if it is not of that type."""
     if kind.startswith("UInt"):
         return str(_natural(text))
     if kind.startswith("Float"):

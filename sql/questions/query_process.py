@@ -23,7 +23,7 @@ FRESH_SECONDS: Final = 5.0
 """Age of a snapshot that is still asked, where this process also writes the database."""
 START_SECONDS: Final = 60.0
 GRACE_SECONDS: Final = 1.0
-"""The engine ends a question by itself at its limit; after that it is killed."""
+"""The engine itself ends a question at its limit; this much later the process is killed."""
 LOOK_SECONDS: Final = 0.05
 TIMEOUT: Final = 159
 MEMORY: Final = 241
@@ -122,7 +122,7 @@ class _Child:
         return self._process.poll() is not None
 
     def answer(self, asked: Asked, db: Database) -> Answered:
-        """Raises QueryCancelled where the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
+        """Raises QueryCancelled if the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
         if not self.started:
             self._read(db, START_SECONDS, MIB)
             self.started = True
@@ -160,7 +160,7 @@ class _Child:
                     raise self._gone(db)
                 found += piece
             elif db.stop is not None and db.stop.is_set:
-                raise QueryCancelled(f"{db}: nobody waits for the answer any more")
+                raise QueryCancelled(f"{db}: the query was cancelled, because nobody waits for its answer")
         return bytes(found)
 
     def _gone(self, db: Database) -> DatabaseError:

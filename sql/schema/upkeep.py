@@ -81,7 +81,7 @@ def _renewal(table: str, standing: _Current) -> str:
 
 PAUSE_SECONDS: Final = 10.0
 SHARE: Final = 20
-"""A calculation takes no more than one part in so many of the time."""
+"""A calculation takes at most one part in this many of the time."""
 DISK_SECONDS: Final = 60.0
 RENEWAL_SECONDS: Final = 86_400.0
 CLOSING_SECONDS: Final = 5.0

@@ -26,7 +26,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def seconds(self) -> float:
-        """From the first to the last; 0 for an empty group."""
+        """Seconds from the first to the last; 0 for an empty group."""
         return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
 
     def plus(self, member: str, at: datetime, times: int = 1, part: str = "") -> "Group":
@@ -75,13 +75,13 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
         )
 
     def is_quiet(self, at: datetime) -> bool:
-        """It has been quiet for long enough, and is not about to fire."""
+        """True if it has been quiet for long enough and is not about to fire."""
         if self.ended_at is None or (self.starts_at is None and (not self.happens or self.is_enough)):
             return False
         return at >= self.ended_at + self.keep
 
     def is_forgotten(self, at: datetime) -> bool:
-        """It ended before it fired. In one moment, as a cluster's minute, it can end and be true again."""
+        """True if it ended before it fired. Within one minute of a cluster's log it can end and hold again."""
         return not self.happens and self.starts_at is None and self.ended_at is not None and at > self.ended_at
 
     def ended(self, at: datetime) -> Self:

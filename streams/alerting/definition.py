@@ -49,7 +49,7 @@ class Holds(NamedTuple):
 
 
 class Ends(NamedTuple):
-    """The condition is no longer true; means nothing where it was not."""
+    """The condition is no longer true; means nothing if it was not."""
 
     labels: Mapping[str, str]
 
@@ -132,7 +132,7 @@ class AlertDefinition(Generic[Settings, State]):
     lasts: Callable[[State], bool] | None = None
     """A function that keeps its alerts from being resolved although nothing new happened."""
     depends_on: tuple[str, ...] = ()
-    """Names of alerts whose being active its condition depends on; these heed none themselves."""
+    """Names of alerts whose being active its condition depends on; those alerts depend on no others."""
     of_sources: bool = False
     """It is about what Leadsman receives: it does not end where nothing more is received."""
     foretells: bool = False

@@ -41,7 +41,7 @@ _WHY: Final = "Resolved because the node was cordoned."
 
 
 def drained(state: State, node: NodeRow, at: datetime, names: Collection[str]) -> tuple[State, list[Alert]]:
-    """After a node was seen; `names` are those of the alerts that a drain hushes."""
+    """Return the state after a node was seen; `names` are the alerts that a drain mutes."""
     is_drained = not node.deleted and (node.unschedulable or bool(drainer(node.taints)))
     if is_drained == state.drained:
         return state, []

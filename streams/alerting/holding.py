@@ -1,4 +1,4 @@
-"""The active alerts of one log: what conditions change about them, which fire and which are resolved."""
+"""Updates the active alerts of one log: applies changes of conditions, fires alerts and resolves them."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -31,9 +31,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     resolved: dict[str, datetime] = {}
     """When each alert that does not fire again was resolved, by fingerprint; until it is withdrawn."""
     heard_at: datetime | None = None
-    """While there are any: when the log had its last data."""
+    """When the log had its last data; None without active alerts."""
     drained: bool = False
-    """Its node is cordoned, or an autoscaler drains it."""
+    """True if the log's node is cordoned, or an autoscaler drains it."""
 
 
 class Origin(NamedTuple):
@@ -65,7 +65,7 @@ class Origin(NamedTuple):
 def changed(
     active: dict[str, ActiveAlert], changes: Sequence[Change], at: datetime, origin: Origin
 ) -> dict[str, ActiveAlert]:
-    """Active alerts of one name after what their condition concluded at a time."""
+    """Return the active alerts of one name after the changes that their condition found at `at`."""
     found = dict(active)
     for change in changes:
         key = key_of(change.labels)
@@ -93,7 +93,7 @@ def changed(
 
 
 def _renewed(alert: ActiveAlert, change: Holds | Happened, at: datetime, origin: Origin) -> ActiveAlert:
-    """With new words. On a cluster's log, where records have no fixed order, they are those of its first minute."""
+    """Renew the alert's words. On a cluster's log, whose records have no fixed order, its start decides."""
     if change.at_once and alert.starts_at is None:
         alert = msgspec.structs.replace(alert, since=at, for_seconds=0.0)
     if origin.node or at <= alert.since:
@@ -102,7 +102,7 @@ def _renewed(alert: ActiveAlert, change: Holds | Happened, at: datetime, origin:
 
 
 def resolved(state: State, at: datetime, lasting: Collection[str] = ()) -> tuple[State, list[Alert]]:
-    """Resolve what has been quiet for long enough; alerts named in `lasting` go on although nothing happened."""
+    """Resolve alerts that have been quiet for long enough; alerts named in `lasting` stay active regardless."""
     rows: list[Alert] = []
     active = dict(state.active)
     for name, of_name in state.active.items():
@@ -116,7 +116,7 @@ def resolved(state: State, at: datetime, lasting: Collection[str] = ()) -> tuple
 
 
 def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Alert]]:
-    """Resolve everything: what the log is about is gone. `why` is a sentence that ends each description."""
+    """Resolve every alert, because the log's subject was deleted. `why` is a sentence that ends each description."""
     every = [alert for of_name in state.active.values() for alert in of_name.values()]
     ended = [
         msgspec.structs.replace(alert, description=f"{alert.description} {why}")
@@ -127,16 +127,16 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
 
 
 def heard(state: State, at: datetime) -> State:
-    """After data of a time."""
+    """Return the state after the log had data at `at`."""
     heard_at = max(at, state.heard_at or at) if state.active else None
     return state if heard_at == state.heard_at else msgspec.structs.replace(state, heard_at=heard_at)
 
 
 def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool = False) -> tuple[State, list[Alert]]:
-    """End alerts as unknown that fire on a log without data for SILENT. A condition that holds then is a new episode
-    with the next data.
+    """End firing alerts as unknown once their log had no data for SILENT. A condition that holds with the next data
+    is a new episode.
 
-    Alerts named in `of_sources` are about that silence. They end the same time after their last news.
+    Alerts named in `of_sources` are about the silence itself. They end SILENT after their own last news.
     """
     if state.heard_at is None or at < state.heard_at + SILENT:
         return state, []
@@ -159,7 +159,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
 
 
 def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[str] = ()) -> tuple[State, list[Alert]]:
-    """Fire what has been true for long enough; with `repeat`, emit again what reads differently now.
+    """Fire alerts whose condition has held for long enough; with `repeat`, emit alerts again whose words changed.
 
     Alerts named in `suppressed` stay pending.
     """
@@ -182,7 +182,7 @@ def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[st
 
 
 def remembered(state: State, emitted: Sequence[Alert]) -> State:
-    """With what was resolved and has to be withdrawn some time; what fires again has not."""
+    """Remember resolved alerts until they are withdrawn; forget those that fire again."""
     if not emitted:
         return state
     known = dict(state.resolved)
@@ -194,7 +194,7 @@ def remembered(state: State, emitted: Sequence[Alert]) -> State:
 
 
 def withdrawn(state: State, until: datetime) -> tuple[State, list[Withdrawal]]:
-    """Without the alerts that were resolved up to a time."""
+    """Withdraw the alerts that were resolved at `until` or before."""
     over = sorted(each for each, at in state.resolved.items() if at <= until)
     if not over:
         return state, []
@@ -203,12 +203,12 @@ def withdrawn(state: State, until: datetime) -> tuple[State, list[Withdrawal]]:
 
 
 def fingerprint(labels: Mapping[str, str]) -> str:
-    """16 hexadecimal digits, the same for the same labels in any order."""
+    """Return 16 hexadecimal digits, the same for the same labels in any order."""
     return blake2b(repr(sorted(labels.items())).encode(), digest_size=8).hexdigest()
 
 
 def with_active(state: State, active: Mapping[str, dict[str, ActiveAlert]]) -> State:
-    """With these active alerts, by name and key."""
+    """Replace the active alerts, by name and key; names without alerts are left out."""
     found = {name: of_name for name, of_name in active.items() if of_name}
     return state if found == state.active else msgspec.structs.replace(state, active=found)
 
@@ -219,7 +219,7 @@ def _without_news(alert: ActiveAlert, since: datetime) -> ActiveAlert:
 
 
 def alert_row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -> Alert:
-    """That it fired or was resolved at a time."""
+    """Return the row of an alert that fired, or was resolved, at `at`."""
     starts_at = alert.starts_at or at
     ends_at = at if status == RESOLVED else None
     labels = alert.labels

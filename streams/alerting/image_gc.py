@@ -25,6 +25,6 @@ def is_too_little(row: ImageGc) -> bool:
 
 
 def times(row: ImageGc) -> str:
-    """How often it failed."""
+    """Say how often image GC failed."""
     often = "once" if row.occurrences == 1 else f"{row.occurrences} times"
     return f"at least {often}" if row.occurrences_lower_bound else often

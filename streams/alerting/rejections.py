@@ -86,7 +86,7 @@ _BARE: Final = frozenset({"", "Node", "Pod"})
 
 
 def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
-    """The group with one more rejected pod; None where it is there. A later witness can add the pod's owner."""
+    """The group with one more rejected pod; None if it is there. A later witness can add the pod's owner."""
     of_nobody, owner = owned_by(row.namespace, "", ""), owned_by(row.namespace, row.owner_kind, row.owner_name)
     unowned = f"{row.uid} without an owner"
     if row.uid in group.members or (unowned in group.members and not row.owner_name):

@@ -23,7 +23,7 @@ def module_name(alertname: str) -> str:
 
 
 def discover() -> tuple[AnyAlert, ...]:
-    """The `ALERT` of each alert's module. Raises ImportError where an alert that has defaults has no module."""
+    """The `ALERT` of each alert's module. Raises ImportError if an alert that has defaults has no module."""
     names = PACKAGED["alerts"]
     found: list[AnyAlert] = [import_module(f"{alerts.__name__}.{module_name(name)}").ALERT for name in names]
     for name, alert in zip(names, found, strict=True):

@@ -43,7 +43,7 @@ class Matcher(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """It names the one value that the label has to have."""
+        """True if it names the one value that the label must have."""
         return self.operator == "=" and self.value != ""
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -98,7 +98,7 @@ class Silencing:
         self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}
 
     def silence_of(self, labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> Silence | None:
-        """Return the silence that covers an alert longest; None where none does. A sequence that was given never
+        """Return the silence that covers an alert longest; None if none does. A sequence that was given never
         changes.
         """
         if not self._from <= at < self._until or (silences is not self._silences and silences != self._silences):

@@ -22,7 +22,7 @@ _POSSIBLE_PERCENT: Final = 200.0
 
 
 class Reading(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The counters of a sample, since boot; None where it has none."""
+    """The counters of a sample, since boot; None if it has none."""
 
     seconds: float
     memory_some: int | None

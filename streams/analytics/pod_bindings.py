@@ -70,7 +70,7 @@ def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[str]:
-    """Pods that nobody saw go; of those that came since the list none."""
+    """Pods whose end was not seen, without those that were bound after the list."""
     if inventory.resource != "pods" or inventory.of_logs:
         return ()
     return inventory.gone(uid for uid, row in all_on(state.pods) if row.ts <= inventory.ts)

@@ -36,7 +36,7 @@ class LastSign(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def heard_of(agents: dict[str, LastSign], record: HeardRecord, now: datetime | None) -> dict[str, LastSign]:
-    """After a sign of life."""
+    """Return the state after a sign of life."""
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
         return agents
@@ -45,7 +45,7 @@ def heard_of(agents: dict[str, LastSign], record: HeardRecord, now: datetime | N
 
 
 def node_changed(agents: dict[str, LastSign], record: NodeRecord) -> dict[str, LastSign]:
-    """After a record of a node: nothing is expected of the agent of one that was deleted."""
+    """Return the state after a record of a node; a deleted node's agent is no longer expected."""
     name = record.object.metadata.name
     known = agents.get(name)
     if known is None or (record.change == "DELETED") != bool(known.report_seconds):

@@ -13,7 +13,7 @@ from streams.fold.findings import DeadLetter, NodeFit, Row
 PODS_A_ROW: Final = 8
 _TEXTS: Final = tuple(name for name in PodColumns.__struct_fields__ if name not in TYPE_CODES)
 _FIT_KEY: Final = NodeFit._fields.index("resource") + 1
-"""The first so many fields of its rows are the natural key."""
+"""Number of leading fields of its rows that form the natural key."""
 
 
 class SampleKey(NamedTuple):

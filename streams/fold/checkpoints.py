@@ -74,7 +74,7 @@ class Seen:
         self._unsaved: set[tuple[str, str]] = set()
 
     def add(self, cluster: str, ts: datetime | None, value: int) -> bool:
-        """Remember a digest; False where it was known already."""
+        """Remember a digest; False if it was known already."""
         is_new = self._digests.add(cluster, ts, value)
         if is_new:
             self._unsaved.add((cluster, hour_of(ts)))

@@ -167,6 +167,6 @@ def _thresholds(found: _Found, row: EvictionSignal) -> None:
 
 
 def _nearness(row: EvictionSignal) -> float:
-    """The room as a share of the capacity, 1 where there is no threshold."""
+    """The room as a share of the capacity, 1 if there is no threshold."""
     thresholds = [each for each in (row.hard_threshold, row.soft_threshold) if each is not None]
     return (row.available - max(thresholds)) / row.capacity if thresholds and row.capacity > 0 else 1.0

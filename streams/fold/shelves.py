@@ -16,7 +16,7 @@ _NAMES: Final = tuple(map(str, range(_SHELVES)))
 
 
 def on_shelf(shelves: Shelves[V], key: str) -> V | None:
-    """The value of a key; None where there is none."""
+    """The value of a key; None if there is none."""
     shelf = shelves.get(_shelf(key)) if shelves else None
     return None if shelf is None else shelf.get(key)
 

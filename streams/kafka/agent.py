@@ -170,7 +170,7 @@ class FaustAgent:
                 await self._write()
 
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:
-        """False where the partitions went to another worker meanwhile."""
+        """False if the partitions went to another worker meanwhile."""
         messages = [of_event(event) for event in events]
         following = await self._following(messages)
         if not await self._folder.fold(messages, self._ownership()):
@@ -211,7 +211,7 @@ class FaustAgent:
             self._folder.abandon()
 
     async def _following(self, messages: Sequence[Message]) -> dict[int, int]:
-        """The next offset of each partition behind these. Raises MessagesMissing where one is newer than the next and
+        """The next offset of each partition behind these. Raises MessagesMissing if one is newer than the next and
         the topic has those between. After a rebalance older ones may come again, and a partition begins anywhere.
         """
         following = dict(self.next_offsets)

@@ -167,7 +167,7 @@ class Changelog:
         ]
 
     def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 where there is no state, None where none shows it."""
+        """The offset before which everything is in a state; 0 if there is no state, None if none shows it."""
         if partition in self._progress:
             return self._progress[partition]
         return None if self.logs(partition) else 0
@@ -201,7 +201,7 @@ class Changelog:
                 yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
-        """The keys of those that have a state."""
+        """Return the keys that have a state."""
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
 
     def begin(self, partitions: AbstractSet[int]) -> None:

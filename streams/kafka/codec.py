@@ -36,7 +36,7 @@ class Emission(NamedTuple):
 
     @classmethod
     def parse(cls, header: bytes) -> "Emission":
-        """Raises ValueError where `header` did not write it."""
+        """Raises ValueError if `header` did not write it."""
         offset, number, origin = header.decode().split(" ", 2)
         return cls(origin, int64_of(offset), int64_of(number))
 
@@ -76,7 +76,7 @@ class Folded(NamedTuple):
         return any(first <= sent.number <= last for first, last in self.sent.get(sent.publisher, ()))
 
     def after(self, sent: Sent) -> "Folded":
-        """With a message that is folded now."""
+        """Advance by a message that is folded now."""
         publishers = dict(self.sent)
         arrived = _with(publishers.pop(sent.publisher, ()), sent.number)
         if len(publishers) >= PUBLISHERS:

@@ -234,7 +234,7 @@ class Consumer(driver.Consumer):
             )
 
     async def _is_same(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """False where Kafka does not answer: one that has no leader may become another log."""
+        """False if Kafka does not answer: one that has no leader may become another log."""
         with suppress(TimeoutError):
             async with asyncio.timeout(JUDGE_SECONDS):
                 return await cast("Transport", self.transport).is_same(partition, offset, timestamp_ms)

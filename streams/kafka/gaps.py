@@ -74,7 +74,7 @@ class Gaps:
         self._found.put_nowait((found, sorted(set(clusters)) or [""]))
 
     def why_not(self) -> Iterator[str]:
-        """For /readyz."""
+        """Yield reasons for /readyz."""
         self._shown = [each for each in self._shown if time.monotonic() - each[0] < SHOWN_SECONDS]
         for _, gap in self._shown:
             yield f"{gap.resource}: {gap.error}"

@@ -23,7 +23,7 @@ SPLIT_FROM: Final = 1024
 BUCKET_ENTRIES: Final = 64
 MAX_BUCKETS: Final = 1024
 UNEVEN: Final = 4
-"""A mapping gets another number of buckets where they hold so many times more, or fewer, than BUCKET_ENTRIES."""
+"""A mapping gets another number of buckets if they hold more, or fewer, than BUCKET_ENTRIES by this factor."""
 
 Entries: TypeAlias = list[tuple[int, str, object]]
 """Entries of a bucket: number in the order of the mapping, key and value."""

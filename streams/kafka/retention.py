@@ -55,7 +55,7 @@ class Unread(NamedTuple):
     """The first offset that is younger than PACE_SECONDS; `end` where none is."""
     limits: Limits
     lost_in_seconds: float | None = None
-    """When the first will be deleted, at the pace of late; None where it is read before, or there is no pace yet."""
+    """When the first will be deleted, at the pace of late; None if it is read before, or there is no pace yet."""
     kind: str = "behind"
     problem: Problem = "behind"
 
@@ -80,7 +80,7 @@ class Unread(NamedTuple):
 
     @property
     def error(self) -> str:
-        """For a row of `source_errors`."""
+        """The text for a row of `source_errors`."""
         if self.lost_in_seconds is None:
             kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
             when = f"{NEAR * 100:.0f} % of the topic's {kept}, is over for the oldest. Kafka will delete them"
@@ -146,7 +146,7 @@ class RetentionWatch:
         self._paces: dict[TopicPartition, Pace] = {}
 
     def figure(self) -> Values:
-        """Partitions by topic; 0 where none is near."""
+        """Partitions by topic; 0 if none is near."""
         counts: dict[tuple[str, ...], float] = {(each.topic,): 0.0 for each in self._own()}
         for each in self._near:
             counts[(each.topic,)] = counts.get((each.topic,), 0.0) + 1

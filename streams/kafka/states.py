@@ -44,7 +44,7 @@ class Ownership(NamedTuple):
     generation: int
     """Generation of the group."""
     is_ours: Callable[[], bool]
-    """False where the partitions went to another worker meanwhile, as far as we know."""
+    """False if the partitions went to another worker meanwhile, as far as we know."""
     following: Mapping[int, int]
     """The offset after the last folded message of each partition."""
 

@@ -55,7 +55,7 @@ class Gap(NamedTuple):
 
     @property
     def error(self) -> str:
-        """For a row of `source_errors`."""
+        """The text for a row of `source_errors`."""
         return f"gap: {self.message_count} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 

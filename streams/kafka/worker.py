@@ -177,7 +177,7 @@ class LogFolder:
     async def fold(self, messages: Sequence[Message], ownership: Ownership) -> bool:
         """Fold a batch; returns when Kafka has all that was concluded. The states are kept for `write`.
 
-        False where the partitions went to another worker meanwhile: no state is kept, and it folds them again.
+        False if the partitions went to another worker meanwhile: no state is kept, and it folds them again.
         Raises MemoryError and OSError from a reducer, after a log line that names the message.
         """
         began = time.perf_counter()
@@ -236,7 +236,7 @@ class LogFolder:
     async def _fold_log(self, key: bytes, before: Folded, messages: Iterable[Message], outbox: Outbox) -> Folded:
         state, emitted = LogState(before.log.minute, dict(before.log.states), before.log.exists), dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
-        origin = key.decode(errors="backslashreplace")  # whoever wrote to the topic chose it
+        origin = key.decode(errors="backslashreplace")  # the sender chose it: hostile input
         concluded: list[Concluded] = []
         for message in messages:
             decision = accept(folded, message)
@@ -251,7 +251,7 @@ class LogFolder:
             if isinstance(decision, Bury):
                 await self._bury(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
                 continue
-            if decision.emission is None:  # what we emitted is no sign that a flood is over
+            if decision.emission is None:  # our own message does not show that a flood is over
                 self._in_a_row.pop(key, None)
             record, place = decision.record, str(message.position)
             if place in self._skipped:
@@ -275,7 +275,7 @@ class LogFolder:
         try:
             outputs = self._fold.step(folded.log, record)
         except Exception:
-            log.error("a reducer failed", skip=f"leadsman work --skip {message.position}")  # noqa: TRY400  # whoever ends has it
+            log.error("a reducer failed", skip=f"leadsman work --skip {message.position}")  # noqa: TRY400  # raised below
             raise
         for number, output in enumerate(outputs):
             emission = Emission(origin, folded.offset, number)

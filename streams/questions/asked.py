@@ -71,7 +71,7 @@ def asked_line(line: bytes | str) -> AskedLine:
 
 
 def line_id(line: bytes | str) -> Any:
-    """The id of a line that may not be a question; None where there is none."""
+    """The id of a line that may not be a question; None if there is none."""
     try:
         found = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

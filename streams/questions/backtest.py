@@ -33,7 +33,7 @@ class Episode(NamedTuple):
     labels: dict[str, str]
     starts_at: datetime
     ends_at: datetime | None
-    """None where it still fires at the end."""
+    """None if it still fires at the end."""
     summary: str
 
 

@@ -27,10 +27,10 @@ def heeds_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
 
 
 def at_once(pod: Neighbour, places: Sequence[Place], room: Mapping[str, int], count: int) -> Counter[str]:
-    """How many of `count` such pods each node takes, all at the same time; `room` is what a node takes by itself.
+    """Return how many of `count` such pods each node takes at the same time; `room` is what a node takes alone.
 
-    One after the other, as the scheduler does: each where the fewest are that it spreads among, then where most room
-    is left. The first decides where those go that want to be together, so each domain is tried for it.
+    Pods are placed one after the other, like the scheduler does: each where the fewest pods of its spread are, then
+    where most room is left. The first pod fixes the domain of pods that must be together, so it tries every domain.
     """
     starts: list[Place | None] = [None]
     if pod.constraints.affinity:
@@ -66,7 +66,7 @@ class Candidate(NamedTuple):
     source: str = ""
     """Source of the NUMA numbers."""
     fidelity: str = ""
-    """`exact`, `count`, `none`, or empty where no source reports NUMA nodes."""
+    """`exact`, `count`, `none`, or empty if no source reports NUMA nodes."""
     numa_doubts: tuple[str, ...] = ()
     """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
@@ -76,7 +76,7 @@ class Candidate(NamedTuple):
 
     @property
     def topology_manager_policy(self) -> str:
-        """Empty where no source reports it."""
+        """Empty if no source reports it."""
         policies = {each.topology_policy for each in self.state.settings}
         return policies.pop() if len(policies) == 1 else ""
 
@@ -91,7 +91,7 @@ class NumaAnswer(msgspec.Struct, frozen=True):
 
 class HintAnswer(msgspec.Struct, frozen=True):
     numa_nodes: list[int] | None
-    """None where any will do."""
+    """None if any will do."""
     preferred: bool
 
 
@@ -103,12 +103,12 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     time."""
     reasons: list[str]
     numa_nodes: list[int]
-    """On which the pods would lie; empty where that is not known or any will do."""
+    """On which the pods would lie; empty if that is not known or any will do."""
     hint: HintAnswer | None
     """The Topology Manager's for the first pod."""
     numa: list[NumaAnswer]
     topology_manager_policy: str
-    """Empty where no source reports it."""
+    """Empty if no source reports it."""
     topology_manager_scope: str
     source: str
     fidelity: str

@@ -60,7 +60,7 @@ class Waiting(NamedTuple):
 
 class Outcome(NamedTuple):
     fits: bool | None
-    """None where that is not known."""
+    """None if that is not known."""
     reasons: _Words = ()
     """The scheduler's, in its words."""
     unknowns: _Words = ()
@@ -191,7 +191,7 @@ class _Judge:
         )
 
     def _looks(self, pod: PodRequest) -> Sequence[int]:
-        """The class of each node by all that the scheduler heeds of it but resources and other pods."""
+        """Return the class of each node, by all that the scheduler reads of it except resources and other pods."""
         constraints, needs = pod.itself.constraints, pod.known_needs
         keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *_keys_of_devices(pod)}))
         drivers = tuple(sorted({(each.driver, each.identity) for each in needs if each.driver}))

@@ -57,7 +57,7 @@ class PodsThere:
         return itself, Neighbourhood(itself, places), places
 
     def _places(self, *, known: bool, every: bool) -> list[Place]:
-        """With all pods, or with those that choose their neighbours."""
+        """Places with all pods, or only with pods that choose their neighbours."""
         asks = known, every
         if asks not in self._named:
             places = [

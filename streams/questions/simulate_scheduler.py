@@ -37,7 +37,7 @@ class Removal(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """The scheduler rebuilds its list; `ts` is None where the operations have no times."""
+    """The scheduler rebuilds its list; `ts` is None if the operations have no times."""
 
     ts: datetime | None = None
 
@@ -181,7 +181,7 @@ def names_line(result: Simulated) -> str:
 
 
 def report(results: Sequence[Simulated]) -> Iterator[str]:
-    """For people, a line for each snapshot. Names are in JSON, for they may hold anything."""
+    """Yield a readable line for each snapshot. Names are in JSON, because they may hold anything."""
     for number, result in enumerate(results, 1):
         when = f" at {result.ts.isoformat()}" if result.ts is not None else ""
         yield f"snapshot {number}{when}: {len(result.names)} nodes, {_losses(result)}"

@@ -1,6 +1,6 @@
 """`python -m audit LOCK...`: locked versions against today's advisories, by pip-audit and OSV, with their age.
 
-Status 1 where a locked version is known to be vulnerable, 2 where that cannot be judged.
+Status 1 if a locked version is known to be vulnerable, 2 where that cannot be judged.
 """
 
 import json
@@ -41,7 +41,7 @@ def main(locks: Sequence[str]) -> int:
 
 
 def _audited(flags: Sequence[str]) -> Any:
-    """pip-audit's JSON. Raises CalledProcessError where it could not ask."""
+    """pip-audit's JSON. Raises CalledProcessError if it could not ask."""
     program = str(Path(sys.executable).with_name("pip-audit"))
     own = ["--vulnerability-service=osv", "--disable-pip", "--format=json", "--progress-spinner=off"]
     done = subprocess.run([program, *own, *flags], capture_output=True, text=True, check=False)

@@ -48,7 +48,7 @@ class Stage(NamedTuple):
     wall_seconds: float
     cpu_seconds: float
     peak_bytes: int = 0
-    """Of memory; 0 where it is another process's too."""
+    """Of memory; 0 if it is another process's too."""
 
     @property
     def is_enough(self) -> bool:

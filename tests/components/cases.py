@@ -13,7 +13,7 @@ from sql.questions.pending import calculate
 from streams.fold.findings import Row
 
 Told: TypeAlias = Mapping[str, Sequence[dict[str, Any]]]
-"""The rows that a query told of each case, by the name of its cluster; none where it told nothing."""
+"""The rows that a query told of each case, by the name of its cluster; none if it told nothing."""
 
 
 class Cases:

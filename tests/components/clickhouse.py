@@ -175,7 +175,7 @@ class Handler(BaseHTTPRequestHandler):
     password: str
     fault = ""
     table = b""
-    """Empty where any statement meets the fault that changes something."""
+    """Empty if any statement meets the fault that changes something."""
 
     def do_GET(self) -> None:
         if self.path == "/ping":

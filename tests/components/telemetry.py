@@ -9,7 +9,7 @@ from waiting import PATIENCE_SECONDS
 
 
 def get(port: int, path: str) -> tuple[int, str]:
-    """Status and text; 0 where nothing answers."""
+    """Status and text; 0 if nothing answers."""
     try:
         with urllib.request.urlopen(f"http://{HOST}:{port}/{path}", timeout=PATIENCE_SECONDS) as answer:
             return answer.status, answer.read().decode()
@@ -25,6 +25,6 @@ def is_ready(port: int) -> bool:
 
 
 def why_not_ready(port: int) -> list[str]:
-    """The reasons; none where it is ready, or does not answer."""
+    """The reasons; none if it is ready, or does not answer."""
     status, text = get(port, "readyz")
     return list(json.loads(text)["reasons"]) if status == 503 else []

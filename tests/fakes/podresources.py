@@ -28,7 +28,7 @@ def message(field: int, value: bytes) -> bytes:
 
 
 def packed(field: int, values: Iterable[int]) -> bytes:
-    """Numbers as Go writes them; nothing where there are none."""
+    """Numbers as Go writes them; nothing if there are none."""
     data = b"".join(_varint(value % 2**64) for value in values)
     return message(field, data) if data else b""
 

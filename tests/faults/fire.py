@@ -91,7 +91,7 @@ class Ground:
         self._stack.close()
 
     def _disk(self, folder: Path, stack: ExitStack) -> Disk | None:
-        """Mount a disk there, and return it; None where nothing can be mounted."""
+        """Mount a disk there, and return it; None if nothing can be mounted."""
         folder.mkdir()
         return None if why_no_disk() else stack.enter_context(Disk(folder, DISK_MIB))
 
@@ -214,7 +214,7 @@ class Attacked:
                 part.start()
 
     def refusal(self) -> str:
-        """Why the lander says that it is not ready; empty where it is."""
+        """Why the lander says that it is not ready; empty if it is."""
         return "; ".join(why_not_ready(self._telemetry_port))
 
     def committed(self) -> dict[Any, int]:

@@ -41,7 +41,7 @@ settings_of_kubelets = st.fixed_dictionaries(
 
 
 def ours(question: dict[str, Any], layout: Layout) -> list[Row] | None:
-    """None where no kubelet would start."""
+    """None if no kubelet would start."""
     config = KubeletConfiguration(
         eviction_hard=question["hard"],
         eviction_soft=question["soft"],

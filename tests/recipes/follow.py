@@ -61,7 +61,7 @@ class Copy:
     """The repository with the edits of a page, and its generated files written anew."""
 
     def __init__(self, page: str, folder: Path) -> None:
-        """Raises ValueError where an edit cannot be made: the page no longer fits the repository."""
+        """Raises ValueError if an edit cannot be made: the page no longer fits the repository."""
         self.folder = folder
         text = (ROOT / page).read_text("utf-8")
         made = list(edits(text))

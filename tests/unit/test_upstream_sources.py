@@ -203,7 +203,7 @@ def issue(fix: str) -> str:
 
 
 def change(upstream: Upstream, text: str) -> str:
-    """What is to be said where this is the source now; empty where it is what it was."""
+    """What is to be said where this is the source now; empty if it is what it was."""
     if digest(text) == upstream.digest:
         return ""
     fix = upstream.used_by

@@ -98,7 +98,7 @@ class PodResourceClaim(KeptObject, frozen=True):
 class PodResourceClaimStatus(KeptObject, frozen=True):
     name: str
     resource_claim_name: str | None = None
-    """None where none is needed."""
+    """None if none is needed."""
 
 
 class Toleration(KeptObject, frozen=True):

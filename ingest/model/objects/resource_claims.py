@@ -1,6 +1,4 @@
-"""Claims of devices, and the classes and slices of those there are, as far as the scheduler heeds them (rules:
-scheduler-devices).
-"""
+"""Claims, classes and slices of devices, with the fields that the scheduler reads (rules: scheduler-devices)."""
 
 import msgspec
 

@@ -1,4 +1,4 @@
-"""Claims, volumes and what attaches them, as far as the scheduler heeds them (rules: scheduler-volumes)."""
+"""Claims, volumes and their attachments, with the fields that the scheduler reads (rules: scheduler-volumes)."""
 
 from datetime import datetime
 
@@ -33,7 +33,7 @@ class ScheduledMetadata(KeptObject, frozen=True):
 
     @property
     def controller(self) -> str:
-        """Its uid; empty where it has none."""
+        """Its uid; empty if it has none."""
         return next((each.uid for each in self.owner_references or () if each.controller), "")
 
 

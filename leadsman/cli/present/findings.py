@@ -24,7 +24,7 @@ class Findings(NamedTuple):
 
 
 def read_findings(database: Database, cluster: str, namespace: str = "") -> Findings | None:
-    """The page's cards of all that is known of a cluster; None where nothing is."""
+    """The page's cards of all that is known of a cluster; None if nothing is."""
     span = next((each for each in read_spans(database) if each.cluster == cluster), None)
     if span is None:
         return None

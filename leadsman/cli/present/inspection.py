@@ -8,7 +8,7 @@ from sql.database.open import Result
 
 
 def counted(inspection: Inspection) -> Result:
-    """How many observations of each kind."""
+    """Count the observations of each kind."""
     rows = ((*kind, number) for kind, number in inspection.counts.items())
     return raw_rows(("source", "resource", "type", "count"), rows)
 

@@ -30,7 +30,7 @@ class _Set(NamedTuple):
 
 
 def columns() -> int | None:
-    """How wide a line may be: as COLUMNS sets it, else the terminal; None for a pipe or a file."""
+    """Return the width of a line: that of COLUMNS, else of the terminal; None for a pipe or a file."""
     if os.environ.get("COLUMNS", "").isdecimal() or sys.stdout.isatty():
         return shutil.get_terminal_size().columns
     return None
@@ -86,7 +86,7 @@ def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """How wide each column is: sentences folded first, then names cut; None where a line does not hold them."""
+    """How wide each column is: sentences folded first, then names cut; None if a line does not hold them."""
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]

@@ -82,7 +82,7 @@ def print_story(
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
     Return the findings of each cluster that is known. `command` is how the reader calls this program on this
-    database; None where the database will be gone. With a `namespace`, what is about pods and objects of others is
+    database; None if the database will be gone. With a `namespace`, what is about pods and objects of others is
     left out.
     """
     found = [_print_cluster(database, cluster, console, command, lines, namespace) for cluster in clusters]
@@ -196,7 +196,7 @@ def _words(item: Item, view: Overview) -> str:
 
 
 def _when(at: datetime, view: Overview) -> str:
-    """With its day where that is not the day of the end."""
+    """Format a time; it includes the day unless that is the day of the end."""
     return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 

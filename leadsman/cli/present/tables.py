@@ -60,7 +60,7 @@ def only(result: Result, names: Sequence[str]) -> Result:
 
 
 def show_columns(shown: Sequence[Column], form: str = "table") -> None:
-    """Print a table, or as `wide` with all that is in it; nothing where it has no rows."""
+    """Print a table, or as `wide` with all that is in it; nothing if it has no rows."""
     if not shown or not shown[0].cells:
         return
     for number, line in enumerate(lines(shown, _width(form))):

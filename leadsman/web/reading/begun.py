@@ -52,7 +52,7 @@ def read_begun(
 
 
 def first(begun: Begun, kind: str, whats: Iterable[str], nodes: Iterable[str]) -> Since | None:
-    """The earliest of some nodes and signals; None where none is known."""
+    """The earliest of some nodes and signals; None if none is known."""
     names = list(nodes)
     found = [begun.get((kind, what), {}) for what in whats]
     return earliest(each[name] for each in found for name in names if name in each)

@@ -38,7 +38,7 @@ class Line(NamedTuple):
 
     @property
     def gaps(self) -> list[tuple[int, int]]:
-        """From when until when no sample was seen within the line."""
+        """The beginning and end of each gap between samples of the line."""
         apart = [later - earlier for earlier, later in pairwise(self.at)]
         most = max(GAP_SECONDS, GAP_SAMPLES * median(apart)) if apart else 0
         return [(earlier, later) for earlier, later in pairwise(self.at) if later - earlier > most]
@@ -50,7 +50,7 @@ class Threshold(NamedTuple):
     kind: str
     name: str
     steps: tuple[tuple[int, int | None], ...]
-    """From when it was so; None where there was none."""
+    """From when it was so; None if there was none."""
 
     def at(self, moment: int) -> int | None:
         known = [value for since, value in self.steps if since <= moment]

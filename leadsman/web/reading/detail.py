@@ -55,7 +55,7 @@ class Detail(NamedTuple):
     """Order before the first eviction of the range."""
     evicted: tuple[RowDict, ...]
     settings: RowDict | None
-    """None where no /configz was seen."""
+    """None if no /configz was seen."""
     usage: tuple[Usage, ...]
     growers: tuple[RowDict, ...]
     """The fastest growing uses of its disk at the end of the range."""
@@ -145,7 +145,7 @@ def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[st
 
 
 def usages(row: RowDict, node: NodeLine) -> list[Usage]:
-    """From a row of `usage`; -1 is not measured."""
+    """Read a row of `usage`, in which -1 means not measured."""
     cpu, memory = node.fit.get("cpu"), node.fit.get("memory")
     of_cpu = f" of {resource(cpu.capacity, 'cpu')}" if cpu else ""
     of_memory = f" of {size(memory.capacity)}" if memory else ""

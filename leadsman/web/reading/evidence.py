@@ -11,7 +11,7 @@ from sql.database.open import Database
 from streams.alerting.active import SILENT
 
 INTERVALS: Final = 6
-"""So many samples may be missing before nothing is known of now."""
+"""After this many missing samples, the present state counts as unknown."""
 _SOONEST: Final = timedelta(seconds=10)
 _WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
@@ -69,7 +69,7 @@ class Evidence(NamedTuple):
 
     @property
     def quiet_since(self) -> datetime | None:
-        """Since when it is known that nothing happened, where no Event shows it; None where Events do."""
+        """The time since which it is known without Events that nothing happened; None if Events show it."""
         return None if self.events_seen else self.events_since
 
     @property
@@ -119,7 +119,7 @@ def age(seen_at: datetime, scope: Scope) -> str:
 
 
 def freshness(evidence: Evidence) -> str:
-    """How old the page's evidence is, in a line."""
+    """Describe in a line how old the page's evidence is."""
     if evidence.last_at is None:
         return "Nothing was observed up to the end of this range"
     sample, scope = evidence.last_sample_at, evidence.scope
@@ -131,7 +131,7 @@ def freshness(evidence: Evidence) -> str:
 
 
 def absent(evidence: Evidence, nothing: str) -> str:
-    """That something was not found, as far as what was seen supports it; `nothing` has no full stop."""
+    """Say that something was not found, as far as the evidence supports that; `nothing` has no full stop."""
     last = evidence.last_at
     if last is None:
         return "Not known: nothing was observed up to the end of this range."
@@ -212,6 +212,6 @@ def no_event(evidence: Evidence) -> str:
 
 
 def quiet(evidence: Evidence) -> str:
-    """Return the time from which on no Event is proof; empty where Events were seen."""
+    """Return the time from which on no Event is proof; empty if Events were seen."""
     since = evidence.quiet_since
     return "" if since is None else f"No Event came since {timestamp(since)} UTC, when their watch began."

@@ -26,7 +26,7 @@ ORDERS: Final = {"": "Worst first", "name": "By name"}
 MOST_GROUPS: Final = 48
 """Groups that are drawn by themselves; the nodes of the smallest share the last."""
 SIZES: Final = ((300, "s22"), (1500, "s16"), (3000, "s11"))
-"""The pitch of a cell in pixels up to so many nodes; beyond, it is 8."""
+"""Pitch of a cell in pixels, by the number of nodes up to which it applies; beyond, it is 8."""
 _SIGNALS: Final = {
     "memory": frozenset({"memory.available", "allocatableMemory.available"}),
     "disk": frozenset({"nodefs.available", "imagefs.available", "containerfs.available"}),
@@ -64,7 +64,7 @@ class Choice(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, str], steps: Steps = STEPS) -> "Choice":
-        """Raises BadScope where a value has no meaning."""
+        """Raises BadScope if a value has no meaning."""
         levels = ("", *(str(level.value) for level in Level))
         for name, known in {"room": ROOMS, "by": ("", *GROUPS), "order": ORDERS, "level": levels}.items():
             if values[name] not in known:
@@ -83,7 +83,7 @@ class Cell(NamedTuple):
     evicted: bool
     """Under pressure, in the range."""
     ready: bool
-    """False where the Node is known to be not Ready, or its kubelet does not report."""
+    """False if the Node is known to be not Ready, or its kubelet does not report."""
     words: str
     """Text of a cell, for example "node-1: memory 12 % left"."""
     dim: bool
@@ -132,7 +132,7 @@ def fleet(nodes: Sequence[NodeLine], choice: Choice = Choice()) -> Fleet:  # noq
 
 
 def room_of(node: NodeLine, room: str) -> float | None:
-    """The least part that is left of what is asked for; None where that is not known."""
+    """The least part that is left of what is asked for; None if that is not known."""
     if room == "cpu":
         fit = node.fit.get("cpu")
         return None if fit is None or not fit.allocatable else 1 - fit.requested / fit.allocatable

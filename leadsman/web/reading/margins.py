@@ -49,7 +49,7 @@ class Margin(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """Until a threshold is met; None where none approaches."""
+        """Seconds until a threshold is met; None if the signal approaches none."""
         known = [each for each in (self.seconds_to_hard, self.seconds_to_soft) if each is not None]
         return min(known) if known else None
 
@@ -81,7 +81,7 @@ class Margin(NamedTuple):
 
 
 def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:
-    """From rows of `signals_now`: of each node, the nearest to its threshold first."""
+    """Read rows of `signals_now`; each node's signal that is nearest to its threshold comes first."""
     found: dict[str, list[Margin]] = {}
     for row in now:
         found.setdefault(row["node"], []).append(_margin(row))

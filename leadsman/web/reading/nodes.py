@@ -74,7 +74,7 @@ class NodeLine(NamedTuple):
     margins: tuple[Margin, ...]
     """The nearest to its threshold first."""
     lowest_room: float | None
-    """The least part of a capacity that was left above a threshold in the range; None where there was none."""
+    """The least part of a capacity that was left above a threshold in the range; None if there was none."""
     fit: Mapping[str, Fit]
     evicted: Evicted
     pressure: tuple[str, ...]
@@ -87,7 +87,7 @@ class NodeLine(NamedTuple):
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
     """Start times by condition at the end."""
     pool: str = ""
-    """Empty where no label names one."""
+    """Empty if no label names one."""
     last_sample_at: datetime | None = None
     """Time of its last sample in any range."""
     under_pressure: tuple[datetime, datetime] | None = None
@@ -172,7 +172,7 @@ def read_nodes(
 
 
 def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:
-    """Roll-ups of each node at its own last time: of most at once, of those that fell silent one by one."""
+    """Read roll-ups of each node at its own last time: most nodes in one query, silent ones one by one."""
     if not last:
         return []
     first = max(last.values()) - FRESH

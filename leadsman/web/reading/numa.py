@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class NumaNode(NamedTuple):
-    """`cells` are empty where the source has no CPU ids; numbers are None where it does not report them."""
+    """`cells` are empty if the source has no CPU ids; numbers are None if it does not report them."""
 
     number: int
     cores: tuple[tuple[Cell, ...], ...]
@@ -62,7 +62,7 @@ class NumaMap(NamedTuple):
 
 
 def numa_map(allocations: Sequence[RowDict], pods: Sequence[RowDict]) -> NumaMap | None:
-    """From rows of `numa_nodes` and `numa_pods` of one node; None where there are none."""
+    """Build the map from one node's rows of `numa_nodes` and `numa_pods`; None if there are none."""
     if not allocations:
         return None
     holders = tuple(_holder(place, each) for place, each in enumerate(pods))

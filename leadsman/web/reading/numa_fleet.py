@@ -16,10 +16,10 @@ MOST_SIZES: Final = 5
 
 
 class Band(NamedTuple):
-    """A NUMA node; CPUs are None where no source reports them, memory in bytes."""
+    """A NUMA node; CPUs are None if no source reports them, memory in bytes."""
 
     number: int
-    """-1 where only the whole node's CPUs are known."""
+    """-1 if only the whole node's CPUs are known."""
     cpus: int | None
     reserved: int | None
     exclusive: int | None
@@ -84,7 +84,7 @@ def read_numa_fleet(db: Database, view: Overview, order: str = "") -> NumaFleet:
 def numa_fleet(
     nodes: Sequence[NodeLine], rows: Iterable[RowDict], late_joiners: Mapping[str, object] | None, order: str = ""
 ) -> NumaFleet:
-    """From rows of `numa_fleet` and the last one of `late_joiners`. A node that pins nothing is only counted."""
+    """Read rows of `numa_fleet` and the last of `late_joiners`. A node that pins nothing is only counted."""
     by_node: dict[str, list[RowDict]] = {}
     for row in rows:
         by_node.setdefault(row["node"], []).append(row)

@@ -72,12 +72,12 @@ def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> 
 
 
 def _leaving(cpus: int, band: Band, holders: Sequence[RowDict]) -> list[RowDict]:
-    """The fewest containers whose CPUs would make enough free; empty where they are too many, or not enough."""
+    """The fewest containers whose CPUs would make enough free; empty if they are too many, or not enough."""
     if band.free is None or band.number < 0:
         return []
     free, left, leaving = band.free, sorted(holders, key=lambda row: (-row["cpus"], row["pod"])), list[RowDict]()
     while left and free < cpus and len(leaving) < _PODS:
-        # the smallest that suffices, else the largest
+        # the smallest that is enough, else the largest
         row = next((each for each in reversed(left) if free + each["cpus"] >= cpus), left[0])
         left.remove(row)
         leaving.append(row)

@@ -36,7 +36,7 @@ class Place(NamedTuple):
     request: str
     used_bytes: int | None
     request_bytes: int | None
-    """None where the signal has no request, or nothing is measured."""
+    """None if the signal has no request, or nothing is measured."""
     course: tuple[int, ...]
     """Its use minute by minute at the end, for signals in bytes."""
     growth: str

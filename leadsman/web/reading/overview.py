@@ -44,7 +44,7 @@ class Overview(NamedTuple):
     nodes: tuple[NodeLine, ...]
     """Nodes by name."""
     alerts: tuple[Alert, ...] | None
-    """None where the database has no alerts."""
+    """None if the database has no alerts."""
     image_gc: tuple[RowDict, ...]
     cluster_skew: RowDict | None
     late_joiners: RowDict | None
@@ -220,7 +220,7 @@ def read_dead_letters(db: Database, cluster: str = "") -> list[RowDict]:
 
 
 def read_node(db: Database, scope: Scope, node: str) -> NodeLine | None:
-    """One node of a cluster; None where nothing names it in the range. Raises DatabaseError."""
+    """One node of a cluster; None if nothing names it in the range. Raises DatabaseError."""
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     found = read_nodes(db, scope, skews, read_image_gc(db, scope, node), node)
     return next(iter(found), None)

@@ -10,7 +10,7 @@ from sql.database.open import Database
 
 LENGTH: Final = timedelta(days=1)
 PARTS: Final = 1000
-"""Room is in parts of so many of a capacity."""
+"""Number of equal parts of a capacity in which room is counted."""
 
 
 class Strip(NamedTuple):

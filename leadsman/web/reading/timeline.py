@@ -75,7 +75,7 @@ class Filter(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Filter":
-        """Raises BadScope where a value has no meaning."""
+        """Raises BadScope if a value has no meaning."""
         for name, known in {"kind": KINDS, "severity": SEVERITIES}.items():
             if values[name] and values[name] not in known:
                 raise BadScope(f"{name} cannot be {values[name][:40]!r}: it is one of {', '.join(known)}")

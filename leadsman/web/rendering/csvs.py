@@ -39,7 +39,7 @@ def _node(line: Line) -> Sequence[Any]:
 
 
 def numa_nodes(numa: NumaFleet) -> str:
-    """A row for each NUMA node; -1 where only the CPUs of the whole node are known."""
+    """A row for each NUMA node; -1 if only the CPUs of the whole node are known."""
     units = (name if index < 4 else f"{name}_bytes" for index, name in enumerate(NUMA_NAMES))  # noqa: PLR2004 - CPUs
     names = ("node", "zone", "pool", "joined_at", "late", "numa_node", *units, "skew_ratio", "fidelity")
     return _csv(
@@ -82,7 +82,7 @@ def timeline(story: Timeline) -> str:
 
 
 def pods(detail: Detail) -> str:
-    """In the order of eviction at the end, for each signal."""
+    """List pods in their eviction order at the end, for each signal."""
     names = ("rank", "namespace", "pod", "priority", "used_bytes", "request_bytes", "reason")
     rows = (
         [order.signal, *(getattr(each, name) for name in names)] for order in detail.orders for each in order.places

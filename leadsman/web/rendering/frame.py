@@ -43,7 +43,7 @@ class Axis(NamedTuple):
         return round(min(100.0, max(0.0, (at - self.start) / (self.end - self.start) * 100)), 2)
 
     def spans(self, pairs: Iterable[tuple[float, float]], least: float = 0.0) -> Iterable[Span]:
-        """From one time to another, those that are wider than `least`."""
+        """Yield the spans of times, in percent of the axis, that are wider than `least`."""
         for since, until in pairs:
             left, right = self.percent(since), self.percent(until)
             if right > left and round(right - left, 2) > least:
@@ -66,7 +66,7 @@ class Frame(NamedTuple):
         return round(TOP + min(1.2, max(-0.2, part)) * HEIGHT, 1)
 
     def point(self, at: float, value: float) -> tuple[float, float]:
-        """In percent and pixels."""
+        """Return a point's x in percent and y in pixels."""
         return self.axis.percent(at), self.y(value)
 
     def polygon(self, points: Iterable[tuple[float, float]]) -> str:

@@ -19,7 +19,7 @@ from streams.alerting.runbook import Runbook, runbooks
 
 class Answer(NamedTuple):
     result: Result | None
-    """None where it failed."""
+    """None if it failed."""
     problem: str = ""
     """In a sentence, where it failed."""
     cut: bool = False
@@ -34,7 +34,7 @@ def runbooks_page(links: Links) -> str:
 
 
 def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None, evidence: Evidence | None) -> str:
-    """One runbook, with the alerts of its name in the range; None where they are not known."""
+    """One runbook, with the alerts of its name in the range; None if they are not known."""
     values = {"runbook": runbook, "text": runbook_html(runbook, links), "alerts": alerts, "evidence": evidence}
     return environment().get_template("runbook.html.j2").render(links=links, inline=None, **values)
 

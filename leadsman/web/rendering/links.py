@@ -117,12 +117,12 @@ class Links:
         return [(name, value) for name, value in kept.items() if name not in fields]
 
     def cluster(self, name: str) -> str:
-        """This page of another cluster; of a node's page, the other's fleet."""
+        """Return the address of this page for another cluster; for a node's page, of that cluster's fleet."""
         path = self.path if self.path in {HOME, NUMA} else HOME
         return _address(path, {**_only(self._scope, "last", "live"), "cluster": name})
 
     def csv(self, table: str) -> str:
-        """A table of this page, with what narrows it, as a file; empty where no server makes one."""
+        """A table of this page, with what narrows it, as a file; empty if no server makes one."""
         return self.here({"csv": table}) if self.site and self.path in {HOME, NODE, NUMA} else ""
 
     def range(self, last: str) -> str:
@@ -130,14 +130,14 @@ class Links:
         return _address(self.path, {**kept, "last": last})
 
     def wider(self) -> str:
-        """This page, of a range three times as long around this one."""
+        """Return the address of this page with a range three times as long around this one."""
         if self._wider is None:
             return self.range("all")
         kept = {**_only(self._scope, "cluster"), **self._here(), **self._shown}
         return _address(self.path, {**kept, **self._wider})
 
     def earlier(self) -> str:
-        """This page, of the range of the same length before this one; empty where it has none."""
+        """Return the address of this page with the range of the same length before this one; empty if it has none."""
         return self._moved(-1)
 
     def later(self) -> str:
@@ -164,7 +164,7 @@ class Links:
         return _address(RUNBOOKS, self._scope)
 
     def runbook(self, name: str, node: str = "") -> str:
-        """The page about an alert; empty where there is none."""
+        """The page about an alert; empty if there is none."""
         return (
             _address(RUNBOOKS + name, {**self._scope, **({"node": node} if node else {})})
             if name in runbooks()
@@ -197,7 +197,7 @@ class Links:
         return _address(ASK, {**self._scope, **what, **bound, **form})
 
     def answer(self, query: str, nodes: Sequence[str]) -> str:  # noqa: ARG002 - the site asks
-        """The section that answers a saved question; empty where a server can be asked."""
+        """The section that answers a saved question; empty if a server can be asked."""
         return ""
 
     def section(self, anchor: str) -> str:

@@ -33,7 +33,7 @@ class Placed(NamedTuple):
 
     @property
     def wide(self) -> float:
-        """With a letter's space on its sides."""
+        """The width with a letter's space on both sides."""
         return WIDE * (len(self.text) + 1)
 
     @property

@@ -10,7 +10,7 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
 
 WHOLE: Final = 200
-"""Up to so many nodes are all in the page, and the browser filters and sorts them."""
+"""Up to this many nodes, the page has all of them, and the browser filters and sorts."""
 PAGE: Final = 100
 """Rows of a page of more."""
 FIRST: Final = 12
@@ -39,7 +39,7 @@ class Row(NamedTuple):
 class Table(NamedTuple):
     rows: tuple[Row, ...]
     suffix: str
-    """Cut from names; empty where they share none."""
+    """Cut from names; empty if they share none."""
     total: int
     matching: int
     page: int
@@ -60,7 +60,7 @@ class Narrowing(NamedTuple):
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "Narrowing":
-        """Raises BadScope where a value has no meaning."""
+        """Raises BadScope if a value has no meaning."""
         if values["sort"] not in SORTS:
             raise BadScope(f"sort cannot be {values['sort'][:40]!r}: it is one of {', '.join(filter(None, SORTS))}")
         if values["page"] and not (values["page"].isdecimal() and len(values["page"]) < _LONGEST_PAGE):
@@ -98,7 +98,7 @@ def narrowed(lines: Iterable[Line], asked: Narrowing, choice: Choice) -> list[Li
 
 
 def common_suffix(names: Sequence[str]) -> str:
-    """The domain, with its dot, of most names; empty where fewer than half share one or two names would be one."""
+    """The domain, with its dot, of most names; empty if fewer than half share one or two names would be one."""
     domains = Counter(dot + domain for _, dot, domain in (name.partition(".") for name in names) if domain)
     suffix, times = next(iter(domains.most_common(1)), ("", 0))
     if times < 2 or times * 2 < len(names):  # noqa: PLR2004 - a pair is the least that can share

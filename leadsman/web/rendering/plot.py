@@ -18,7 +18,7 @@ FOOT: Final = 26
 GAP_PERCENT: Final = 1.5
 """A gap is marked where it is wider."""
 _ROOMY: Final = 2.0
-"""A threshold is within the axis where it makes it no longer than so many times."""
+"""The axis includes a threshold if that lengthens it by at most this factor."""
 _LEAST: Final = 0.002
 """The axis shows no less than this part of the capacity."""
 _WATCHED: Final = frozenset({"memory", "ephemeral-storage"})
@@ -77,7 +77,7 @@ class Plot(NamedTuple):
     gaps: tuple[Span, ...]
     forecast: str
     band: str
-    """Path of what lies between the earliest and the latest course; empty where it is not known."""
+    """Path of what lies between the earliest and the latest course; empty if it is not known."""
     hits: tuple[Hit, ...]
     told: tuple[tuple[float, float, str], ...]
     """Place and amount of what the kubelet measured when it evicted."""

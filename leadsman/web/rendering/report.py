@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Final
 
+from common.amounts import counted
 from leadsman.web.attention.badges import by_urgency
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
@@ -54,7 +55,7 @@ def empty_texts(db: Database) -> list[str]:
     texts = [f"The database {db} holds no observation of any cluster."]
     letters = sum(row["times"] for row in read_dead_letters(db)) if has_table(db, "dead_letters") else 0
     if letters:
-        texts.append(f"{letters} records came in that could not be understood: leadsman query dead_letters --db {db}")
+        texts.append(f"{counted(letters, 'record')} could not be decoded: leadsman query dead_letters --db {db}")
     return texts
 
 

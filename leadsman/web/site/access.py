@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
 
 
 def read_token(file: Path | None, host: str) -> str:
-    """The token of a file, or empty where none is needed. Raises BadAccess."""
+    """The token of a file, or empty if none is needed. Raises BadAccess."""
     if file is None:
         if not is_loopback(host):
             raise BadAccess(

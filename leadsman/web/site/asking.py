@@ -39,7 +39,7 @@ class Question(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str], *, trusted: bool) -> "Question":
-        """Raises BadScope where a value is too long or of no meaning."""
+        """Raises BadScope if a value is too long or of no meaning."""
         name, sql = query.get("name", ""), query.get("sql", "").strip()
         given = {key.removeprefix(GIVEN): value for key, value in query.items() if key.startswith(GIVEN)}
         if len(sql) > LONGEST_SQL:
@@ -64,7 +64,7 @@ class Question(NamedTuple):
         return Links(self.asked, path=ASK, live=self.live)
 
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
-        """The answer; None where nothing is asked. Raises DatabaseError."""
+        """The answer; None if nothing is asked. Raises DatabaseError."""
         if self.query is not None:
             return _cut(run(db, self.query, self.given, LIMITS))
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
@@ -91,7 +91,7 @@ def page_of(db: Database, question: Question, process: QueryProcess) -> str:
 
 
 def csv_of(db: Database, question: Question, process: QueryProcess) -> str | None:
-    """The answer as a file; None where nothing is asked. Raises BadScope where it is refused, or DatabaseError."""
+    """The answer as a file; None if nothing is asked. Raises BadScope if it is refused, or DatabaseError."""
     if question.sql and not question.trusted:
         raise BadScope(
             "another site may have linked to this SQL, so it was not run: ask it on the page. A program sends the "

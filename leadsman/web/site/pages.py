@@ -73,7 +73,7 @@ class Request(NamedTuple):
 
     @classmethod
     def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
-        """Raises BadScope where a value is too long or of no meaning."""
+        """Raises BadScope if a value is too long or of no meaning."""
         values = {name: query.get(name, "") for name in (*Asked._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
@@ -94,14 +94,14 @@ class Request(NamedTuple):
         )
 
     def table(self, tables: Mapping[str, Callable[[], str]]) -> str:
-        """The table that it asks for. Raises BadScope where the page has no such table."""
+        """The table that it asks for. Raises BadScope if the page has no such table."""
         if self.csv not in tables:
             raise BadScope(f"csv cannot be {self.csv[:40]!r}: it is one of {', '.join(tables)}")
         return tables[self.csv]()
 
 
 Now: TypeAlias = Callable[[], datetime | None]
-"""When a live page is asked; None where a recording is shown, which is judged at its own end."""
+"""When a live page is asked; None if a recording is shown, which is judged at its own end."""
 
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
@@ -186,7 +186,7 @@ def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 
 def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
-    """With a range of the same length that has the node, before this one and after it."""
+    """Say that the node is missing; offer ranges of the same length, before and after, that have it."""
     links = Links(scope, path=NOWHERE, live=request.live)
     if not request.node:
         return NoSuchNode(links, ["The address names no node."])
@@ -197,7 +197,7 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     length = max(scope.until - scope.since, SHORTEST)
     seen = read_seen(db, scope, request.node)
     if seen.before is not None:
-        texts.append(f"The last that was seen of it was at {timestamp(seen.before)} UTC.")
+        texts.append(f"It was last seen at {timestamp(seen.before)} UTC.")
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
         ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
     if seen.deleted_at is not None:

@@ -107,7 +107,7 @@ class QueryQueue:
             await asyncio.sleep(LOOK_SECONDS)
 
     def why_not(self) -> list[str]:
-        """Why no page can be had; nothing where one can."""
+        """Return why no page can be served; nothing if one can."""
         if self._running is not None and monotonic() - self._running[2] > STUCK_SECONDS:
             return ["the database has not answered for a minute and more"]
         return [self._problem] if self._problem else []

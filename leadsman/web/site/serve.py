@@ -144,7 +144,7 @@ class Site:
 
     @web.middleware
     async def _guarded(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Only reads, only by who may."""
+        """Let through only reads, and only by clients with access."""
         if request.method not in READS:
             return web.Response(status=405, text="This page is read only.\n", headers={"Allow": "GET, HEAD"})
         if self._guard_host and not is_own_name(request.headers.get("Host", "")):
@@ -207,7 +207,7 @@ class Site:
         return await sent(request, body, CSV, f"{question.query.name if question.query else 'answer'}.csv")
 
     async def _answered(self, question: Question) -> bytes:
-        """Empty where a file is asked for and no question."""
+        """Empty if a file is asked for and no question."""
         if self._questions >= MOST_QUESTIONS:
             raise Busy
         self._questions += 1
@@ -263,5 +263,5 @@ def _made(make: _Make, asked: Request, db: Database) -> str:
 
 
 def _encoded(db: Database, act: Callable[[Database], str | None]) -> bytes:
-    """In the thread, for it takes a while."""
+    """Encode in the thread, because encoding takes a while."""
     return (act(db) or "").encode()

@@ -63,14 +63,14 @@ def _unguarded(rows: Sequence[EvictionSignal]) -> frozenset[str]:
 
 
 def _seconds(row: EvictionSignal, settings: Settings) -> tuple[float | None, float | None]:
-    """Until the hard threshold and the soft one, by the time that the rules choose."""
+    """Seconds until the hard and the soft threshold, by the forecast time that the rules choose."""
     if settings.by == "earliest":
         return row.seconds_to_hard_earliest, row.seconds_to_soft_earliest
     return row.seconds_to_hard, row.seconds_to_soft
 
 
 def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
-    """Until a threshold is met; of a soft one, until its grace period is over too (rules: eviction-thresholds)."""
+    """Seconds until a threshold is met, plus the grace period of a soft one (rules: eviction-thresholds)."""
     to_hard, to_soft = _seconds(row, settings)
     hard = 0.0 if row.hard_met else to_hard
     soft = 0.0 if row.soft_met else to_soft

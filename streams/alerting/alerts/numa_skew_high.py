@@ -19,7 +19,7 @@ class Settings(RuleSettings):
 
 class State(msgspec.Struct, frozen=True):
     late_joiners: str = ""
-    """Why nodes that joined late are emptier; empty where they are not."""
+    """Why nodes that joined late are emptier; empty if they are not."""
 
 
 def step(

@@ -30,7 +30,7 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[PressureChange], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """How often pressure began within the window. What a restarted kubelet reports again did not begin."""
+    """Count how often pressure began within the window. A restarted kubelet's repeated report is not a beginning."""
     window = timedelta(seconds=settings.window_seconds)
     changes: list[Change] = []
     for row in rows:

@@ -14,7 +14,7 @@ from streams.alerting.words import name, place, timestamp
 from streams.fold.findings import EvictionSignal, SourceError
 
 IN_A_ROW: Final = timedelta(minutes=15)
-"""A source that is asked every ten minutes fails twice in a row within this."""
+"""Two failures further apart are not in a row; a source polled every ten minutes fails twice within this."""
 _SUMMARY: Final = "stats/summary"
 """The source of every eviction signal."""
 
@@ -39,7 +39,7 @@ class State(msgspec.Struct, frozen=True):
 def step(
     settings: Settings, state: State, rows: Sequence[SourceError | EvictionSignal | HeardRecord], now: Now
 ) -> tuple[State, Sequence[Change]]:
-    """A silence, or one more failure, until the source is heard again. A gap is over when it is reported."""
+    """Report a silence, or repeated failures, until the source is heard again. A gap is over once it is reported."""
     changes: list[Change] = []
     is_read = False
     for row in rows:
@@ -63,7 +63,7 @@ def _silent(row: SourceError, settings: Settings) -> list[Change]:
     silence = timedelta(seconds=row.silent_seconds or 0.0)
     if silence < timedelta(seconds=settings.for_seconds):
         return []
-    # the next is reported when the silence has doubled: without it, the stream was heard
+    # the next report comes when the silence has doubled; if none comes, the stream was heard
     return [_stalled(row, f"has been silent since {timestamp(row.ts - silence)}", row.ts + silence)]
 
 
@@ -93,7 +93,7 @@ def _stalled(row: SourceError, what: str, until: datetime) -> Happened:
 
 
 def _labels(resource: str, node: str) -> dict[str, str]:
-    """An agent's silence is found on the cluster's log, which is not of one node."""
+    """An agent's silence needs a label for the node, because the cluster's log, where it is found, has none."""
     return {"resource": resource, **({"node": node} if resource == AGENT else {})}
 
 

@@ -44,7 +44,7 @@ class Alertmanager:
             await self._send(some)
 
     def park(self, received: Received) -> None:
-        """It is sent again in any case."""
+        """Park nothing, because every alert is sent again anyway."""
 
     async def close(self) -> None:
         await self.poster.close()

@@ -46,7 +46,7 @@ class Receiver(Protocol):
 
     @property
     def resend_seconds(self) -> float | None:
-        """How often the state of all alerts is sent without news; None for never."""
+        """Seconds between repeats of all alerts' state without news; None for never."""
 
     @property
     def parked(self) -> Collection[str]:

@@ -103,7 +103,7 @@ class Poster:
             await backoff.wait(again_seconds)
 
     async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int | None, str, float]:
-        """Status, reply, and how long to wait at least; None where nobody was there."""
+        """Status, reply, and how long to wait at least; None if nobody was there."""
         if self._session is None:
             timeouts = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
             # an encoding that cannot be read, or a bomb, is not decoded

@@ -31,7 +31,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def parse(cls, metadata: str) -> Self:
-        """Nothing where it is of an older version, or of nobody."""
+        """Nothing if it is of an older version, or of nobody."""
         try:
             return msgspec.json.decode(metadata, type=cls)
         except msgspec.MsgspecError:

@@ -235,7 +235,7 @@ def _value(text: str | None, capacity: int) -> int | None:
 
 
 def _image_gc_begins(config: KubeletConfiguration | None, record: SampleRecord) -> int | None:
-    """Available bytes of the image file system below which image GC frees space; None where it never does.
+    """Available bytes of the image file system below which image GC frees space; None if it never does.
 
     A node whose image file system has no capacity is one whose image GC gives up (rules: image-gc-loop).
     """

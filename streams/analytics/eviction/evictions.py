@@ -70,7 +70,7 @@ class State(msgspec.Struct, frozen=True):
 class _Witness(NamedTuple):
     kind: str
     when: When | None
-    """None where it does not have the time."""
+    """None if it does not have the time."""
     namespace: str
     pod: str
     uid: str
@@ -150,7 +150,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
 
 
 def _status_witness(record: PodRecord) -> _Witness | None:
-    """The pod as a witness: its condition, else its status; None where neither shows an eviction."""
+    """The pod as a witness: its condition, else its status; None if neither shows an eviction."""
     pod = record.object
     conditions = pod.status.conditions or []
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)

@@ -64,7 +64,7 @@ def sample_of(record: SampleRecord, pods: dict[str, PodSpecs]) -> Sample:
 
 
 def _with_local_volumes(columns: PodUsages, pods: Mapping[str, PodSpecs]) -> PodUsages:
-    """With the volumes that count; of a pod that is not known, those that may."""
+    """Limit each known pod's use of volumes to its local ones; for unknown pods, count all that may be local."""
     used, inodes = list(columns.volumes_used_bytes), list(columns.volumes_inodes_used)
     # an older version wrote no `volumes`
     for place, (uid, volumes) in enumerate(zip(columns.uid, columns.volumes, strict=False)):

@@ -55,7 +55,7 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
     since: datetime
     last_at: datetime
     collected: float | None
-    """Images that the kubelet had deleted by then, since its start; None where no metrics were seen."""
+    """Images that the kubelet had deleted by then, since its start; None if no metrics were seen."""
 
 
 def follow(
@@ -80,7 +80,7 @@ def failure_of(above: Above, collected: float | None) -> Failure | None:
 
 
 def in_words(above: Above, collected: float | None) -> str:
-    """Why it is concluded without an Event."""
+    """Explain the conclusion that has no Event."""
     deleted = deleted_since(above, collected)
     number = ""
     if deleted is not None:

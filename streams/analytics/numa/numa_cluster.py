@@ -153,7 +153,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 def reducer(group_gap: timedelta) -> Reducer[State]:
-    """With how long after one another nodes must have joined to be of different groups."""
+    """Build the reducer; nodes that joined at least this long after one another are in different groups."""
     return Reducer(
         name="numa_cluster",
         version=1,

@@ -125,7 +125,7 @@ def _skew(state: State, now: NumaSkew) -> tuple[State, list[Output]]:
 
 
 def _summary(state: State, ts: datetime, now: NodeNumaRecord | None) -> tuple[State, list[Output]]:
-    """For the analysis across nodes; and, where CPUs or pods changed, what other strategies would make of them."""
+    """Summarise for the analysis across nodes; if CPUs or pods changed, include the result of other strategies."""
     last, whatif, rows = state.shown.summary, state.shown.whatif, list[Output]()
     if now is None:
         rows += _farewell(state, ts)

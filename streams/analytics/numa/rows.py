@@ -271,7 +271,7 @@ DISAGREES_AFTER: Final = timedelta(minutes=2)
 
 
 def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]], ts: datetime) -> State:
-    """With the differences that stand now, by NUMA node and source, each since it began."""
+    """Store the present differences, by NUMA node and source, each with the time it began."""
     pending = {}
     for (numa, source), (mine, its) in found.items():
         key = f"{source}/{numa}"
@@ -284,7 +284,7 @@ def with_pending(state: State, found: Mapping[tuple[int, str], tuple[int, int]],
 
 
 def due_disagreements(state: State, ts: datetime) -> tuple[State, list[Output]]:
-    """The rows of those that have stood for long enough, each once."""
+    """Return the rows that have held for long enough, each once."""
     due = [key for key, each in state.pending.items() if not each.is_reported and ts - each.since >= DISAGREES_AFTER]
     if not due or state.shown.skew is None:
         return state, []

@@ -42,7 +42,7 @@ class PinnedPod(NamedTuple):
     """A pod that ended is kept while a source still names it."""
 
     def cpus_by(self, source: str) -> int:
-        """How many it holds by crane's result, or by its spec."""
+        """CPUs that it holds by crane's result, or by its spec."""
         return sum(self.crane_cpus.values()) if source == CRANE else self.cpus
 
 
@@ -105,7 +105,7 @@ class State(msgspec.Struct, frozen=True):
     gauges: NumaView | None = None
     podresources: NumaView | None = None
     allocatable: frozenset[int] = frozenset()
-    """CPUs by podresources; empty where it does not report them."""
+    """CPUs by podresources; empty if it does not report them."""
     objects: dict[str, NumaView] = {}
     """Views of API objects by source."""
     objects_at: datetime | None = None
@@ -202,7 +202,7 @@ def facts(state: State) -> NodeFacts:
 
 
 def cpu_policy(state: State) -> str:
-    """The CPU Manager's policy from what the kubelet wrote last, else from other sources; empty where unknown."""
+    """The CPU Manager's policy from what the kubelet wrote last, else from other sources; empty if unknown."""
     if state.checkpoint is not None:
         return state.checkpoint.cpu_manager_policy
     if state.kubelet is not None:
@@ -211,7 +211,7 @@ def cpu_policy(state: State) -> str:
 
 
 def topology_policy(state: State) -> str:
-    """The Topology Manager's policy in the kubelet's spelling, empty where unknown."""
+    """The Topology Manager's policy in the kubelet's spelling, empty if unknown."""
     if state.machine is not None and state.machine.topology_policy == "SingleNUMANode":
         return "single-numa-node"
     if state.kubelet is not None:
@@ -221,7 +221,7 @@ def topology_policy(state: State) -> str:
 
 
 def topology_scope(state: State) -> str:
-    """The Topology Manager's scope in the kubelet's spelling, empty where unknown."""
+    """The Topology Manager's scope in the kubelet's spelling, empty if unknown."""
     if state.kubelet is not None:
         return state.kubelet.topology_manager_scope
     reported = (view.topology_manager_scope for view in state.objects.values())

@@ -28,7 +28,7 @@ class KnownNode(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     version: str
     """Version of its kubelet."""
     open_since: datetime | None = None
-    """Ready and not cordoned, with these taints, since then; None where it is not."""
+    """Ready and not cordoned, with these taints, since then; None if it is not."""
     taints: list[Taint] = []
     """Taints that keep pods away."""
 
@@ -144,14 +144,14 @@ def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes
 
 
 def forget_gone(state: ClusterNodes, before: datetime) -> ClusterNodes:
-    """Without the nodes that left before a time."""
+    """Forget nodes that left before a time."""
     if not state.gone or state.gone[0].until >= before:
         return state
     return msgspec.structs.replace(state, gone=[gone for gone in state.gone if gone.until >= before])
 
 
 def existing_for(state: ClusterNodes, at: datetime, age: timedelta) -> int:
-    """How many nodes surely existed at a time and had so for longer than `age`."""
+    """Count the nodes that certainly existed at a time, and had existed for longer than `age`."""
     begun = at - age
     return bisect_right(state.since, begun) + sum(
         gone.since <= begun and gone.until > at and not gone.unseen for gone in state.gone
@@ -159,7 +159,7 @@ def existing_for(state: ClusterNodes, at: datetime, age: timedelta) -> int:
 
 
 def existing_within(state: ClusterNodes, at: datetime, back: timedelta) -> int:
-    """How many nodes existed at a time or at any moment of the time `back` before it."""
+    """Count the nodes that existed at a time, or at any moment of the time `back` before it."""
     return bisect_right(state.since, at) + sum(gone.since <= at and gone.until >= at - back for gone in state.gone)
 
 
@@ -206,18 +206,18 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def remember(state: State, key: str, last: Waiting) -> State:
-    """With the last text of a witness about a pod."""
+    """Remember a witness's last text about a pod."""
     return msgspec.structs.replace(state, waiting=put(state.waiting, key, last))
 
 
 def forget_pod(state: State, pod: str) -> State:
-    """Without what was remembered of a pod that no longer needs a node."""
+    """Forget a pod that no longer needs a node."""
     waiting = taken(taken(state.waiting, f"condition/{pod}"), f"event/{pod}")
     return state if waiting is state.waiting else msgspec.structs.replace(state, waiting=waiting)
 
 
 def forget_old(state: State, watermark: datetime, over: datetime, back: timedelta) -> State:
-    """Without failures from before `over`, and within the limits."""
+    """Forget failures from before `over`, and the surplus above the limits."""
     waiting = state.waiting
     if (beyond := count_on(waiting) - WAITING_LIMIT) > 0:
         for key, _ in sorted(all_on(waiting), key=lambda item: (item[1].ts, item[0]))[:beyond]:

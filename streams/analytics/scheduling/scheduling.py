@@ -72,14 +72,14 @@ def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: 
 
 
 def _named(state: State, at: datetime) -> Counted:
-    """For a dump, which leaves out what is deleted."""
+    """Count nodes for a dump, which leaves out deleted ones."""
     complete = state.began is not None and state.began <= at - YOUNG
     return Counted(existing_for(state.nodes, at, YOUNG), existing_within(state.nodes, at, YOUNG), complete)
 
 
 def _counted(state: State, at: datetime) -> Counted:
-    """For a number, which has nodes that are deleted for as long as they have pods. A node's creation is by another
-    clock.
+    """Count nodes for a number, which includes a deleted node while it has pods. A node's creation time is from
+    another clock.
     """
     left = RETRIED + HELD
     complete = state.began is not None and state.began <= at - left

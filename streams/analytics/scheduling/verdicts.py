@@ -155,7 +155,7 @@ def _of_node(name: str, since: datetime, node: str, finding: Finding, cluster: C
 
 
 def pod_key(namespace: str, pod: str, uid: str) -> str:
-    """How a pod is remembered: by its uid, where it has one."""
+    """Return the key under which a pod is remembered: its uid, if it has one."""
     return uid or f"{namespace}/{pod}"
 
 

@@ -28,7 +28,7 @@ class EvictionSignal(NamedTuple):
     seconds_to_soft: float | None
     """The likely time, as of hard."""
     seconds_to_hard: float | None
-    """The likely time, if nothing in `acts_first` acts before; None where nothing can be foretold."""
+    """The likely time, if nothing in `acts_first` acts before; None if nothing can be foretold."""
     gc_first: bool
     thresholds_assumed: bool
     """No `configz` was seen: the defaults of that kubelet version, or what `intended_by` has."""
@@ -93,7 +93,7 @@ class Eviction(NamedTuple):
     cause: str
     resource: str
     signal: str
-    """Empty where no witness or sample shows it."""
+    """Empty if no witness or sample shows it."""
     threshold: int | None
     available: int | None
     predicted_rank: int | None

@@ -19,7 +19,7 @@ class NodeRow(NamedTuple):
     unschedulable: bool
     deleted: bool
     ready: bool | None
-    """None where the node has no Ready condition or it is Unknown."""
+    """None if the node has no Ready condition or it is Unknown."""
     taints: list[str]
     """`key=value:effect` each."""
     capacity: dict[str, int]
@@ -27,9 +27,9 @@ class NodeRow(NamedTuple):
     ready_since: datetime | None = None
     """When Ready last changed, by its condition."""
     ready_message: str = ""
-    """Why the node is not ready, as it was first reported; empty where it is."""
+    """Why the node is not ready, as it was first reported; empty if it is."""
     pool: str = ""
-    """The node pool that made it; empty where no label names one."""
+    """The node pool that made it; empty if no label names one."""
     labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     problems: dict[str, str] = {}  # noqa: RUF012  as above
     """Reason and message of each condition that shows trouble, beside the kubelet's own."""
@@ -42,7 +42,7 @@ class NodeLease(NamedTuple):
     ts: datetime
     node: str
     age_seconds: float | None
-    """None where it lies ahead, or has no time."""
+    """None if it lies ahead, or has no time."""
     duration_seconds: int | None
 
 
@@ -216,7 +216,7 @@ class Alert(NamedTuple):
     annotations: dict[str, str]
     """`summary`, `description` and `runbook_url`."""
     node: str
-    """Empty where it is about the cluster."""
+    """Empty if it is about the cluster."""
     updated_at: datetime
     reason: str = ""
     """Reason of a resolved row: `unknown` if the log had no data for long, `deleted` or `cordoned` if the node was;
@@ -246,7 +246,7 @@ class KubeletLogLine(NamedTuple):
 
     @property
     def what(self) -> str:
-        """The sentence about it; empty where the table of evictions, refusals or failed image GC has it."""
+        """The sentence about it; empty if the table of evictions, refusals or failed image GC has it."""
         text = _LOG_LINES.get(self.said, "")
         amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
         pod = f"{self.namespace}/{self.pod}"

@@ -8,15 +8,15 @@ from streams.fold.findings.row import row
 
 @row(table="numa_allocations")
 class NumaAllocation(NamedTuple):
-    """Counts are None where the source does not report them."""
+    """Counts are None if the source does not report them."""
 
     cluster: str
     ts: datetime
     node: str
     numa_node: int
-    """-1 where only the whole node's CPUs are known."""
+    """-1 if only the whole node's CPUs are known."""
     cpus: int | None
-    """0 where the NUMA node has disappeared."""
+    """0 if the NUMA node has disappeared."""
     reserved_cpus: int | None
     exclusive_cpus: int | None
     free_cpus: int | None
@@ -32,10 +32,10 @@ class NumaAllocation(NamedTuple):
     cpuset: str
     free_cpuset: str
     core_cpusets: list[str]
-    """CPU lists of its physical cores. These three are empty where the source has no CPU ids."""
+    """CPU lists of its physical cores. These three are empty if the source has no CPU ids."""
     reserved_cpuset: str = ""
     core_sockets: list[int] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
-    """The package of each of `core_cpusets`. Both are empty where the source has no CPU ids."""
+    """The package of each of `core_cpusets`. Both are empty if the source has no CPU ids."""
 
 
 @row(table="numa_pods")
@@ -47,22 +47,22 @@ class NumaPod(NamedTuple):
     pod: str
     uid: str
     container: str
-    """Empty where the source names only the pod."""
+    """Empty if the source names only the pod."""
     cpus: int
-    """0 where it let go of them."""
+    """0 if it let go of them."""
     cpuset: str
-    """Empty where the source has only the number."""
+    """Empty if the source has only the number."""
     numa_nodes: list[int]
-    """Empty where they are not known."""
+    """Empty if they are not known."""
     aligned: bool | None
-    """All on one NUMA node; None where that is not known."""
+    """All on one NUMA node; None if that is not known."""
     source: str
     fidelity: str
 
 
 @row(table="numa_skew")
 class NumaSkew(NamedTuple):
-    """Numbers are None where the source does not report them."""
+    """Numbers are None if the source does not report them."""
 
     cluster: str
     ts: datetime
@@ -116,7 +116,7 @@ class NumaDisagreement(NamedTuple):
     """When it began."""
     node: str
     numa_node: int
-    """-1 where the whole node's exclusive CPUs are compared."""
+    """-1 if the whole node's exclusive CPUs are compared."""
     source_a: str
     """The one that is believed."""
     value_a: int
@@ -138,7 +138,7 @@ class NumaResource(NamedTuple):
     allocatable: int
     available: int | None
     cells: list[int]
-    """The group of NUMA nodes that a container spans in memory; empty where the source has none."""
+    """The group of NUMA nodes that a container spans in memory; empty if the source has none."""
     source: str
 
 
@@ -154,19 +154,19 @@ class NumaAlignment(NamedTuple):
     container: str
     cpu_numa_nodes: list[int]
     memory_numa_nodes: list[int]
-    """That the memory manager pins it to; empty where it pins nothing."""
+    """That the memory manager pins it to; empty if it pins nothing."""
     hugepages_numa_nodes: list[int]
     device_numa_nodes: list[int]
     devices: list[str]
     """Resources of devices that are on other NUMA nodes than its CPUs, or on no known one."""
     l3_caches: int | None
-    """How many level 3 caches its CPUs share; None where the caches are not known."""
+    """How many level 3 caches its CPUs share; None if the caches are not known."""
     aligned: bool | None
     """True if all of it is on one NUMA node; None if unknown."""
     distance: int | None
-    """The farthest from its CPUs to what it holds (SLIT, 10 is local); None where that is not known."""
+    """The farthest from its CPUs to what it holds (SLIT, 10 is local); None if that is not known."""
     explanation: str
-    """Why that is not known; empty where it is."""
+    """Why that is not known; empty if it is."""
 
 
 @row(table="numa_usage", high_rate=True)

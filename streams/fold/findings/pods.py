@@ -21,7 +21,7 @@ class PodBinding(NamedTuple):
     """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (rules: eviction-loop)."""
     cpu_request_millicores: int
     cpu_limit_millicores: int | None
-    """None where a container has no limit."""
+    """None if a container has no limit."""
     memory_request_bytes: int
     memory_limit_bytes: int | None
     ephemeral_request_bytes: int
@@ -64,7 +64,7 @@ class PodEnd(NamedTuple):
     """How often the container had been restarted before; 0 for the pod itself."""
     cause: str
     actor: str
-    """Empty where no witness names it."""
+    """Empty if no witness names it."""
     reason: str
     message: str
     witness: str
@@ -89,12 +89,12 @@ class PodEnd(NamedTuple):
     say.
     """
     resource: str = ""
-    """The resource that it was refused for, or the node's conditions; empty where the text names none."""
+    """The resource that it was refused for, or the node's conditions; empty if the text names none."""
     requested: int | None = None
     """These two by the kubelet's text, in base units, cpu in millicores."""
     available: int | None = None
     explanation: str = ""
-    """The text in words; empty where nothing is known beyond it."""
+    """The text in words; empty if nothing is known beyond it."""
 
     @property
     def ending(self) -> str:
@@ -264,7 +264,7 @@ class ScheduledObject(NamedTuple):
     uid: str
     deleted: bool
     facts: str
-    """JSON; empty where it was deleted."""
+    """JSON; empty if it was deleted."""
 
 
 @row(table="scheduled_lists")

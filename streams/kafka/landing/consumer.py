@@ -20,6 +20,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, OffsetAndMetad
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
+from common.amounts import size
 from common.stopping import grace
 from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
@@ -195,7 +196,7 @@ class Landing:
         if self._storing.refusal:
             yield f"the database cannot be used now: {self._storing.refusal}"
         if self._buffers.full:
-            yield f"limit: land.buffered_bytes, {self._limits.buffered_bytes} bytes wait to be stored"
+            yield f"limit: land.buffered_bytes, {size(self._limits.buffered_bytes)} of messages wait to be stored"
 
     async def _land_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():

@@ -23,7 +23,7 @@ class Range(NamedTuple):
 
 
 class _Intent(msgspec.Struct, omit_defaults=True):
-    """The metadata of an intent: all that its portion is. Earlier versions wrote the end alone of a single range."""
+    """The metadata of an intent, which defines its portion. Earlier versions wrote only the end of a single range."""
 
     end: int | None = None
     token: str = ""
@@ -36,7 +36,7 @@ class Begun(NamedTuple):
     topic: str
     ranges: tuple[Range, ...]
     token: str
-    """Empty where it follows from the messages of the one range."""
+    """Empty if the token is computed from the messages of the one range."""
 
     @classmethod
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
@@ -59,7 +59,7 @@ class Begun(NamedTuple):
         return all(at is None or each.start <= at.end for each, at in before)
 
     def portion(self, messages: Sequence[Message]) -> "Portion":
-        """With what the topic still has of it."""
+        """Build the portion from the messages that the topic still has."""
         token = self.token or _early_token(self.topic, self.ranges[0], messages)
         return Portion(self.topic, self.ranges, messages, token)
 
@@ -110,7 +110,7 @@ def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
 
 
 class Limits(NamedTuple):
-    """When what was received is stored: the first that is reached."""
+    """Limits at which received messages are stored; the first one reached counts."""
 
     messages: int = 20_000
     """Messages of a partition, and of a portion."""
@@ -156,7 +156,7 @@ class Buffers:
         return self.bytes >= self._limits.buffered_bytes
 
     def add(self, partition: TopicPartition, messages: Sequence[Message]) -> None:
-        """Behind what was added before."""
+        """Append messages to the buffer of their partition."""
         if partition not in self._buffers:
             self._buffers[partition] = _Buffer(self._monotonic())
         self._buffers[partition].add(messages)
@@ -165,7 +165,7 @@ class Buffers:
         self._buffers.clear()
 
     def forget(self, partition: TopicPartition) -> None:
-        """Forget what was received of it."""
+        """Drop the received messages of a partition."""
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:

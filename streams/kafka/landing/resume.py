@@ -29,7 +29,7 @@ class PartitionLog(NamedTuple):
     earliest: int
     end: int
     timestamp_ms: int | None = None
-    """Kafka's time of the last message that was received, or else landed; None where the topic does not have it."""
+    """Kafka's time of the last message that was received, or else landed; None if the topic does not have it."""
 
     def is_other_than(self, last: Landed) -> bool:
         """Tell whether the log was cut back or recreated: its end is before that offset, or another message is

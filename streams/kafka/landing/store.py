@@ -55,7 +55,7 @@ class Storing:
     def __init__(self, store: Store) -> None:
         self.refusals = 0
         self.refusal = ""
-        """Why the store takes nothing now."""
+        """Why the store accepts no data now; empty if it does."""
         self._store = store
         self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         Thread(target=self._run, name="landing", daemon=True).start()
@@ -69,7 +69,7 @@ class Storing:
     ) -> None:
         """Return when the portion is stored, however often that must be tried.
 
-        Raises Abandoned where it is no longer ours, or the lander stops; and what storing raises.
+        Raises Abandoned if it is no longer ours, or the lander stops; and what storing raises.
         """
         await self._try(lambda: self._store(portion, landed), stop, is_ours, portion.token)
 

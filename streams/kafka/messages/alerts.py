@@ -32,7 +32,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     updated_at: datetime
     """When its words last changed, in event time."""
     reason: str = ""
-    """Why it was resolved: `unknown`, `deleted`, `cordoned`, or empty where it is over."""
+    """Why it was resolved: `unknown`, `deleted`, `cordoned`, or empty if it is over."""
 
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -38,18 +38,18 @@ _OF_CPUS: Final = frozenset({"cpu_manager", "topology_manager"})
 class Refusal(NamedTuple):
     """The refusal of a pod: who refused it, and over what.
 
-    Amounts are in base units, cpu in millicores; None where the text has none.
+    Amounts are in base units, cpu in millicores; None if the text has none.
     """
 
     refused_by: RefusedBy = ""
-    """Empty where the text does not name it."""
+    """Empty if the text does not name it."""
     resource: str = ""
     """The resource; for `node_pressure` the conditions of the node, joined by commas."""
     requested: int | None = None
     available: int | None = None
     capacity: int | None = None
     words: str = ""
-    """A sentence about it; empty where nothing is known beyond the text itself."""
+    """A sentence about it; empty if nothing is known beyond the text itself."""
 
     @property
     def is_about_cpus(self) -> bool:

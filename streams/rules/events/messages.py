@@ -33,7 +33,7 @@ def plain(message: str) -> str:
 
 
 def whole_number(digits: str) -> int | None:
-    """A number of a message; None where it is more than 64 bits hold."""
+    """A number of a message; None if it is more than 64 bits hold."""
     number = int(digits)
     return number if number <= INT64_MAX else None
 

@@ -20,7 +20,7 @@ COMES_BACK: Final = 0.4
 """Share of a fall that must come back to make a turn."""
 MAX_LOWS: Final = 6
 VALID: Final = 3.0
-"""A low is expected again for so many times as long as the last ones took."""
+"""The next low is awaited for this many times the period of the last ones."""
 SLACK: Final = 0.1
 """Share of a swing's height: a fall that goes this far below its lows is a new one."""
 SLACK_ERRORS: Final = 3.0
@@ -134,12 +134,12 @@ HORIZON_SPANS: Final = 12.0
 BAND_SPANS: Final = 36.0
 """Nor is its latest time."""
 TRUSTED: Final = 2.0
-"""A fall must be so many times as large as the errors upwards were, or nothing is forecast."""
+"""A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
 """The kubelet looks so often: what is met is seen so much later."""
 
 Errors: TypeAlias = tuple[float | None, ...]
-"""Root of the mean square, one for each of AHEAD; None where none has come due."""
+"""Root of the mean square, one for each of AHEAD; None if none has come due."""
 _NONE: Final = (None,) * len(AHEAD)
 Due: TypeAlias = tuple[tuple[float, float] | None, ...]
 """For each of AHEAD, when the forecast that waits comes due, and its value."""
@@ -215,7 +215,7 @@ def since(course: Course, seconds: float) -> Course:
 
 
 def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
-    """When the amount is below the threshold, from its last value on; None where no more than noise leads there."""
+    """When the amount is below the threshold, from its last value on; None if no more than noise leads there."""
     if threshold is None:
         return None
     if value < threshold:

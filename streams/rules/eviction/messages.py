@@ -45,7 +45,7 @@ class PressureEviction(NamedTuple):
     available: int | None = None
     offenders: tuple[Offender, ...] = ()
     complete: bool = True
-    """False where the text goes on in a way that is not known, or was cut off."""
+    """False if the text goes on in a way that is not known, or was cut off."""
 
 
 class AdmissionRejection(NamedTuple):
@@ -160,7 +160,7 @@ def _rejection(text: str) -> AdmissionRejection | None:
 
 
 def _whole(quantity: str) -> int | None:
-    """A quantity in base units; None where it is not a whole number of them within 64 bits."""
+    """A quantity in base units; None if it is not a whole number of them within 64 bits."""
     try:
         nanos = nano_units(quantity)
     except InvalidQuantity:

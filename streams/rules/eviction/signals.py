@@ -173,7 +173,7 @@ def layout(
     containerfs: Amount,
     containerfs_inodes: Amount,
 ) -> Amount:
-    """The layout by the capacities of the file systems, in bytes and inodes; 0 where not known."""
+    """The layout by the capacities of the file systems, in bytes and inodes; 0 if not known."""
     return choose(
         _may_be_same(imagefs, imagefs_inodes, nodefs, nodefs_inodes),
         Layout.SINGLE,

@@ -35,7 +35,7 @@ class BadThreshold(BadValue):
 
 
 class SignalThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A signal's thresholds as texts, quantity or percent; None where there is none. See `threshold_value`."""
+    """A signal's thresholds as texts, quantity or percent; None if there is none. See `threshold_value`."""
 
     hard: str | None = None
     soft: str | None = None

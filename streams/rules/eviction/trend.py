@@ -23,11 +23,11 @@ MIN_SPAN_SECONDS: Final = 30.0
 WIDER: Final = 1.4
 """The window is widened by steps of this ratio."""
 ERRORS_APART: Final = 5.0
-"""Slopes agree within so many standard errors, as if noise had no memory."""
+"""Slopes agree within this many standard errors, computed as if noise had no memory."""
 PART_APART: Final = 0.02
 """And within this part of the slope: on a straight line without noise there is no error at all."""
 OFF_APART: Final = 1.0
-"""And within so many errors that forecasts over the span had so far."""
+"""They must also agree within this many times the errors of past forecasts over the span."""
 MOST_ALIKE: Final = 0.93
 """Upper bound for the share of one residual in the next: it widens the error of the slope."""
 FEW_POINTS: Final = 3.0
@@ -108,7 +108,7 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
     """The least-squares line through the longest part of the window, up to now, that one slope explains.
 
     `off` is how far samples were off their forecasts of so many seconds, None for not at all: an amount that grows in
-    steps looks flat between two of them. None where there are too few points, or too short a span. One pass from now
+    steps looks flat between two of them. None if there are too few points, or too short a span. One pass from now
     backwards: sums of what was passed. This runs for every signal of every sample: nothing is computed twice.
     """
     if len(window) < MIN_POINTS:

@@ -38,7 +38,7 @@ def because(reason: str, text: str = "") -> str:
 
 
 class ImageGcFailure(NamedTuple):
-    """A failed run of image GC; a number is None where the text does not have it."""
+    """A failed run of image GC; a number is None if the text does not have it."""
 
     result: Result
     """`partial` where something was freed, `noop` where nothing was eligible, `error` where the run broke off."""

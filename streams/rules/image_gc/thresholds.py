@@ -18,7 +18,7 @@ class ImageGcDecision(NamedTuple):
 
     verdict: Verdict
     usage_percent: int | None
-    """None where the capacity is 0."""
+    """None if the capacity is 0."""
     wanted_bytes: int
     """To free; 0 unless the verdict is `free`."""
 

@@ -74,7 +74,7 @@ class Kubelet(NamedTuple):
     config: KubeletConfiguration
     version: str
     capacity: Mapping[str, int]
-    """The Node's capacity in base units, cpu in millicores; empty where the Node was not seen."""
+    """The Node's capacity in base units, cpu in millicores; empty if the Node was not seen."""
     allocatable: Mapping[str, int]
     settled: bool
     """Settings and Node were seen long enough after the last change of either: they belong together."""
@@ -219,7 +219,7 @@ def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 def _below(soft: str, hard: str, memory: int | None, signal: str) -> bool:
-    """Tell whether the soft threshold is not above the hard one; False where the two cannot be compared."""
+    """Tell whether the soft threshold is not above the hard one; False if the two cannot be compared."""
     if soft.endswith("%") == hard.endswith("%"):
         return threshold_value(soft, _WHOLE) <= threshold_value(hard, _WHOLE)
     if signal != MEMORY_AVAILABLE or not memory:

@@ -8,7 +8,7 @@ from ingest.model.podresources import ContainerResources
 
 
 class Layout(NamedTuple):
-    """A machine; each is empty where it is not known."""
+    """A machine; each is empty if it is not known."""
 
     numa_of: Mapping[int, int]
     """NUMA node of each CPU."""
@@ -31,7 +31,7 @@ class Alignment(NamedTuple):
 
 
 def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool) -> Alignment | None:
-    """None where it holds nothing that has a place. `exclusive`: its `cpu_ids` are its own."""
+    """None if it holds nothing that has a place. `exclusive`: its `cpu_ids` are its own."""
     ids = container.cpu_ids if exclusive else ()
     memory = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type == "memory")
     pages = _numa_nodes(each.numa_nodes for each in container.memory if each.memory_type != "memory")

@@ -57,7 +57,7 @@ def amount_hints(
 
 
 def fewest(total: Mapping[int, int], requested: int) -> int:
-    """How many NUMA nodes an empty machine would need."""
+    """Return how many NUMA nodes an empty machine would need."""
     return next((len(a) for a in affinities(total) if _sum(total, a) >= requested), len(total))
 
 

@@ -31,7 +31,7 @@ class AgeGroup(NamedTuple):
 
 class LateJoiners(NamedTuple):
     rank_correlation: float | None
-    """Spearman's, of a node's age and its ratio: 1 where each older node is fuller. None for fewer than 3 nodes, or
+    """Spearman's, of a node's age and its ratio: 1 if each older node is fuller. None for fewer than 3 nodes, or
     where all are equally old or equally full.
     """
     groups: tuple[AgeGroup, ...]
@@ -39,12 +39,12 @@ class LateJoiners(NamedTuple):
 
     @property
     def gap_ratio(self) -> float | None:
-        """The oldest group's ratio minus the youngest's; None where there is one group."""
+        """The oldest group's ratio minus the youngest's; None if there is one group."""
         return self.groups[0].ratio - self.groups[-1].ratio if len(self.groups) > 1 else None
 
 
 def late_joiners(nodes: Sequence[Aged], group_gap: timedelta = GROUP_GAP) -> LateJoiners:
-    """How the ratios of `nodes` relate to their ages; the order of `nodes` does not matter."""
+    """Relate the ratios of `nodes` to their ages; the order of `nodes` does not matter."""
     ordered = sorted(nodes)
     groups: list[list[Aged]] = []
     for aged in ordered:
@@ -74,7 +74,7 @@ def _spearman(left: Sequence[float], right: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """From 1 on; equal values share the mean of their ranks."""
+    """Rank values from 1; equal values share the mean of their ranks."""
     order = sorted(range(len(values)), key=values.__getitem__)
     ranks = [0.0] * len(values)
     first = 0

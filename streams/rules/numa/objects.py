@@ -70,7 +70,7 @@ def parse_topology_object(text: str) -> NumaView:
 
 
 def koordinator_cpus(annotations: PodAnnotations) -> frozenset[int]:
-    """The CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty where it gave none."""
+    """The CPUs that koordinator's scheduler gave a pod (rules: koordinator); empty if it gave none."""
     if not annotations.koordinator_resource_status:
         return frozenset()
     status = decoded(annotations.koordinator_resource_status, KoordinatorStatus, "resource-status")

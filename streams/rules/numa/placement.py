@@ -61,7 +61,7 @@ class Claim(NamedTuple):
     cpus: tuple[int, ...]
     """CPUs of each of its containers that is placed on its own."""
     group: str = ""
-    """The pod group (gang) that is kept together; empty where the pod belongs to none."""
+    """The pod group (gang) that is kept together; empty if the pod belongs to none."""
 
 
 class Bin(NamedTuple):
@@ -171,7 +171,7 @@ class _Node:
         self.order = (ratio if self.strategy in SPREADING else -ratio, self.name)
 
     def plan(self, containers: Sequence[int], *, spanning: bool) -> _Plan | None:
-        """How this node would serve containers of so many CPUs; None where it cannot."""
+        """Plan how this node would serve containers with these numbers of CPUs; None if it cannot."""
         free = self.free
         spans = False
         for cpus in sorted(containers, reverse=True):

@@ -41,7 +41,7 @@ def podresources_view(pods: Sequence[PodResources], allocatable: AllocatableReso
 
 
 def allocatable_cpus(allocatable: AllocatableResources | None) -> frozenset[int]:
-    """The CPUs that are not reserved; empty where the kubelet does not report them. Raises BadRecord."""
+    """The CPUs that are not reserved; empty if the kubelet does not report them. Raises BadRecord."""
     return _ids(allocatable.cpu_ids, _MOST_CPUS, "CPU") if allocatable else frozenset()
 
 

@@ -90,7 +90,7 @@ def best_account(accounts: Iterable[Account]) -> Account | None:
 
 
 def ordered_accounts(accounts: Iterable[Account]) -> list[Account]:
-    """From the best: by fidelity, complete ones first, then by `PREFERENCE`."""
+    """Order accounts from the best: by fidelity, complete ones first, then by `PREFERENCE`."""
     return sorted(accounts, key=_order)
 
 

@@ -1,6 +1,6 @@
 """The numbers of NUMA skew (glossary.md#numa, rules: numa-sources).
 
-A number is None where its source does not report it: never a guess.
+A number is None if its source does not report it: never a guess.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ class Skew(NamedTuple):
 
 
 def exclusive_ratio(exclusive: int | None, allocatable: int | None) -> float | None:
-    """None where either is unknown or nothing is allocatable."""
+    """None if either is unknown or nothing is allocatable."""
     return exclusive / allocatable if exclusive is not None and allocatable else None
 
 
@@ -77,7 +77,7 @@ def counted_numbers(
 
 
 def skew(numbers: Sequence[NumaNumbers]) -> Skew | None:
-    """The skew among NUMA nodes, or None where a count of one of them is unknown.
+    """The skew among NUMA nodes, or None if a count of one of them is unknown.
 
     A NUMA node with nothing to allocate has no ratio, but what is free there counts (it is 0 by definition).
     """

@@ -40,7 +40,7 @@ class Amount(NamedTuple):
     capacity: int
     allocatable: int
     available: int | None
-    """None where the source does not report it."""
+    """None if the source does not report it."""
 
 
 class NumaZone(NamedTuple):

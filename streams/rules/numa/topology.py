@@ -23,7 +23,7 @@ class NumaNode(NamedTuple):
     core_cpusets: tuple[str, ...]
     """CPU list of each of `cores`."""
     sockets: tuple[int, ...] = ()
-    """The package of each of `cores`; empty where no source has it."""
+    """The package of each of `cores`; empty if no source has it."""
 
 
 class NumaTopology(NamedTuple):
@@ -103,6 +103,6 @@ def whole_cpus(millicores: int) -> int:
 
 
 def lump_topology(cpus: int) -> NumaTopology:
-    """So many CPUs as if they were one NUMA node."""
+    """Return a topology with this many CPUs on one NUMA node."""
     cores = tuple(frozenset({cpu}) for cpu in range(cpus))
     return NumaTopology((NumaNode(0, frozenset(range(cpus)), cores, "", ()),))

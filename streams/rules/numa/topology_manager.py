@@ -46,9 +46,9 @@ class Machine(NamedTuple):
     free: frozenset[int]
     """CPUs that are neither reserved nor held exclusively."""
     reserved: frozenset[int] = frozenset()
-    """CPUs that the kubelet reserves; empty where no source names them."""
+    """CPUs that the kubelet reserves; empty if no source names them."""
     memory: dict[int, MemoryNode] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
-    """Empty where the memory manager's policy is not Static, or unknown."""
+    """Empty if the memory manager's policy is not Static, or unknown."""
     devices: dict[str, Devices] = {}  # noqa: RUF012  as above
     distances: dict[int, dict[int, int]] = {}  # noqa: RUF012  as above
     """Distance of each NUMA node to the others (10 is local)."""
@@ -68,7 +68,7 @@ class Request(NamedTuple):
 class Admission(NamedTuple):
     admitted: bool
     reason: str
-    """`TopologyAffinityError`, `SMTAlignmentError` or `UnexpectedAdmissionError`; empty where admitted, and where the
+    """`TopologyAffinityError`, `SMTAlignmentError` or `UnexpectedAdmissionError`; empty if admitted, and where the
     kubelet would not even start.
     """
     message: str
@@ -96,7 +96,7 @@ class _Reuse(NamedTuple):
     devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
 
     def cpus_by(self, machine: Machine) -> dict[int, int]:
-        """How many on each NUMA node."""
+        """Count CPUs on each NUMA node."""
         return {node.numa_node: len(node.cpus & self.cpus) for node in machine.topology.numa_nodes}
 
 
@@ -195,7 +195,7 @@ def _merged_hint(machine: Machine, settings: Settings, request: Request, reuse: 
     ]
     return merge(
         (node.numa_node for node in machine.topology.numa_nodes),
-        # No hints at all of the memory manager are no opinion: that there is no memory is seen when it is reserved.
+        # Without any hints the memory manager has no preference; reserving shows whether memory is missing.
         [_cpu_hints(machine, settings, request.cpus, reuse), memory or None, *devices],
         single_numa=settings.topology_policy == "single-numa-node",
         distances=machine.distances if settings.prefer_closest else None,

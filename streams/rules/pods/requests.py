@@ -25,11 +25,11 @@ class Resizing(NamedTuple):
     state: str
     message: str = ""
     since: datetime | None = None
-    """None where nothing has it."""
+    """None if nothing has it."""
 
 
 def resizing(pod: Pod) -> Resizing | None:
-    """Return what the kubelet reports of a resize that is not done; None where it reports nothing."""
+    """Return what the kubelet reports of a resize that is not done; None if it reports nothing."""
     conditions = {each.type: each for each in pod.status.conditions or () if each.status == "True"}
     if pending := conditions.get("PodResizePending"):
         return Resizing(_PENDING.get(pending.reason, "pending"), pending.message, pending.last_transition_time)
@@ -105,7 +105,7 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
 
 @alike
 def cpu_limit(pod: Pod) -> int | None:
-    """Return the pod's cpu limit in millicores, None where a container has none and the pod itself neither
+    """Return the pod's cpu limit in millicores, None if a container has none and the pod itself neither
     (rules: cgroup-values).
     """
     return _declared_everywhere(pod, "cpu")
@@ -113,7 +113,7 @@ def cpu_limit(pod: Pod) -> int | None:
 
 @alike
 def memory_limit(pod: Pod) -> int | None:
-    """Return the pod's memory limit in bytes, None where a container has none and the pod itself neither
+    """Return the pod's memory limit in bytes, None if a container has none and the pod itself neither
     (rules: cgroup-values).
     """
     return _declared_everywhere(pod, "memory")

@@ -30,7 +30,7 @@ class Finding(NamedTuple):
     verdict: Verdict
     evidence: str
     node: str = ""
-    """The node that is overlooked; empty where the evidence names none."""
+    """The node that is overlooked; empty if the evidence names none."""
 
 
 class Cluster(NamedTuple):
@@ -127,7 +127,7 @@ def _pinned_node_unseen(failure: Failure, missing: int) -> bool:
 
 
 def _doubt(failure: Failure, cluster: Cluster) -> str:
-    """Why the sum of reasons proves nothing here; empty where it does."""
+    """Explain why the sum of reasons proves nothing here; empty if it is proof."""
     since = f"{PINNED_ALONE_SINCE[0]}.{PINNED_ALONE_SINCE[1]}"
     proves_nothing = f"{since} and later do not give a reason for every node, so the sum proves nothing"
     if failure.oldest_minor >= PINNED_ALONE_SINCE[1]:
@@ -284,7 +284,7 @@ def text_time(event: Event) -> datetime | None:
 
 
 def pinned_node(pod: Pod) -> str:
-    """The only node that a pod may go to by the field metadata.name (rules: blind-spots); empty where there are
+    """The only node that a pod may go to by the field metadata.name (rules: blind-spots); empty if there are
     others.
     """
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None

@@ -242,7 +242,7 @@ def namespace_facts(of: Namespace) -> NamespaceFacts:
 
 
 def with_names(constraints: Constraints, namespaces: Namespaces, *, complete: bool) -> Constraints:
-    """With the names of the namespaces that its terms select; `complete` where no other matters."""
+    """Add the names of the namespaces that its terms select; `complete` if no other matters."""
     terms = (constraints.affinity, constraints.anti_affinity)
     if not any(term.namespace_selector for of in terms for term in of):
         return constraints

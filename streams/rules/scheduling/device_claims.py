@@ -139,7 +139,7 @@ def node_devices(devices: Devices, nodes: Iterable[tuple[str, Mapping[str, str]]
 
 
 def _is_whole(pool: Sequence[Slice]) -> bool:
-    """It is not just being replaced, and all of it is plain."""
+    """True if all slices are present and plain, of one generation, and name each device once."""
     names = [device for each in pool for device in each.devices]
     return all(
         each.plain and each.slices == len(pool) and each.generation == pool[0].generation for each in pool
@@ -149,7 +149,7 @@ def _is_whole(pool: Sequence[Slice]) -> bool:
 def device_reasons(
     needs: Sequence[DeviceNeed], node: str, labels: Mapping[str, str], there: NodeDevices
 ) -> tuple[list[str], list[str]]:
-    """Why the scheduler does not place the pod there, in its words, and what would have to be known beside."""
+    """Return the scheduler's words for why it does not place the pod there, and what else must be known."""
     reasons = [reason for each in needs for reason in each.reasons]
     unknown = [undetermined(each.claim) for each in needs if each.unknown]
     allocated = _allocated([one for each in needs for one in each.wanted], there)

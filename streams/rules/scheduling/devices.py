@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True, gc=False):
     drivers: list[str]
     """A device has to be of all of them."""
     count: int
-    """At least so many that nobody else has; 0 where fewer may do."""
+    """At least so many that nobody else has; 0 if fewer may do."""
     certain: bool
     """Any devices of the driver and the class will do."""
 

@@ -113,14 +113,14 @@ class NodeState(NamedTuple):
     requested: dict[str, int]
     pods: int
     ready: bool | None = True
-    """None where its condition Ready is Unknown or lacks."""
+    """None if its condition Ready is Unknown or lacks."""
     unschedulable: bool = False
     taints: tuple[str, ...] = ()
     """`key=value:effect` each."""
     settings: tuple[Settings, ...] = (Settings(),)
     """Settings of its kubelet; if unknown, all possible ones."""
     machine: Machine | None = None
-    """None where no source reports what each NUMA node has free."""
+    """None if no source reports what each NUMA node has free."""
     free_cpus: int | None = None
     """Free exclusive CPUs of the whole node, where only that is known."""
     labels: Mapping[str, str] = {}
@@ -132,7 +132,7 @@ class NodeState(NamedTuple):
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """Why the scheduler does not place the pod there, in its words of that version (rules: scheduler-fit,
+    """Return why the scheduler does not place the pod there, in its version's words (rules: scheduler-fit,
     scheduler-messages).
     """
     reasons = [GATED] if pod.itself.constraints.gates else []

@@ -22,7 +22,7 @@ _CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: 
 class Judgement(NamedTuple):
     verdict: Verdict
     reasons: tuple[str, ...] = ()
-    """Against it, in the words of who refuses; empty where it fits."""
+    """Against it, in the words of who refuses; empty if it fits."""
     hint: Hint | None = None
     """The Topology Manager's merged hint; None if it was not asked."""
     numa_nodes: tuple[int, ...] = ()

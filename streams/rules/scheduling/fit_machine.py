@@ -23,7 +23,7 @@ _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 
 
 class NumaCpus(NamedTuple):
-    """The CPUs of one NUMA node; counts are None where no source reports them."""
+    """The CPUs of one NUMA node; counts are None if no source reports them."""
 
     numa_node: int
     cpus: int | None
@@ -111,7 +111,7 @@ def requires_whole_cores(cpu_options: Mapping[str, str]) -> bool:
 
 
 def options_not_followed(known: Policies) -> Iterator[str]:
-    """In words, those that are set."""
+    """Name the options that are set and not followed."""
     options = {**(known.cpu_options or {}), **(known.topology_options or {})}
     for name in NOT_FOLLOWED:
         if options.get(name) in _TRUE:

@@ -120,7 +120,7 @@ def _sentences(text: str, *, truncated: bool) -> _Sentences:
 
 
 def _bare(text: str) -> str:
-    """Without the blanks and full stops around it (none, one or two, by version)."""
+    """Strip the blanks and full stops around it (none, one or two, by version)."""
     return text.strip().rstrip(".,").strip()
 
 
@@ -154,7 +154,7 @@ _CRASH_LOOP: Final = "CrashLoopBackOff"
 def waits_for(pod: Pod) -> str:
     """Return why a pending pod waits: the scheduler's text, or the state of the first container that cannot start.
 
-    Empty where the status has no reason, and for a text about nodes, which `scheduling_failures` has taken apart.
+    Empty if the status has no reason, and for a text about nodes, which `scheduling_failures` has taken apart.
     """
     status = pod.status
     if status.phase != "Pending":

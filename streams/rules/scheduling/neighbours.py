@@ -122,7 +122,7 @@ class Neighbourhood:
         return _Bearing(other, any(parts), *parts)
 
     def reasons(self, place: Place) -> list[str]:
-        """Why the scheduler does not place the pod there, in its words."""
+        """Return why the scheduler does not place the pod there, in its words."""
         return [*self._unspread(place), *self._unloved(place)]
 
     def unknowns(self, place: Place) -> list[str]:
@@ -131,7 +131,7 @@ class Neighbourhood:
         return ["which namespaces the anti-affinity of pods that are there selects"]
 
     def crowd(self, place: Place) -> int:
-        """How many pods that spread evenly are in its domains: those with the fewest are filled first."""
+        """Count the evenly spread pods in its domains: the emptiest domains are filled first."""
         return sum(
             counts.get(place.labels.get(each.topology_key, ""), 0)
             for counts, each in zip(self._spread, self.pod.constraints.spread, strict=True)
@@ -175,7 +175,7 @@ class Neighbourhood:
             return False
         if any(term.unknown_namespaces for term in wants) or all(self._near[domain] for domain in domains):
             return True
-        # The first of those that want to be together may go anywhere.
+        # The first pod of a group that must be together may go anywhere.
         return not self._near and all(term.selects(self.pod.namespace, self.pod.labels) for term in wants)
 
 

@@ -39,7 +39,7 @@ class NodeTree(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many nodes it holds."""
+        """The number of nodes in the tree."""
         return sum(len(zone.nodes) for zone in self.zones)
 
 
@@ -67,7 +67,7 @@ def affected(version: str) -> Affected:
 
 
 def zone_of(tree: NodeTree, node: str) -> str | None:
-    """The zone that holds a node; None where the tree has no such node."""
+    """The zone that holds a node; None if the tree has no such node."""
     return next((zone.key for zone in tree.zones if node in zone.nodes), None)
 
 

@@ -36,7 +36,7 @@ def selector(of: LabelSelector | None) -> list[Requirement]:
 
 
 def node_terms(labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None) -> Terms | None:
-    """A node has to meet all of one term, its node selector in each; None where any node will do."""
+    """A node has to meet all of one term, its node selector in each; None if any node will do."""
     wanted = selector(LabelSelector(match_labels=dict(labels or {})))
     if terms is None:
         return [wanted] if wanted else None

@@ -58,7 +58,7 @@ class Need(NamedTuple):
     room: bool = True
     """It is known to have room."""
     driver: str = ""
-    """That attaches it; empty where none does."""
+    """That attaches it; empty if none does."""
     identity: str = ""
     of_each: bool = False
     """Each pod of the kind gets one of its own."""

@@ -26,7 +26,7 @@ class NodeVolumes(NamedTuple):
     """Volumes of a node, as pairs of a driver and the identity of a volume."""
 
     limits: Mapping[str, int] | None = {}
-    """None where they are not known."""
+    """None if they are not known."""
     used: frozenset[tuple[str, str]] = frozenset()
     """Volumes that its pods use."""
     attached: frozenset[tuple[str, str]] = frozenset()
@@ -66,7 +66,7 @@ def _attached(storage: Storage, each: Attachment) -> tuple[str, str] | None:
 
 
 def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str] | None:
-    """Driver and volume of a claim in use, both empty where nothing is attached; None where that is not known."""
+    """Driver and volume of a claim in use, both empty if nothing is attached; None if that is not known."""
     claim = storage.claims.get((namespace, name))
     if claim is None:
         return ("", "") if "persistentvolumeclaims" in storage.listed else None
@@ -86,7 +86,7 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
 def volume_reasons(
     needs: Sequence[Need], node: str, labels: Mapping[str, str], volumes: NodeVolumes, scheduler_minor: int
 ) -> tuple[list[str], list[str]]:
-    """Why the scheduler does not place the pod there, in its words, and what would have to be known beside."""
+    """Return the scheduler's words for why it does not place the pod there, and what else must be known."""
     reasons, unknown = list[str](), list[str]()
     crowd = Counter(each.storage_class for each in needs if each.delayed)
     for each in needs:

@@ -37,7 +37,7 @@ class Score(NamedTuple):
     false_alarms: int
     """After these the threshold was not met for twice as long as they announce."""
     leads: tuple[float, ...]
-    """Seconds before each event since the alarm fired that still did; 0 where none did."""
+    """Seconds before each event since the alarm fired that still did; 0 if none did."""
     grown: tuple[float, ...]
     """The same, of events whose growth lasted for longer than AHEAD."""
 

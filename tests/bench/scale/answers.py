@@ -48,7 +48,7 @@ class Answers:
         self.metrics_lines = self._metrics.count(b"\n")
 
     def body(self, path: bytes, node: int, now: datetime) -> bytes:
-        """The body for a path, empty where there is nothing."""
+        """The body for a path, empty if there is nothing."""
         match path:
             case b"/stats/summary":
                 return self._summary(node, now)

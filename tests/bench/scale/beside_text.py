@@ -43,7 +43,7 @@ class Way(NamedTuple):
         return sum(self.cpu_seconds.values()) / self.samples
 
     def of(self, parts: Sequence[str]) -> float | None:
-        """CPU time of a sample in those of the parts that it has, in ms; None where it has none."""
+        """CPU time of a sample in those of the parts that it has, in ms; None if it has none."""
         its = [self.cpu_seconds[part] for part in parts if part in self.cpu_seconds]
         return sum(its) / self.samples * 1000 if its else None
 
@@ -114,7 +114,7 @@ def _rows(stored: Stored) -> str:
 
 
 def _spread(values: Sequence[float | None], digits: int) -> str:
-    """The median, with the least and the most where there are several; nothing where there is none."""
+    """The median, with the least and the most where there are several; nothing if there is none."""
     found = [value for value in values if value is not None]
     if not found:
         return ""

@@ -43,7 +43,7 @@ while True:
 
 
 def why_no_pressure() -> str:
-    """Why no kubelet can report stalls on this machine; empty where one can."""
+    """Why no kubelet can report stalls on this machine; empty if one can."""
     if not PRESSURE.is_dir():
         return "this kernel counts no stalls: boot it with psi=1"
     tried = subprocess.run(["unshare", "--mount", "mount", "-t", "cgroup2", "none", "/sys/fs/cgroup"], check=False)  # noqa: S607

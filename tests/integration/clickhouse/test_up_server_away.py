@@ -74,13 +74,13 @@ async def test_up_outlasts_a_server_that_goes_away_and_stores_what_it_saw_meanwh
                 await until(lambda: bool(reported))
                 assert not running.done()
                 (why,) = database.why_not()
-                assert why.startswith("the database takes nothing now: http://")
+                assert why.startswith("the database accepts no data now: http://")
                 with ClickHouseHttp(tmp_path / "db", port=port) as again:
                     await until(lambda: pods(again) == {"a", "b"})
                     assert list(database.why_not()) == []
                     stop.set()
                     await running
-    assert reported[0].startswith("the database takes nothing now, and is asked again: ")
+    assert reported[0].startswith("the database accepts no data now; retrying: ")
     assert reported[1:] == ["the database is back"]
 
 

@@ -22,7 +22,7 @@ STOPPED_SECONDS: Final = 3
 
 
 def ready(of: Any) -> str:
-    """The status of the condition Ready of a node or a pod; empty where it has none yet."""
+    """The status of the condition Ready of a node or a pod; empty if it has none yet."""
     found = {each["type"]: each["status"] for each in of["status"].get("conditions", ())}
     return str(found.get("Ready", ""))
 

@@ -98,7 +98,7 @@ def busy(node: VirtualNode) -> Iterator[VirtualNode]:
 
 
 def sampled(node: VirtualNode, pod: str) -> Any:
-    """Of the summary; nothing where it does not have the pod yet, or the kubelet has no time to answer."""
+    """Of the summary; nothing if it does not have the pod yet, or the kubelet has no time to answer."""
     try:
         pods = node.summary()["pods"]
     except OSError:

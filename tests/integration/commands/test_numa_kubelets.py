@@ -59,7 +59,7 @@ class Asked(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Of the first pod; empty where it was admitted."""
+        """Of the first pod; empty if it was admitted."""
         return f"{self.reason}: {self.message}" if not self.taken else ""
 
 

@@ -23,7 +23,7 @@ def ranks() -> dict[str, int]:
 
 
 def room_of(module: str, ranks: dict[str, int]) -> str:
-    """The room that a module is in, or empty where it is in none."""
+    """The room that a module is in, or empty if it is in none."""
     parts = module.split(".")
     names = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((name for name in names if name in ranks), "")

@@ -105,7 +105,7 @@ async def test_a_kubeconfig_that_is_none_is_a_clear_error(tmp_path: Path, conten
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("", "is no kubeconfig"),
+        ("", "is not a kubeconfig"),
         ("a: b\nnot: [yaml", "is not YAML: expected ',' or ']', but got '<stream end>', line 2"),
         ("current-context: x", "cannot be used: "),
     ],
@@ -118,7 +118,7 @@ async def test_a_kubeconfig_that_is_none_is_described_without_python_s_words(
     with pytest.raises(KubeconfigError, match=re.escape(words)) as failure:
         await configuration(path)
     assert "NoneType" not in str(failure.value)
-    with pytest.raises(KubeconfigError, match="is no file: set kubeconfig"):
+    with pytest.raises(KubeconfigError, match="is not a file: set kubeconfig"):
         await configuration(tmp_path)
 
 

@@ -318,7 +318,7 @@ async def test_an_oversized_object_is_counted_and_reported_and_the_stream_goes_o
     assert _told(steps) == [("ADDED", "b")]
     assert stage.tally["pods", "oversized"] == 1
     size = len(event("ADDED", large)) - 1
-    told = f"pods: an object of {size} bytes is too large to be read: ADDED default/large, version 30"
+    told = f"pods: an object of {size / 1024:.1f} KiB is too large to be read: ADDED default/large, version 30"
     assert _errors(steps) == [told]
     assert _versions(steps) == ["7", "30", "31"]
 
@@ -329,7 +329,7 @@ async def test_an_object_that_is_nested_too_deep_is_reported_and_the_stream_goes
         stage.server.script[PODS_PATH] = [listing("7", []), watching(deep, event("ADDED", pod("b", "31")))]
         steps = await stage.steps(3)
     assert _told(steps) == [("ADDED", "b")]
-    assert _errors(steps) == [f"pods: an object of {len(deep) - 1} bytes is too large to be read"]
+    assert _errors(steps) == [f"pods: an object of {(len(deep) - 1) / 1024:.2f} KiB is too large to be read"]
 
 
 async def test_an_object_that_is_none_is_reported_and_the_stream_goes_on() -> None:

@@ -155,7 +155,7 @@ async def test_a_redirect_is_not_followed(authority: Authority) -> None:
             METRICS.replace("1.6e+09", str(NOW.timestamp() + 2)),
             "it started less than a minute ago, and may not know all nodes yet",
         ),
-        (200, "x" * 17_000_000, "answer of more than 16773120 bytes to /metrics"),
+        (200, "x" * 17_000_000, "answer of more than 16.0 MiB to /metrics"),
     ],
     ids=["forbidden", "unauthorized", "without", "empty", "young", "clock-ahead", "large"],
 )

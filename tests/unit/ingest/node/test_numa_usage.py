@@ -108,7 +108,7 @@ def test_distances_and_caches(tmp_path: Path) -> None:
 def test_distances_that_are_not_those_of_the_numa_nodes_are_an_error(tmp_path: Path) -> None:
     machine(tmp_path)
     write(tmp_path / "sys/devices/system/node/node0/distance", "10\n")
-    with pytest.raises(CannotReadError, match="1 distances to 2"):
+    with pytest.raises(CannotReadError, match="1 distance to 2 NUMA nodes"):
         read_distances(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""The door of `leadsman mcp --http`: whoever says nothing shuts nobody out."""
+"""The door of `leadsman mcp --http`: a silent client does not block others."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -286,7 +286,7 @@ def test_a_database_without_tables_is_empty_too(tmp_path: Path) -> None:
 
 def test_an_empty_database_mentions_what_could_not_be_read(database: Database) -> None:
     store(database, row(DeadLetter, cluster="", error_type="bad_json"))
-    assert "1 records came in that could not be understood" in report(database)
+    assert "1 record could not be decoded" in report(database)
 
 
 def test_a_database_without_alerts_is_reported_without_them(database: Database) -> None:

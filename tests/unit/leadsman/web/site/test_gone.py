@@ -109,7 +109,7 @@ def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_the
     error = refused(left, GONE, **LATER)
     assert error.texts == [
         f"Cluster c has no node {GONE!r} from 2026-07-01 14:00:00 to 2026-07-01 15:00:00 UTC.",
-        "The last that was seen of it was at 2026-07-01 12:25:00 UTC.",
+        "It was last seen at 2026-07-01 12:25:00 UTC.",
         "At 2026-07-01 12:20:00 UTC its Node object was seen to be deleted.",
     ]
     ((name, address),) = error.ways
