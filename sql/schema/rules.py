@@ -10,8 +10,9 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.samples import NodeSample
+from streams.fold.findings import sentences
 from streams.rules.eviction import order, signals
-from streams.rules.eviction.unguarded import CONSEQUENCES, is_near
+from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
 from streams.rules.values.expressions import Amount, Expression
@@ -95,6 +96,8 @@ RULES: Final[Mapping[str, Amount]] = {
     "settable_signals": sorted(signals.SETTABLE),
     "signal_resource": _one_of(signals.RESOURCES),
     "unguarded_consequence": _one_of({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
+    "is_low": is_low(*_columns("available", "capacity")),
+    "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
@@ -103,8 +106,9 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_verdict": thresholds.verdict(
         *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
     ),
+    "ran_low": sentences.ran_low(*_columns("signal", "resource", "lowest", "capacity")),
 }
-"""The text of each rule by its placeholder in views."""
+"""The text of each rule and sentence by its placeholder in views."""
 
 
 def with_rules(text: str) -> str:

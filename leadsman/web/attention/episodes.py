@@ -19,6 +19,7 @@ LOUD: Final = (1, 5, 25)
 """Counts from which a mark of a lane is drawn larger."""
 _SEVERITIES: Final = {
     "eviction": Severity.CRITICAL,
+    "unguarded": Severity.CRITICAL,
     "node": Severity.CRITICAL,
     "scheduler": Severity.CRITICAL,
     "unknown": Severity.UNKNOWN,

@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty if it concerns the cluster
--- column kind: kubelet, node, settings, stall, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
+-- column kind: kubelet, node, settings, stall, pressure, unguarded, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 -- column about: What it has in common with others of its kind: a condition, a resource, a reason, a verdict
 -- column pod: The one pod that it is about, as namespace/name; empty if it is about none or several
@@ -42,6 +42,58 @@ FROM
         CAST([], 'Array(String)') AS namespaces
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
+    UNION ALL
+    -- From the first sample that has little, until ten minutes of samples had more
+    SELECT
+        cluster, began_at AS ts, node, 'unguarded' AS kind, {ran_low} AS what,
+        resource AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT cluster, node, signal, any(resource) AS resource, min(at) AS began_at, min(available) AS lowest, any(capacity) AS capacity
+        FROM
+        (
+            SELECT *,
+                sum(toUInt64(before IS NULL OR at > before + toIntervalMinute(10))) OVER (
+                    PARTITION BY cluster, node, signal ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                ) AS episode
+            FROM
+            (
+                SELECT
+                    s.cluster AS cluster, s.node AS node, s.signal AS signal, s.resource AS resource, s.at AS at,
+                    s.available AS available, s.capacity AS capacity,
+                    lagInFrame(toNullable(s.at)) OVER (
+                        PARTITION BY s.cluster, s.node, s.signal ORDER BY s.at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) AS before
+                FROM
+                (
+                    SELECT cluster, node, at, resource, guarded, low.1 AS signal, low.2 AS available, low.3 AS capacity
+                    FROM
+                    (
+                        SELECT
+                            cluster, node, ts AS at, {signal_resource} AS resource,
+                            groupUniqArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL) AS guarded,
+                            groupUniqArrayIf((signal, available, capacity),
+                                hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal) AND {is_low}) AS lows
+                        FROM eviction_signals
+                        PREWHERE (cluster, node) IN
+                        (
+                            SELECT cluster, node
+                            FROM eviction_signals_5m
+                            PREWHERE {was_low}
+                            WHERE hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal)
+                            SETTINGS final = 0
+                        )
+                        GROUP BY cluster, node, at, resource
+                        HAVING notEmpty(lows)
+                    )
+                    ARRAY JOIN lows AS low
+                ) AS s
+                WHERE NOT arrayExists(x -> {is_near}, s.guarded)
+            )
+        )
+        GROUP BY cluster, node, signal, episode
+    )
     UNION ALL
     SELECT
         cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind, what,

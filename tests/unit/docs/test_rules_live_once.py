@@ -30,6 +30,7 @@ ASKED: Final = {
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
     "image_pulls": {"image_gc_percent"},
     "node_imbalance": {"meets"},
+    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "ran_low"},
     "unguarded_signals": {"settable_signals", "signal_resource", "unguarded_consequence", "is_near"},
 }
 """What each view asks of Python, instead of stating it."""
