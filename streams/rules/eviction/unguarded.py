@@ -40,7 +40,7 @@ def _is_alike(one: Reading, other: Reading) -> bool:
     return bool(is_near(one.available, one.capacity, other.available, other.capacity))
 
 
-def is_low(available: Amount, capacity: Amount, percent: float = LOW_PERCENT) -> Amount:
+def is_low(available: Amount, capacity: Amount, percent: Amount = LOW_PERCENT) -> Amount:
     """Tell whether so little is left that a signal without a threshold is worth a word."""
     return available * 100 < capacity * percent
 
