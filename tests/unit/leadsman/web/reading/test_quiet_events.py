@@ -50,7 +50,7 @@ WATCHES: Final[dict[str, list[tuple[float, str, dict[str, Any]]]]] = {
     "older": [(-2 * 24 * 60, "ADDED", _PULLED)],
     "older today": [(-90, "ADDED", _PULLED)],
 }
-"""What is known of the stream of Events: minutes after T0, type and object. Events of an older dump are of that one."""
+"""What is known of the stream of Events: minutes after T0, type and object."""
 WELL: Final = ("watched", "again")
 UNKNOWN: Final = re.compile(r"No Event was seen(?: after 2026-0[67]-\d\d \d\d:\d\d:\d\d UTC)?: image GC, Warnings")
 
