@@ -297,7 +297,7 @@ FROM
     SELECT
         cluster, ts, node, 'node' AS kind,
         if(is_ready, 'The node is Ready again, by an Event.', 'The node is not Ready, by an Event.') AS what,
-        if(is_ready, 'Ready', 'NotReady') AS about, '' AS pod,
+        if(is_ready, 'Ready by an Event', 'Not Ready by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
@@ -319,7 +319,7 @@ FROM
     SELECT
         cluster, max(ts) AS ts, object_name AS node, 'pressure' AS kind,
         concat(condition, ' began ', toString(max(count)), ' times by the count of an Event: the others have no time.') AS what,
-        condition AS about, '' AS pod,
+        concat(condition, ' by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
