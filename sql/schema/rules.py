@@ -4,18 +4,19 @@ So a view never states a rule. A placeholder says in which columns it finds what
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, Final
 
 import msgspec
 
 from ingest.model.samples import NodeSample
-from streams.fold.findings import sentences
+from streams.fold.findings.sentences import SENTENCES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
-from streams.rules.values.expressions import Amount, Expression
+from streams.rules.values.expressions import Amount, Expression, literal
 
 
 def _columns(*names: str) -> list[Expression]:
@@ -82,6 +83,12 @@ def _meets() -> str:
     return f"(labels, wanted) -> arrayAll(r -> multiIf({', '.join(cases)}, 0), wanted)"
 
 
+def _said(sentence: Callable[..., Amount]) -> Amount:
+    """The sentence, of columns that have the names of its parameters."""
+    said = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
+    return literal(said) if isinstance(said, str) else said
+
+
 _IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
@@ -106,7 +113,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_verdict": thresholds.verdict(
         *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
     ),
-    "ran_low": sentences.ran_low(*_columns("signal", "resource", "lowest", "capacity")),
+    **{name: _said(sentence) for name, sentence in SENTENCES.items()},
 }
 """The text of each rule and sentence by its placeholder in views."""
 

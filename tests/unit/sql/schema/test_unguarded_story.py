@@ -14,8 +14,8 @@ def left(minutes: int, signal: str, available: int, capacity: int, hard: int | N
 
 
 def test_the_story_has_each_time_that_little_was_left_without_a_threshold(database: Database) -> None:
-    """Little is less than 5 %. The lowest is told, at the time of the first; it is anew after ten minutes without."""
-    pids = (500, 204, 5, 90, 4000, 4000, 4000, 100)
+    """Little is less than 5 %. The lowest of an hour is told, at the time of the first."""
+    pids = (500, 204, 5, 90, *(4000,) * 12, 100)
     store(
         database,
         *(left(minute * 4, "pid.available", each, 4096) for minute, each in enumerate(pids)),
@@ -40,7 +40,7 @@ def test_the_story_has_each_time_that_little_was_left_without_a_threshold(databa
             "about": "pids",
         },
         {
-            "ts": T0 + timedelta(minutes=28),
+            "ts": T0 + timedelta(minutes=64),
             "node": "n",
             "what": f"Process IDs ran low without a threshold: 100 of 4,096 left. {forks}",
             "about": "pids",

@@ -1,0 +1,72 @@
+"""A sentence that a view composes of its columns is what Python composes of their values."""
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime
+from inspect import signature
+from typing import Any, Final
+
+import pytest
+
+from sql.database.open import Database
+from streams.fold.findings.sentences import SENTENCES
+from streams.rules.eviction.signals import CONDITIONS, SIGNALS
+from streams.rules.values.expressions import Amount, Expression, literal
+from streams.rules.values.wording import lasting, sized
+
+CASES: Final = 30
+NUMBERS: Final = (0, 1, 2, 999, 1000, 12_345, 1_234_567)
+BYTES: Final = (0, 1, 1023, 1024, 10_200, 1 << 20, 15 << 26, 1 << 30, 1030 << 30, 5 << 40, 1234 << 40)
+SECONDS: Final = (0, 1, 59, 60, 61, 3599, 3600, 3661, 86_399, 86_400, 90_000, 1_000_000)
+TEXTS: Final = ("", "it's", "back\\slash", 'a "quoted" word', "lo" + "o" * 200 + "ng", "{cluster}", "é")
+_OF: Final[dict[str, tuple[Any, ...]]] = {
+    **dict.fromkeys(("pods", "places", "images", "nodes", "without", "times", "objects", "entries"), NUMBERS[1:]),
+    **dict.fromkeys(("timed", "fits", "would_fit", "percent"), NUMBERS),
+    **dict.fromkeys(("lowest", "capacity", "freed", "swapped"), BYTES),
+    "seconds": SECONDS,
+    **dict.fromkeys(("bounded", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)),
+    **dict.fromkeys(("begins", "cordoned", "at_least"), (True, False)),
+    **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
+    "signal": SIGNALS,
+    "resource": ("memory", "ephemeral-storage", "inodes", "pids"),
+    "condition": (*sorted(set(CONDITIONS.values())), "Other"),
+    "state": ("Ready", "NotReady", "Unknown"),
+    "reason": ("NodeShutdown", "Shutdown", "DeletingNode", "Rebooted", "Drain"),
+}
+"""Values of a parameter by its name; those of others are TEXTS."""
+
+
+def _column(value: Any) -> Expression:
+    match value:
+        case str():
+            return Expression(literal(value))
+        case bool():
+            return Expression(str(value).lower())
+        case datetime():
+            return Expression(f"toDateTime64('{value:%F %T}', 6, 'UTC')")
+        case _:
+            return Expression(f"toInt64({value})")
+
+
+def _of_engine(database: Database, composed: list[Amount]) -> list[str]:
+    (row,) = database.query(
+        "SELECT [" + ", ".join(literal(x) if isinstance(x, str) else str(x) for x in composed) + "]"
+    ).rows
+    return list(row[0])
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_view_says_what_python_says(name: str, database: Database) -> None:
+    rng = random.Random(name)  # noqa: S311 - cases, not secrets
+    sentence: Callable[..., Amount] = SENTENCES[name]
+    names = tuple(signature(sentence).parameters)
+    given = [{each: rng.choice(_OF.get(each, TEXTS)) for each in names} for _ in range(CASES if names else 1)]
+    found = _of_engine(database, [sentence(**{each: _column(of[each]) for each in names}) for of in given])
+    assert found == [sentence(**of) for of in given]
+
+
+@pytest.mark.parametrize(("words", "values"), [(sized, BYTES), (lasting, SECONDS)])
+def test_amounts_are_written_alike(
+    words: Callable[[Amount], Amount], values: tuple[int, ...], database: Database
+) -> None:
+    assert _of_engine(database, [words(_column(each)) for each in values]) == [words(each) for each in values]
