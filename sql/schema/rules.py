@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.samples import NodeSample
+from streams.fold.findings.reasons import REASONS
 from streams.fold.findings.sentences import SENTENCES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
@@ -113,7 +114,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_verdict": thresholds.verdict(
         *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
     ),
-    **{name: _said(sentence) for name, sentence in SENTENCES.items()},
+    **{name: _said(words) for name, words in (*SENTENCES.items(), *REASONS.items())},
 }
 """The text of each rule and sentence by its placeholder in views."""
 

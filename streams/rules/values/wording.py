@@ -102,6 +102,21 @@ def lasting(seconds: Amount) -> Amount:
     return Expression(f"trimRight({trimmed})")
 
 
+def percent(amount: Amount, whole: int = 1) -> Amount:
+    """A percentage, or a ratio where `whole` is 100, as 12 %; of a null, 0 %."""
+    if isinstance(amount, Expression):
+        return said(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
+    return f"{round(whole * amount)} %"
+
+
+def joined(separator: str, *texts: Amount) -> Amount:
+    """Those of the texts that are not empty."""
+    if any(isinstance(each, Expression) for each in texts):
+        of = ", ".join(map(_sql, texts))
+        return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{of}]), {literal(separator)})")
+    return separator.join(filter(None, texts))
+
+
 def moment(at: Amount) -> Amount:
     """Day and time, as 2026-07-01 12:00:00."""
     return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
