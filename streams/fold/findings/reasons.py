@@ -1,6 +1,6 @@
 """Why a node is as it is, in words that no table stores: views ask for them with their columns.
 
-Every function takes values, or columns as `Expression`. A column of a ratio or a percentage is null where it is not known.
+Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
 """
 
 from collections.abc import Callable, Mapping
@@ -39,7 +39,7 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
 def before_not_ready(
     conditions: Amount, evictions: Amount, memory_full_percent: Amount, io_full_percent: Amount, was_seen: Amount
 ) -> Amount:
-    """What was so before a node was not Ready: its conditions, joined, and how long work stood still in a minute."""
+    """The pressure before a node was not Ready: its conditions, joined, and how long work stood still in a minute."""
     memory = said("work stood still for memory for ", percent(memory_full_percent), " of a minute")
     io = said("work stood still for I/O for ", percent(io_full_percent), " of a minute")
     found = joined(
@@ -55,10 +55,11 @@ def before_not_ready(
 
 def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
     """Why a signal has no threshold."""
+    dropped = "a key that is set drops the defaults of all others."
     return first_of(
         (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),
         (signal == PID_AVAILABLE, "It has no default, and evictionHard does not set it."),
-        otherwise="The evictionHard in force lacks or disables it; a key that is set drops the defaults of all others.",
+        otherwise=f"The evictionHard in force lacks or disables it; {dropped}",
     )
 
 

@@ -70,7 +70,7 @@ def ended(
 
 
 def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
-    """Pods whose end Events alone tell; `pod` names the only one."""
+    """Pods whose end only Events show; `pod` names the only one."""
     one = pods == 1
     who = choose(one, said("Pod ", pod, " was "), said(grouped(pods), " pods were "))
     of_nodes = choose(one, " of its node.", " of their nodes.")
@@ -115,7 +115,7 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
 
 
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
-    """What a Node's condition Ready came to; who sets it to Unknown says why, and a Node can lack the condition."""
+    """A change of a Node's condition Ready; who sets it to Unknown says why, and a Node can lack the condition."""
     unknown = choose(message == "", "its Node does not say.", "its kubelet does not report.")
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
@@ -133,7 +133,7 @@ def began_often(condition: Amount, times: Amount) -> Amount:
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
-    """What became of a machine, by an Event; `configured` where OpenShift's machine config does it."""
+    """A change of a machine, by an Event; `configured` where OpenShift's machine config does it."""
     shutdown = choose(
         called_off, "The shutdown of the machine was called off.", "The machine shuts down, as its kubelet saw."
     )

@@ -1,7 +1,7 @@
 """Composes the words of a finding from values, or from the columns of a query as `Expression`.
 
-So a sentence is written once, in Python, and views have it too. What a view composes is planned anew for each query:
-texts are put together once, and a part that is known already is no call of a function.
+So a sentence is written once, in Python, and views have it too. The engine plans a view for each query, so constant
+parts are joined before.
 """
 
 from collections.abc import Mapping
@@ -110,7 +110,7 @@ def percent(amount: Amount, whole: int = 1) -> Amount:
 
 
 def joined(separator: str, *texts: Amount) -> Amount:
-    """Those of the texts that are not empty."""
+    """Join the texts that are not empty."""
     if any(isinstance(each, Expression) for each in texts):
         of = ", ".join(map(_sql, texts))
         return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{of}]), {literal(separator)})")
