@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from ingest.model.samples import NodeSample
-from streams.fold.findings.reasons import REASONS
-from streams.fold.findings.sentences import SENTENCES
+from streams.fold.reasons import REASONS
+from streams.fold.sentences import SENTENCES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds

@@ -10,7 +10,7 @@ import pytest
 from paths import FLOORS, ROOT
 from sql.schema.rules import RULES as RULES_OF_VIEWS
 from sql.schema.views import VIEWS
-from streams.fold.findings.sentences import SENTENCES
+from streams.fold.sentences import SENTENCES
 from unit.docs.test_references import RULES
 
 ARCHITECTURE: Final = (ROOT / "docs" / "architecture.md").read_text()

@@ -9,8 +9,8 @@ from typing import Any, Final
 import pytest
 
 from sql.database.open import Database
-from streams.fold.findings.reasons import REASONS
-from streams.fold.findings.sentences import SENTENCES
+from streams.fold.reasons import REASONS
+from streams.fold.sentences import SENTENCES
 from streams.rules.eviction.signals import CONDITIONS, SIGNALS
 from streams.rules.values.expressions import Amount, Expression, literal
 from streams.rules.values.wording import lasting, sized
