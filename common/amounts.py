@@ -2,17 +2,17 @@
 
 from typing import Final
 
-_BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+BYTES: Final = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
 _COUNTS: Final = (("G", 10**9), ("M", 10**6), ("k", 10**3))
 _WHOLE: Final = 10_000
 """Counts below are given in full."""
-_HIGH: Final = 100
-_MIDDLE: Final = 10
+HIGH: Final = 100
+MIDDLE: Final = 10
 
 
 def size(value: float) -> str:
     """Bytes, as 14.4 GiB."""
-    return _scaled(value, _BYTES, " B")
+    return _scaled(value, BYTES, " B")
 
 
 def count(value: float) -> str:
@@ -24,7 +24,7 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str
     for name, scale in scales:
         if abs(value) >= scale:
             scaled = value / scale
-            digits = 0 if abs(scaled) >= _HIGH else 1 if abs(scaled) >= _MIDDLE else 2
+            digits = 0 if abs(scaled) >= HIGH else 1 if abs(scaled) >= MIDDLE else 2
             return f"{scaled:,.{digits}f} {name}"
     return f"{value:,.0f}{base}"
 

@@ -17,7 +17,7 @@ _NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
+UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _ROUGH: Final = 90
 """Forecasts from this many seconds on are not shown to the second."""
 _LONGEST_TEXT: Final = 128
@@ -76,7 +76,7 @@ def ahead_in_words(earliest: float | None, likely: float, latest: float | None) 
 def in_words(seconds: float) -> str:
     """A length of time in its largest unit and the one below, as 2 h 5 min."""
     left = round(seconds)
-    for (unit, length), (below, part) in pairwise(_UNITS):
+    for (unit, length), (below, part) in pairwise(UNITS):
         if left >= length:
             whole, rest = divmod(left, length)
             return f"{whole} {unit} {rest // part} {below}" if rest >= part else f"{whole} {unit}"

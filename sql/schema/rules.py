@@ -4,17 +4,20 @@ So a view never states a rule. A placeholder says in which columns it finds what
 """
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, Final
 
 import msgspec
 
 from ingest.model.samples import NodeSample
+from streams.fold.reasons import REASONS
+from streams.fold.sentences import SENTENCES
 from streams.rules.eviction import order, signals
-from streams.rules.eviction.unguarded import CONSEQUENCES, is_near
+from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
-from streams.rules.values.expressions import Amount, Expression
+from streams.rules.values.expressions import Amount, Expression, literal
 
 
 def _columns(*names: str) -> list[Expression]:
@@ -81,6 +84,12 @@ def _meets() -> str:
     return f"(labels, wanted) -> arrayAll(r -> multiIf({', '.join(cases)}, 0), wanted)"
 
 
+def _said(sentence: Callable[..., Amount]) -> Amount:
+    """The sentence, of columns that have the names of its parameters."""
+    said = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
+    return literal(said) if isinstance(said, str) else said
+
+
 _IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
@@ -95,6 +104,8 @@ RULES: Final[Mapping[str, Amount]] = {
     "settable_signals": sorted(signals.SETTABLE),
     "signal_resource": _one_of(signals.RESOURCES),
     "unguarded_consequence": _one_of({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
+    "is_low": is_low(*_columns("available", "capacity")),
+    "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
@@ -103,8 +114,9 @@ RULES: Final[Mapping[str, Amount]] = {
     "image_gc_verdict": thresholds.verdict(
         *_columns("usage_percent", "capacity_bytes", "high_percent", "maximum_age_seconds")
     ),
+    **{name: _said(words) for name, words in (*SENTENCES.items(), *REASONS.items())},
 }
-"""The text of each rule by its placeholder in views."""
+"""The text of each rule and sentence by its placeholder in views."""
 
 
 def with_rules(text: str) -> str:

@@ -36,6 +36,7 @@ _COLOURS: Final = {
     "rejection": "magenta",
     "pod_end": "red",
     "pressure": "yellow",
+    "unguarded": "red",
     "image_gc": "cyan",
     "numa": "blue",
     "scheduler": "magenta",

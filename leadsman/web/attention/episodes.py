@@ -19,12 +19,23 @@ LOUD: Final = (1, 5, 25)
 """Counts from which a mark of a lane is drawn larger."""
 _SEVERITIES: Final = {
     "eviction": Severity.CRITICAL,
-    "node": Severity.CRITICAL,
+    "unguarded": Severity.CRITICAL,
     "scheduler": Severity.CRITICAL,
     "unknown": Severity.UNKNOWN,
     "kubelet": Severity.NOTE,
 }
 """Severity of the kinds that always have the same one; all others are warnings."""
+_OF_NODES: Final = {
+    **dict.fromkeys(("Not Ready", "Not Ready by an Event"), Severity.CRITICAL),
+    **dict.fromkeys(
+        (
+            *("Ready by an Event", "cordoned", "uncordoned", "Cordon", "Drain", "Uncordon"),
+            *("DeprovisioningTerminating", "DisruptionTerminating", "OSUpdateStarted", "Reboot", "ScaleDown"),
+        ),
+        Severity.NOTE,
+    ),
+}
+"""Severity of the kind `node` by what it is about; everything else of it is a warning."""
 _OF_ALERTS: Final = {
     "critical": Severity.CRITICAL,
     "warning": Severity.WARNING,
@@ -153,8 +164,13 @@ def kinds_of(wanted: Filter) -> list[str]:
     """The kinds of the story in which something wanted may be; empty where it may be in any."""
     if not wanted.severity:
         return [wanted.kind] if wanted.kind else []
-    found = [kind for kind in KINDS if _SEVERITIES.get(kind, Severity.WARNING).word == wanted.severity]
+    found = [kind for kind in KINDS if wanted.severity in {each.word for each in _severities(kind)}]
     return [kind for kind in found if wanted.kind in {"", kind}] or [wanted.kind or "alert"]
+
+
+def _severities(kind: str) -> set[Severity]:
+    of_kind = {_SEVERITIES.get(kind, Severity.WARNING)}
+    return of_kind | set(_OF_NODES.values()) if kind == "node" else of_kind
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
@@ -211,6 +227,8 @@ def severity_of(each: Happening) -> Severity:
         return _OF_ALERTS.get(each.severity, Severity.NOTE)
     if each.kind == "image_gc":
         return Severity.CRITICAL if each.about in BROKEN_GC else Severity.NOTE
+    if each.kind == "node":
+        return _OF_NODES.get(each.about, Severity.WARNING)
     return _SEVERITIES.get(each.kind, Severity.WARNING)
 
 

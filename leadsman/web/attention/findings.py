@@ -17,7 +17,7 @@ from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.signals import RESOURCES, measured
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
+from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
 
 def findings(view: Overview) -> Iterator[Item]:
@@ -58,15 +58,11 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
             yield _met(view, resource, "soft", left, met_now)
 
 
-UNGUARDED_PERCENT: Final = 5
-"""Less than this of a capacity is little, where no threshold acts."""
-
-
 def _unguarded(view: Overview) -> Iterator[Item]:
     """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
     found: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
-        low = [each for each in node.margins if each.available * 100 < UNGUARDED_PERCENT * each.capacity]
+        low = [each for each in node.margins if is_low(each.available, each.capacity)]
         if node.stale or not low:
             continue
         bare = unguarded_of(

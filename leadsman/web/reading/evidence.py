@@ -15,6 +15,8 @@ INTERVALS: Final = 6
 _SOONEST: Final = timedelta(seconds=10)
 _WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
+_LISTED: Final = timedelta(hours=1)
+"""An API server keeps Events for an hour by default: later ones would be beside those that were seen."""
 
 
 class Evidence(NamedTuple):
@@ -37,11 +39,13 @@ class Evidence(NamedTuple):
     bad: int = 0
     """Records that could not be understood."""
     events_seen: bool = True
-    """True if any Event was seen until the end: image GC, and pods that are gone, are known from Events alone."""
+    """True if Events of this range were seen: image GC, and pods that are gone, are known from Events alone."""
     numa_seen: bool = True
     """True if a source of exclusive CPUs was seen until the end, or a kubelet that gives none."""
     events_since: datetime | None = None
     """Since when Events are watched without a break; None if they are not watched now."""
+    events_until: datetime | None = None
+    """The last Event, where later ones were not looked at: those of an older dump say nothing of this one."""
     log_lines: int = 0
     """Lines of kubelets' logs in the range."""
 
@@ -88,9 +92,15 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
     since, heard_at, watched = row.pop("watched")
     watched = watched and scope.judged_at - heard_at <= _WATCHED
-    seen = {name: bool(row[name]) for name in ("pods_seen", "events_seen", "numa_seen")}
-    more = {"unread": tuple(row["unread"]), "events_since": since if watched else None}
-    return Evidence(scope, **row | seen | more)
+    at = row.pop("events_at")
+    listed = at is not None and at >= max(scope.since, row["last_at"] - _LISTED)
+    events = {
+        "events_seen": listed or (watched and at is not None and at >= since),
+        "events_since": since if watched else None,
+        "events_until": None if listed or watched else at,
+    }
+    seen = {name: bool(row[name]) for name in ("pods_seen", "numa_seen")}
+    return Evidence(scope, **row | seen | events | {"unread": tuple(row["unread"])})
 
 
 def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
@@ -208,7 +218,8 @@ def no_event(evidence: Evidence) -> str:
     """Return what is not known without Events."""
     if evidence.log_lines:
         return "No Event was seen: image GC and pods that are gone are known from kubelets' logs alone."
-    return "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."
+    after = f" after {timestamp(evidence.events_until)} UTC" if evidence.events_until else ""
+    return f"No Event was seen{after}: image GC, Warnings, and what happened to pods that are gone are not known."
 
 
 def quiet(evidence: Evidence) -> str:

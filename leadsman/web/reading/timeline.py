@@ -10,14 +10,19 @@ from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.words import KINDS
 from sql.database.open import Database
-from streams.fold.findings import BROKEN_GC
+from streams.fold.findings import BROKEN_GC, GC_VERDICTS
+from streams.rules.eviction.signals import CONDITIONS
 
 PIECES: Final = 120
 """Marks of a lane."""
 WHOLE: Final = 5000
 """A story of fewer lines is read at once; of a longer one its shape and its end."""
-_LASTING: Final = frozenset({"pressure", "node", "image_gc", "alert"})
-"""Kinds whose lines of the story only begin and end what other tables hold whole."""
+_LASTING: Final = {
+    "pressure": frozenset(CONDITIONS.values()),
+    "node": frozenset({"Ready", "NotReady", "Unknown"}),
+    "image_gc": frozenset(GC_VERDICTS),
+}
+"""Lines of the story that only begin and end what other tables hold whole: kinds, and what they are about."""
 _TICKS: Final = 6
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -140,7 +145,7 @@ def read_timeline(
             pod=row["pod"],
         )
         for row in rows
-        if row["kind"] not in _LASTING
+        if row["about"] not in _LASTING.get(row["kind"], ())
     ]
     found = (*moments, *_read_lasting(db, scope, node), *of_alerts(alerts, scope), *of_image_gc(gc, scope))
     found = tuple(sorted(found, key=lambda each: (each.since, each.node, each.kind, each.what)))

@@ -16,6 +16,7 @@ KINDS: Final = {
     "rejection": "Rejection",
     "pod_end": "Pod end",
     "pressure": "Pressure",
+    "unguarded": "No threshold",
     "image_gc": "Image GC",
     "numa": "NUMA",
     "scheduler": "Scheduler",

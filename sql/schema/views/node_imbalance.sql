@@ -202,16 +202,6 @@ SELECT
         cause = 'affinity' AND requested_ratio < mean_ratio, kept_away,
         cause = 'affinity', stuck,
         NULL) AS share,
-    multiIf(
-        cause = 'not_ready', 'The node is not Ready: no pod can come.',
-        cause = 'cordoned', 'The node is cordoned: no pod can come.',
-        cause = 'tainted', 'The node has a taint that keeps pods away.',
-        cause = 'came_back', concat('It was not Ready before; ', toString(round(100 * before_return)), ' % of the pods are older than its return, and pods do not move.'),
-        cause = 'joined_later', concat(toString(round(100 * before_birth)), ' % of the pods are older than the node, and pods do not move.'),
-        cause = 'took_over', concat(toString(round(100 * fled)), ' % of its pods were made within an hour of the loss of another node.'),
-        cause = 'affinity' AND requested_ratio < mean_ratio, concat(toString(round(100 * kept_away)), ' % of the pods are elsewhere and may not go there, by their node selector or affinity.'),
-        cause = 'affinity', concat(toString(round(100 * stuck)), ' % of its pods may go nowhere else, by their node selector or affinity.'),
-        cause = 'unknown', 'Nothing that is known explains it.',
-        '') AS evidence
+    {imbalance} AS evidence
 FROM judged
 COMMENT 'Nodes of which far more or less is requested than of the others, and why: after a loss, a return, a late join, or by affinity'

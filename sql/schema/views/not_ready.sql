@@ -12,6 +12,8 @@
 -- column before: The same in words; unknown where there were no statistics in the ten minutes before, and no pressure was seen
 CREATE OR REPLACE VIEW not_ready AS
 WITH
+    arrayStringConcat(pressures, ', ') AS conditions,
+    ifNull(silent_seconds <= 600, 0) AS was_seen,
     outages AS
     (
         SELECT
@@ -96,16 +98,7 @@ SELECT
     e.evictions AS evictions,
     s.memory_full_percent AS memory_full_percent,
     s.io_full_percent AS io_full_percent,
-    multiIf(
-        empty(pressures) AND evictions = 0 AND (last_sample_at IS NULL OR silent_seconds > 600), 'unknown',
-        empty(pressures) AND evictions = 0 AND ifNull(memory_full_percent, 0) < 10 AND ifNull(io_full_percent, 0) < 40, 'no pressure was seen',
-        arrayStringConcat(arrayFilter(x -> x != '',
-        [
-            arrayStringConcat(pressures, ', '),
-            if(evictions = 0, '', concat(toString(evictions), if(evictions = 1, ' pod evicted', ' pods evicted'))),
-            if(ifNull(memory_full_percent, 0) < 10, '', concat('work stood still for memory for ', toString(round(assumeNotNull(memory_full_percent))), ' % of a minute')),
-            if(ifNull(io_full_percent, 0) < 40, '', concat('work stood still for I/O for ', toString(round(assumeNotNull(io_full_percent))), ' % of a minute'))
-        ]), '; ')) AS before
+    {before_not_ready} AS before
 FROM begun AS b
 LEFT JOIN pressed AS p ON p.cluster = b.cluster AND p.node = b.node AND p.since = b.since
 LEFT JOIN evicted AS e ON e.cluster = b.cluster AND e.node = b.node AND e.since = b.since

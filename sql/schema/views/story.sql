@@ -1,7 +1,7 @@
 -- Everything that was concluded, in words, in the order of time: for the report and the story after a replay.
 -- column ts: When it happened or began
 -- column node: The node that it concerns; empty if it concerns the cluster
--- column kind: kubelet, node, settings, stall, pressure, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
+-- column kind: kubelet, node, settings, stall, pressure, unguarded, eviction, limit, rejection, pod_end, image_gc, scheduler, numa, silence, pending, warning or unknown
 -- column what: A sentence about it
 -- column about: What it has in common with others of its kind: a condition, a resource, a reason, a verdict
 -- column pod: The one pod that it is about, as namespace/name; empty if it is about none or several
@@ -25,13 +25,13 @@ WITH
     ) AS evidence,
     seen AS
     (
-        SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS unsampled, each.5 AS silent
+        SELECT toLowCardinality(each.1) AS cluster, each.2 AS last_at, each.3 AS nodes, each.4 AS without, each.5 AS silent
         FROM (SELECT arrayJoin(evidence) AS each)
     )
 SELECT cluster, ts, node, kind, what, about, pod, namespaces
 FROM
 (
-    SELECT cluster, ts, node, 'kubelet' AS kind, 'The kubelet started.' AS what, 'The kubelet started' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'kubelet' AS kind, {kubelet_started} AS what, 'The kubelet started' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
     PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
@@ -43,6 +43,42 @@ FROM
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
+    -- The first sample of an hour with little
+    SELECT
+        cluster, ts, node, 'unguarded' AS kind, {ran_low} AS what,
+        resource AS about, '' AS pod,
+        CAST([], 'Array(String)') AS namespaces
+    FROM
+    (
+        SELECT s.cluster AS cluster, min(s.at) AS ts, s.node AS node, s.signal AS signal, s.resource AS resource, min(s.available) AS lowest, any(s.capacity) AS capacity
+        FROM
+        (
+            SELECT cluster, node, at, resource, guarded, low.1 AS signal, low.2 AS available, low.3 AS capacity
+            FROM
+            (
+                SELECT
+                    cluster, node, ts AS at, {signal_resource} AS resource,
+                    groupUniqArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL) AS guarded,
+                    groupUniqArrayIf((signal, available, capacity),
+                        hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal) AND {is_low}) AS lows
+                FROM eviction_signals
+                PREWHERE (cluster, node) IN
+                (
+                    SELECT cluster, node
+                    FROM eviction_signals_5m
+                    PREWHERE {was_low}
+                    WHERE hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal)
+                    SETTINGS final = 0
+                )
+                GROUP BY cluster, node, at, resource
+                HAVING notEmpty(lows)
+            )
+            ARRAY JOIN lows AS low
+        ) AS s
+        WHERE NOT arrayExists(x -> {is_near}, s.guarded)
+        GROUP BY cluster, node, signal, resource, toStartOfHour(s.at)
+    )
+    UNION ALL
     SELECT
         cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind, what,
         if(cause = 'limit', '', toString(resource)) AS about, concat(namespace, '/', e.pod) AS pod,
@@ -51,71 +87,66 @@ FROM
     WHERE cause IN ('pressure', 'limit')
     UNION ALL
     SELECT
-        cluster, started_at AS ts, node, 'rejection' AS kind,
-        concat(toString(pods), if(pods = 1, ' pod was', ' pods were'), ' rejected at admission within ',
-            multiIf(ended_at < started_at + toIntervalMinute(2), concat(toString(dateDiff('second', started_at, ended_at)), ' s'),
-                ended_at < started_at + toIntervalHour(2), concat(toString(dateDiff('minute', started_at, ended_at)), ' min'),
-                concat(toString(dateDiff('hour', started_at, ended_at)), ' h')),
-            transform(condition, ['MemoryPressure', 'DiskPressure', 'PIDPressure'],
-                [' under memory pressure', ' under disk pressure', ' under PID pressure'], concat(': ', condition)),
-            if(empty(owners), '', concat(', of ', arrayStringConcat(owners, ', '))), '.') AS what,
-        toString(condition) AS about, '' AS pod,
-        arrayMap(each -> toString(each), namespaces) AS namespaces
-    FROM admission_storms
-    UNION ALL
-    SELECT
-        cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
-        concat(
-            if(pod = '', concat(toString(uniqExact(uid)), ' pods '), concat('Pod ', pod, ' ')),
-            if(pod = '', 'were ', 'was '), about,
-            if(count() > uniqExact(uid), concat(' (', toString(count()), ' times)'), ''),
-            '.',
-            multiIf(countIf(NOT time_known) = 0, '',
-                countIf(time_known) > 0, ' The time of some of them is not known.',
-                min(earliest) IS NULL OR max(latest) IS NULL, ' When is not known: this is when it was seen.',
-                concat(' That was between ', formatDateTime(assumeNotNull(min(earliest)), '%F %T'),
-                    ' and ', formatDateTime(assumeNotNull(max(latest)), '%F %T'), ' UTC.')),
-            if(argMax(explanation, ended_at) = '', '', concat(' ', argMax(explanation, ended_at))),
-            if(cause != 'admission' OR argMax(said, ended_at) = '', '', concat(' The kubelet: "', argMax(said, ended_at), '"'))) AS what,
-        ending AS about,
-        if(uniqExact(uid) = 1, concat(any(namespace), '/', any(name)), '') AS pod,
-        groupUniqArray(toString(namespace)) AS namespaces
+        cluster, ts, node, 'rejection' AS kind, {rejected} AS what,
+        toString(condition) AS about, '' AS pod, namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, time_known, earliest, latest, node, namespace, pod AS name, uid, cause, ending, explanation, trimBoth(message) AS said
-        FROM pod_ends FINAL
-        WHERE ending != '' AND (cause != 'exited' OR exit_code != 0)
-            AND (cause != 'admission' OR (cluster, uid) NOT IN
-            (
-                SELECT cluster, uid FROM pod_evictions
-                UNION ALL
-                SELECT cluster, uid FROM numa_admission_failures FINAL
-            ))
+        SELECT
+            cluster, started_at AS ts, node, pods, dateDiff('second', started_at, ended_at) AS seconds, condition,
+            arrayStringConcat(owners, ', ') AS owners, arrayMap(each -> toString(each), namespaces) AS namespaces
+        FROM admission_storms
     )
-    GROUP BY cluster, node, cause, ending, toStartOfMinute(ended_at)
+    UNION ALL
+    SELECT cluster, ts, node, 'pod_end' AS kind, {ended} AS what, ending AS about, pod, namespaces
+    FROM
+    (
+        SELECT
+            cluster, min(ended_at) AS ts, node, ending,
+            uniqExact(uid) AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, count() AS times,
+            countIf(time_known) AS timed, min(begun) IS NOT NULL AND max(over) IS NOT NULL AS bounded,
+            assumeNotNull(min(begun)) AS earliest, assumeNotNull(max(over)) AS latest,
+            argMax(why, ended_at) AS explanation, if(cause = 'admission', argMax(said, ended_at), '') AS words,
+            groupUniqArray(toString(namespace)) AS namespaces
+        FROM
+        (
+            SELECT
+                cluster, ts AS ended_at, time_known, earliest AS begun, latest AS over, node, namespace, pod AS name, uid, cause, ending,
+                explanation AS why, trimBoth(message) AS said
+            FROM pod_ends FINAL
+            WHERE ending != '' AND (cause != 'exited' OR exit_code != 0)
+                AND (cause != 'admission' OR (cluster, uid) NOT IN
+                (
+                    SELECT cluster, uid FROM pod_evictions
+                    UNION ALL
+                    SELECT cluster, uid FROM numa_admission_failures FINAL
+                ))
+        )
+        GROUP BY cluster, node, cause, ending, toStartOfMinute(ended_at)
+    )
     UNION ALL
     -- Of Events alone, where no Pod shows its end
-    SELECT
-        cluster, min(ended_at) AS ts, node, 'pod_end' AS kind,
-        concat(
-            if(uniqExact(named) = 1, concat('Pod ', any(named), ' was '), concat(toString(uniqExact(named)), ' pods were ')), about,
-            if(by_taint, concat(' of ', if(uniqExact(named) = 1, 'its node.', 'their nodes.')), concat(': "', argMax(said, (ended_at, named)), '"'))) AS what,
-        if(by_taint, 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS about,
-        if(uniqExact(named) = 1, any(named), '') AS pod,
-        groupUniqArray(toString(namespace)) AS namespaces
+    SELECT cluster, ts, node, 'pod_end' AS kind, {taken} AS what, ending AS about, pod, namespaces
     FROM
     (
-        SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, reason = 'TaintManagerEviction' AS by_taint, if(by_taint, '', toString(component)) AS component, message AS said
-        FROM node_events FINAL
-        WHERE object_kind = 'Pod' AND multiIf(
-            reason = 'TaintManagerEviction', startsWith(message, 'Marking for deletion'),
-            component IN ('karpenter', 'eks-auto-mode/compute'), reason = 'Evicted',
-            component = 'sigs.k8s.io/descheduler', match(message, '^pod evict(ion|ed) from '),
-            component = 'vpa-updater', reason IN ('EvictedByVPA', 'EvictedPod'),
-            0)
-            AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause IN ('api_eviction', 'taint_manager'))
+        SELECT
+            cluster, min(ended_at) AS ts, node, by_taint,
+            if(by_taint, 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS ending,
+            uniqExact(named) AS pods, if(pods = 1, any(named), '') AS pod, argMax(said, (ended_at, named)) AS words,
+            groupUniqArray(toString(namespace)) AS namespaces
+        FROM
+        (
+            SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, reason = 'TaintManagerEviction' AS by_taint, if(by_taint, '', toString(component)) AS component, message AS said
+            FROM node_events FINAL
+            WHERE object_kind = 'Pod' AND multiIf(
+                reason = 'TaintManagerEviction', startsWith(message, 'Marking for deletion'),
+                component IN ('karpenter', 'eks-auto-mode/compute'), reason = 'Evicted',
+                component = 'sigs.k8s.io/descheduler', match(message, '^pod evict(ion|ed) from '),
+                component = 'vpa-updater', reason IN ('EvictedByVPA', 'EvictedPod'),
+                0)
+                AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause IN ('api_eviction', 'taint_manager'))
+        )
+        GROUP BY cluster, node, by_taint, component, toStartOfMinute(ended_at)
     )
-    GROUP BY cluster, node, by_taint, component, toStartOfMinute(ended_at)
     UNION ALL
     -- Of kubelets' logs, what no Event tells
     SELECT
@@ -134,14 +165,16 @@ FROM
     WHERE l.said != 'kubelet_start' OR NOT arrayExists(at -> abs(dateDiff('second', at, l.ts)) < 10, e.starts)
     UNION ALL
     SELECT
-        cluster, min(ts) AS ts, node, 'image_gc' AS kind,
-        concat('The kubelet\'s log: ', toString(count()), if(count() = 1, ' image of ', ' images of '),
-            formatReadableSize(sum(ifNull(amount_bytes, 0))), if(count() = 1, ' was', ' were'), ' removed.') AS what,
+        cluster, ts, node, 'image_gc' AS kind, {images_removed} AS what,
         'images removed' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM kubelet_log AS r FINAL
-    WHERE said = 'image_removed'
-    GROUP BY cluster, node, toStartOfFiveMinutes(r.ts)
+    FROM
+    (
+        SELECT cluster, min(r.ts) AS ts, node, count() AS images, sum(ifNull(amount_bytes, 0)) AS freed
+        FROM kubelet_log AS r FINAL
+        WHERE said = 'image_removed'
+        GROUP BY cluster, node, toStartOfFiveMinutes(r.ts)
+    )
     UNION ALL
     SELECT cluster, ts, node, 'image_gc' AS kind, what,
         toString(verdict) AS about, '' AS pod,
@@ -155,76 +188,73 @@ FROM
     FROM scheduler_blind_spots AS b FINAL
     WHERE verdict != 'inconclusive'
     UNION ALL
-    SELECT
-        cluster, min(failed_at) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'numa' AS kind,
-        concat(
-            if(count() = 1, concat('Pod ', pod, ' was'),
-                concat(toString(count()), ' pods', if(owner = '', '', concat(' of ', owner)), ' in ', namespace, ' were')),
-            ' not admitted',
-            if(count() = 1, '', concat(' within ', toString(dateDiff('second', min(failed_at), max(failed_at))), ' s')),
-            if(uniqExact(place) = 1, '', concat(' on ', toString(uniqExact(place)), ' nodes')),
-            ': ', reason, '. ', if(count() = 1, '', 'The last: '), argMax(explanation, failed_at),
-            if(argMax(said, failed_at) = '', '', concat(' The kubelet: "', argMax(said, failed_at), '"'))) AS what,
-        toString(reason) AS about, if(count() = 1, concat(any(namespace), '/', any(name)), '') AS pod,
-        groupUniqArray(toString(namespace)) AS namespaces
+    SELECT cluster, ts, if(places = 1, one_place, '') AS node, 'numa' AS kind, {not_admitted} AS what, toString(reason) AS about, pod, namespaces
     FROM
     (
-        SELECT *,
-            sum(toUInt64(before IS NULL OR failed_at >= before + toIntervalMinute(15))) OVER (
-                PARTITION BY cluster, namespace, owner, maker, reason ORDER BY failed_at, uid
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS runaway
+        SELECT
+            cluster, min(failed_at) AS ts, uniqExact(place) AS places, any(place) AS one_place, reason,
+            count() AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, owner, namespace,
+            dateDiff('second', min(failed_at), max(failed_at)) AS seconds, argMax(why, failed_at) AS explanation, argMax(said, failed_at) AS words,
+            groupUniqArray(toString(namespace)) AS namespaces
         FROM
         (
-            SELECT
-                f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS name, f.uid AS uid,
-                f.reason AS reason, f.explanation AS explanation, trimBoth(f.message) AS said, o.owner AS owner,
-                if(o.owner = '', f.uid, '') AS maker,
-                lagInFrame(toNullable(f.ts)) OVER (
-                    PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
+            SELECT *,
+                sum(toUInt64(before IS NULL OR failed_at >= before + toIntervalMinute(15))) OVER (
+                    PARTITION BY cluster, namespace, owner, maker, reason ORDER BY failed_at, uid
                     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                ) AS before
-            FROM numa_admission_failures AS f FINAL
-            LEFT JOIN
+                ) AS runaway
+            FROM
             (
-                SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
-                FROM pod_ends FINAL
-                WHERE container = ''
-                GROUP BY cluster, uid
-            ) AS o ON o.cluster = f.cluster AND o.uid = f.uid
+                SELECT
+                    f.cluster AS cluster, f.ts AS failed_at, f.node AS place, f.namespace AS namespace, f.pod AS name, f.uid AS uid,
+                    f.reason AS reason, f.explanation AS why, trimBoth(f.message) AS said, o.owner AS owner,
+                    if(o.owner = '', f.uid, '') AS maker,
+                    lagInFrame(toNullable(f.ts)) OVER (
+                        PARTITION BY f.cluster, f.namespace, o.owner, maker, f.reason ORDER BY f.ts, f.uid
+                        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) AS before
+                FROM numa_admission_failures AS f FINAL
+                LEFT JOIN
+                (
+                    SELECT cluster, uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
+                    FROM pod_ends FINAL
+                    WHERE container = ''
+                    GROUP BY cluster, uid
+                ) AS o ON o.cluster = f.cluster AND o.uid = f.uid
+            )
         )
+        GROUP BY cluster, namespace, owner, maker, reason, runaway
     )
-    GROUP BY cluster, namespace, owner, maker, reason, runaway
     UNION ALL
-    SELECT cluster, ts, node, 'numa' AS kind, concat('NUMA sources disagree: ', explanation) AS what, 'disagreement' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    SELECT cluster, ts, node, 'numa' AS kind, {disagreement} AS what, 'disagreement' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
     FROM numa_disagreements FINAL
     UNION ALL
     SELECT
-        l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind,
-        concat('NUMA, late joiners: ', l.explanation,
-            if(w.largest_fit_cpus > l.largest_fit_cpus, concat('; had most_allocated placed the same pods, one of ',
-                toString(w.largest_fit_cpus), ' would still fit'), ''), '.') AS what,
+        l.cluster AS cluster, l.ts AS ts, '' AS node, 'numa' AS kind, {late_joiners} AS what,
         'late joiners' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM (SELECT * FROM late_joiners FINAL ORDER BY ts DESC LIMIT 1 BY cluster) AS l
+    FROM
+    (
+        SELECT cluster, ts, explanation, ifNull(largest_fit_cpus, 0) AS fits, verdict
+        FROM late_joiners FINAL
+        ORDER BY ts DESC
+        LIMIT 1 BY cluster
+    ) AS l
     LEFT JOIN
     (
-        SELECT cluster, largest_fit_cpus FROM numa_whatif FINAL WHERE scope = 'cluster' AND strategy = 'most_allocated'
+        SELECT cluster, ifNull(largest_fit_cpus, 0) AS would_fit FROM numa_whatif FINAL WHERE scope = 'cluster' AND strategy = 'most_allocated'
     ) AS w ON w.cluster = l.cluster
     WHERE l.verdict = 'late_joiners_emptier'
     UNION ALL
+    WITH was_ready OR ifNull(told < ts, 0) AS again
     SELECT
-        cluster, ts, node, 'node' AS kind,
-        multiIf(state = 'Ready', if(was_ready OR told < ts, 'The node is Ready again.', 'The node is Ready.'),
-            state = 'NotReady', concat('The node is not Ready', if(ready_message = '', '.', concat(': ', ready_message))),
-            -- Who sets it to Unknown says why; a Node can also lack the condition
-            concat('Whether the node is Ready is unknown: ', if(ready_message = '', 'its Node does not say.', 'its kubelet does not report.'))) AS what,
+        cluster, ts, node, 'node' AS kind, {readiness} AS what,
         state AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT
-            cluster, ifNull(ready_since, ts) AS ts, node, ready_message,
+            cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
             multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -243,9 +273,8 @@ FROM
     UNION ALL
     -- Of Events alone: a Node shows its last state, and what was between is in nobody's condition
     SELECT
-        cluster, ts, node, 'node' AS kind,
-        if(is_ready, 'The node is Ready again, by an Event.', 'The node is not Ready, by an Event.') AS what,
-        if(is_ready, 'Ready', 'NotReady') AS about, '' AS pod,
+        cluster, ts, node, 'node' AS kind, {readiness_by_event} AS what,
+        if(is_ready, 'Ready by an Event', 'Not Ready by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
@@ -265,34 +294,31 @@ FROM
         AND NOT arrayExists(at -> abs(dateDiff('second', at, e.ts)) < 90, n.turned)
     UNION ALL
     SELECT
-        cluster, max(ts) AS ts, object_name AS node, 'pressure' AS kind,
-        concat(condition, ' began ', toString(max(count)), ' times by the count of an Event: the others have no time.') AS what,
-        condition AS about, '' AS pod,
+        cluster, ts, node, 'pressure' AS kind, {began_often} AS what,
+        concat(condition, ' by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
-        SELECT cluster, ts, object_name, count,
-            transform(reason, ['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID'],
-                ['MemoryPressure', 'DiskPressure', 'PIDPressure'], '') AS condition
-        FROM node_events FINAL
-        PREWHERE reason IN ('NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID') AND object_kind = 'Node'
-    ) AS e
-    LEFT JOIN
-    (
-        SELECT cluster, node, toString(condition) AS condition, count() AS known FROM pressure_changes FINAL WHERE status GROUP BY cluster, node, condition
-    ) AS p ON p.cluster = e.cluster AND p.node = e.object_name AND p.condition = e.condition
-    GROUP BY cluster, object_name, condition
-    HAVING max(count) > greatest(any(p.known), 1)
+        SELECT e.cluster AS cluster, max(e.ts) AS ts, e.node AS node, e.condition AS condition, max(e.count) AS times
+        FROM
+        (
+            SELECT cluster, ts, object_name AS node, count,
+                transform(reason, ['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID'],
+                    ['MemoryPressure', 'DiskPressure', 'PIDPressure'], '') AS condition
+            FROM node_events FINAL
+            PREWHERE reason IN ('NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID') AND object_kind = 'Node'
+        ) AS e
+        LEFT JOIN
+        (
+            SELECT cluster, node, toString(condition) AS condition, count() AS known FROM pressure_changes FINAL WHERE status GROUP BY cluster, node, condition
+        ) AS p ON p.cluster = e.cluster AND p.node = e.node AND p.condition = e.condition
+        GROUP BY cluster, node, condition
+        HAVING times > greatest(any(p.known), 1)
+    )
     UNION ALL
+    WITH endsWith(message, 'cancellation') AS called_off, startsWith(component, 'machine') AS configured
     SELECT
-        cluster, ts, object_name AS node, 'node' AS kind,
-        multiIf(
-            reason IN ('NodeShutdown', 'Shutdown') AND endsWith(message, 'cancellation'), 'The shutdown of the machine was called off.',
-            reason IN ('NodeShutdown', 'Shutdown'), 'The machine shuts down, as its kubelet saw.',
-            reason = 'DeletingNode', 'The cloud provider has no such machine any more.',
-            reason = 'Rebooted', 'The machine was rebooted.',
-            startsWith(component, 'machine'), concat(component, if(empty(message), concat(': ', reason, '.'), concat(': "', message, '"'))),
-            concat(component, ' takes the node: "', message, '"')) AS what,
+        cluster, ts, object_name AS node, 'node' AS kind, {machine} AS what,
         toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
@@ -302,10 +328,9 @@ FROM
         OR (object_kind = 'Node' AND component IN ('machineconfigdaemon', 'machine-config-controller', 'machineconfigcontroller', 'machineconfigcontroller-updatecontroller')
             AND reason IN ('Cordon', 'Drain', 'FailedToDrain', 'OSUpdateStarted', 'Reboot', 'Uncordon'))
     UNION ALL
+    WITH said[condition] AS words
     SELECT
-        cluster, if(begins, ifNull(since[condition], ts), ts) AS ts, node, 'node' AS kind,
-        if(begins, concat('Condition ', condition, ' shows trouble', if(empty(said[condition]), '.', concat(': "', said[condition], '"'))),
-            concat('Condition ', condition, ' shows no trouble any more.')) AS what,
+        cluster, if(begins, ifNull(since[condition], n.ts), n.ts) AS ts, node, 'node' AS kind, {problem} AS what,
         toString(condition) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
@@ -317,73 +342,77 @@ FROM
             ) AS before
         FROM nodes FINAL
         WHERE NOT deleted
-    )
+    ) AS n
     ARRAY JOIN arrayConcat(arrayFilter(each -> NOT has(before, each), now), arrayFilter(each -> NOT has(now, each), before)) AS condition,
         arrayConcat(arrayMap(each -> 1, arrayFilter(each -> NOT has(before, each), now)), arrayMap(each -> 0, arrayFilter(each -> NOT has(now, each), before))) AS begins
     UNION ALL
-    SELECT cluster, ts, node, 'node' AS kind,
-        if(unschedulable, 'The node is cordoned: no new pods are placed on it.', 'The node is no longer cordoned.') AS what,
-        if(unschedulable, 'cordoned', 'uncordoned') AS about, '' AS pod,
+    SELECT cluster, ts, node, 'node' AS kind, {cordon} AS what,
+        if(cordoned, 'cordoned', 'uncordoned') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT
-            cluster, ts, node, unschedulable, deleted,
+            cluster, ts, node, unschedulable AS cordoned, deleted,
             lagInFrame(unschedulable, 1, 0) OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before
         FROM nodes FINAL
     )
-    WHERE unschedulable != before AND NOT deleted
+    WHERE cordoned != before AND NOT deleted
     UNION ALL
     SELECT
-        cluster, min(at) AS ts, place AS node, 'stall' AS kind,
-        concat(
-            'Work stood still for ', if(memory >= io, 'memory', 'I/O'), ', for up to ', toString(round(greatest(memory, io))), ' % of a minute, for ',
-            toString(dateDiff('second', min(at), max(at)) + toUInt32(max(window_seconds))), ' s',
-            if(swapped > 0, concat('; ', formatReadableSize(swapped), ' of swap was in use'), ''), '.') AS what,
-        if(memory >= io, 'memory', 'I/O') AS about, '' AS pod,
+        cluster, ts, node, 'stall' AS kind, {stood_still} AS what,
+        resource AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
-        SELECT *,
-            max(ifNull(memory_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS memory,
-            max(ifNull(io_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS io,
-            max(ifNull(swap_usage_bytes, 0)) OVER (PARTITION BY cluster, place, episode) AS swapped
+        SELECT
+            cluster, min(at) AS ts, place AS node, if(memory >= io, 'memory', 'I/O') AS resource, round(greatest(memory, io)) AS percent,
+            dateDiff('second', min(at), max(at)) + toUInt32(max(window_seconds)) AS seconds, swapped
         FROM
         (
             SELECT *,
-                sum(toUInt64(before IS NULL OR at > before + toIntervalMinute(2))) OVER (
-                    PARTITION BY cluster, place ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                ) AS episode
+                max(ifNull(memory_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS memory,
+                max(ifNull(io_full_percent, 0)) OVER (PARTITION BY cluster, place, episode) AS io,
+                max(ifNull(swap_usage_bytes, 0)) OVER (PARTITION BY cluster, place, episode) AS swapped
             FROM
             (
-                SELECT
-                    s.cluster AS cluster, s.ts AS at, s.node AS place, s.memory_full_percent AS memory_full_percent,
-                    s.io_full_percent AS io_full_percent, s.swap_usage_bytes AS swap_usage_bytes, s.window_seconds AS window_seconds,
-                    lagInFrame(toNullable(s.ts)) OVER (
-                        PARTITION BY s.cluster, s.node ORDER BY s.ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-                    ) AS before
-                FROM node_stalls AS s FINAL
+                SELECT *,
+                    sum(toUInt64(before IS NULL OR at > before + toIntervalMinute(2))) OVER (
+                        PARTITION BY cluster, place ORDER BY at ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                    ) AS episode
+                FROM
+                (
+                    SELECT
+                        s.cluster AS cluster, s.ts AS at, s.node AS place, s.memory_full_percent AS memory_full_percent,
+                        s.io_full_percent AS io_full_percent, s.swap_usage_bytes AS swap_usage_bytes, s.window_seconds AS window_seconds,
+                        lagInFrame(toNullable(s.ts)) OVER (
+                            PARTITION BY s.cluster, s.node ORDER BY s.ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+                        ) AS before
+                    FROM node_stalls AS s FINAL
+                )
             )
         )
+        GROUP BY cluster, place, episode, memory, io, swapped
+        HAVING memory >= 10 OR io >= 40
     )
-    GROUP BY cluster, place, episode, memory, io, swapped
-    HAVING memory >= 10 OR io >= 40
     UNION ALL
     SELECT
-        cluster, min(since) AS ts, if(uniqExact(place) = 1, any(place), '') AS node, 'settings' AS kind,
-        concat(
-            if(uniqExact(place) = 1, '', concat('On ', toString(uniqExact(place)), ' nodes: ')), problem, ' ', advice) AS what,
+        cluster, ts, if(places = 1, place, '') AS node, 'settings' AS kind, {setting} AS what,
         toString(rule) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM (SELECT cluster, ts AS since, node AS place, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
-    GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
+    FROM
+    (
+        SELECT cluster, min(since) AS ts, uniqExact(node) AS places, any(node) AS place, rule, problem, advice
+        FROM (SELECT cluster, ts AS since, node, rule, subject, problem, advice FROM settings_warnings FINAL WHERE holds)
+        GROUP BY cluster, rule, subject, problem, advice, toStartOfHour(since)
+    )
     UNION ALL
+    WITH
+        s.ends_at AS until, s.created_by AS author,
+        arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', ') AS matchers
     SELECT
-        c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind,
-        concat('Alerts are silenced until ', formatDateTime(s.ends_at, '%F %T UTC', 'UTC'), ' by ', s.created_by, ' (',
-            arrayStringConcat(arrayMap(m -> concat(m.1, m.2, '"', m.3, '"'), s.matchers), ', '), '): ', s.comment) AS what,
+        c.cluster AS cluster, s.starts_at AS ts, '' AS node, 'silence' AS kind, {silenced} AS what,
         '' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM (SELECT * FROM silences FINAL WHERE ends_at > starts_at) AS s
@@ -394,38 +423,34 @@ FROM
             match(c.cluster, concat('(?s)^(?:', if(endsWith(m.2, '~'), m.3, ''), ')$')), c.cluster = m.3) != startsWith(m.2, '!'),
         s.matchers)
     UNION ALL
-    SELECT
-        w.cluster AS cluster, min(w.since) AS ts, w.node AS node, 'pending' AS kind,
-        concat(
-            if(count() = 1, concat('Pod ', pod, ' is Pending'),
-                concat(toString(count()), ' pods', if(w.owner = '', '', concat(' of ', w.owner)), ' in ', w.namespace, ' are Pending')),
-            ' and ', about,
-            if(argMax(w.why, (w.since, w.pod)) = '', '.', concat(': ', argMax(w.why, (w.since, w.pod))))) AS what,
-        if(w.node = '', 'not scheduled', 'not started') AS about,
-        if(count() = 1, concat(any(w.namespace), '/', any(w.pod)), '') AS pod,
-        [toString(w.namespace)] AS namespaces
-    FROM pod_waits AS w
-    WHERE w.until IS NULL
-        AND (w.cluster, w.uid) IN
-        (
-            -- Few, so that pod_waits has few to sum up
-            SELECT cluster, uid
-            FROM
+    SELECT cluster, ts, node, 'pending' AS kind, {pending} AS what, state AS about, pod, [toString(namespace)] AS namespaces
+    FROM
+    (
+        SELECT
+            w.cluster AS cluster, min(w.since) AS ts, w.node AS node, if(w.node = '', 'not scheduled', 'not started') AS state,
+            count() AS pods, if(pods = 1, concat(any(w.namespace), '/', any(w.pod)), '') AS pod, w.owner AS owner, w.namespace AS namespace,
+            argMax(w.why, (w.since, w.pod)) AS why
+        FROM pod_waits AS w
+        WHERE w.until IS NULL
+            AND (w.cluster, w.uid) IN
             (
-                SELECT cluster, uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
-                FROM pod_bindings
-                SETTINGS final = 0
+                -- Few, so that pod_waits has few to sum up
+                SELECT cluster, uid
+                FROM
+                (
+                    SELECT cluster, uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+                    FROM pod_bindings
+                    SETTINGS final = 0
+                )
+                GROUP BY cluster, uid
+                HAVING maxIf(ts, waiting) > maxIf(ts, NOT waiting)
             )
-            GROUP BY cluster, uid
-            HAVING maxIf(ts, waiting) > maxIf(ts, NOT waiting)
-        )
-        AND arrayExists(each -> each.1 = w.cluster AND (w.reason != '' OR w.since < each.2 - toIntervalMinute(1)), evidence)
-    GROUP BY w.cluster, w.namespace, w.owner, w.node
+            AND arrayExists(each -> each.1 = w.cluster AND (w.reason != '' OR w.since < each.2 - toIntervalMinute(1)), evidence)
+        GROUP BY w.cluster, w.namespace, w.owner, w.node
+    )
     UNION ALL
     SELECT
-        cluster, first_at AS ts, node, 'warning' AS kind,
-        concat(reason, if(lower_bound, ', at least ', ', '), toString(times), if(times = 1, ' time', ' times'),
-            if(objects = 1, concat(', ', object), concat(', on ', toString(objects), ' objects')), ': ', if(lengthUTF8(last_message) > 160, concat(substringUTF8(last_message, 1, 159), '…'), last_message)) AS what,
+        cluster, first_at AS ts, node, 'warning' AS kind, {warning} AS what,
         toString(reason) AS about, '' AS pod,
         namespaces
     FROM
@@ -436,44 +461,44 @@ FROM
             e.reason AS reason,
             min(e.ts) AS first_at,
             sum(e.occurrences) AS times,
-            max(e.occurrences_lower_bound) AS lower_bound,
+            max(e.occurrences_lower_bound) AS at_least,
             uniqExact(e.object_kind, e.namespace, e.object_name) AS objects,
-            any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS object,
-            argMax(e.message, (e.ts, e.message)) AS last_message,
+            any(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name)) AS thing,
+            argMax(e.message, (e.ts, e.message)) AS message,
             groupUniqArrayIf(toString(e.namespace), e.namespace != '' AND e.object_kind != 'Node') AS namespaces
         FROM untold_warnings AS e
         GROUP BY e.cluster, e.node, e.reason, toStartOfHour(e.ts)
     )
     UNION ALL
+    WITH assumeNotNull(each.3) AS seconds
     SELECT
-        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind,
-        concat('No statistics of this kubelet after this time; the cluster was observed for another ',
-            if(each.3 < 7200, concat(toString(intDiv(each.3, 60)), ' min.'), concat(toString(intDiv(each.3, 3600)), ' h.'))) AS what,
+        cluster, assumeNotNull(each.2) AS ts, each.1 AS node, 'unknown' AS kind, {fell_silent} AS what,
         'kubelet silent' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM seen
     ARRAY JOIN silent AS each
     UNION ALL
     SELECT
-        cluster, last_at AS ts, '' AS node, 'unknown' AS kind,
-        concat('No kubelet statistics of ', toString(unsampled), ' of ', toString(nodes),
-            if(nodes = 1, ' node', ' nodes'), ' were seen: how much room they have left is not known.') AS what,
+        cluster, last_at AS ts, '' AS node, 'unknown' AS kind, {unsampled} AS what,
         'kubelets not seen' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM seen
-    WHERE unsampled > 0
+    WHERE without > 0
     UNION ALL
     SELECT
-        cluster, min(at) AS ts, '' AS node, 'unknown' AS kind,
-        concat('Verdicts from ', resource, ' are partial from here on: ', toString(sum(entries)), ' entries had no room within the hour.') AS what,
+        cluster, ts, '' AS node, 'unknown' AS kind, {partial} AS what,
         'partial' AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
-        SELECT cluster, resource, ts AS at, ifNull(entries, 0) AS entries
-        FROM source_errors FINAL
-        WHERE kind = 'partial'
+        SELECT cluster, resource, min(at) AS ts, sum(dropped) AS entries
+        FROM
+        (
+            SELECT cluster, resource, ts AS at, ifNull(entries, 0) AS dropped
+            FROM source_errors FINAL
+            WHERE kind = 'partial'
+        )
+        GROUP BY cluster, resource, toStartOfHour(at)
     )
-    GROUP BY cluster, resource, toStartOfHour(at)
 )
 COMMENT 'Conclusions in words for each node, in order of time'

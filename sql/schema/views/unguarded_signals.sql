@@ -22,10 +22,7 @@ SELECT
     s.signal AS signal,
     s.available AS available,
     s.capacity AS capacity,
-    multiIf(
-        s.thresholds_assumed, 'No /configz was seen; this kubelet has no default for it.',
-        s.signal = 'pid.available', 'It has no default, and evictionHard does not set it.',
-        'The evictionHard in force lacks or disables it; a key that is set drops the defaults of all others.') AS reason,
+    {without_threshold} AS reason,
     {unguarded_consequence} AS consequence
 FROM latest AS s
 LEFT JOIN

@@ -11,7 +11,7 @@ from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
 from streams.rules.eviction.signals import RESOURCES, measured
-from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
+from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
 
@@ -32,7 +32,7 @@ def step(
         for row in rows
         if any(seconds is not None and seconds <= settings.within_seconds for seconds in _seconds(row, settings))
     ]
-    low = [row for row in rows if row.available * 100 < settings.unguarded_percent * row.capacity]
+    low = [row for row in rows if is_low(row.available, row.capacity, settings.unguarded_percent)]
     unguarded = _unguarded(rows) if low else frozenset()
     bare = [row for row in low if row.signal in unguarded]
     if not near and not bare and not now.active:

@@ -279,8 +279,8 @@ def _recovered(episode: Episode) -> str:
     seen = episode.capacity_seen_at
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
-        f"Image GC works again: the next run was not heard to fail{sample}. It had failed {_times(episode)} from "
-        f"{_clock(episode.first_at)} to {_clock(episode.last_at)} because {_why(episode)}."
+        f"The next run was not heard to fail{sample}. It had failed {_times(episode)} {_span(episode)} "
+        f"because {_why(episode)}."
     )
 
 
@@ -288,11 +288,16 @@ def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision)
     """A finding of settings that are replaced since: by those in force now there is nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
     starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
-    before = f"It had failed {_times(episode)} from {_clock(episode.first_at)} to {_clock(episode.last_at)}"
+    before = f"It had failed {_times(episode)} {_span(episode)}"
     return (
         f"Image GC has nothing to free by the settings in force now: {used}, and it {starts}. {before}, when it "
         f"started at {episode.settings.high_percent} %, because {_why(episode)}." + _sandbox(episode)
     )
+
+
+def _span(episode: Episode) -> str:
+    first, last = _clock(episode.first_at), _clock(episode.last_at)
+    return f"at {first}" if first == last else f"from {first} to {last}"
 
 
 def _sandbox(episode: Episode) -> str:

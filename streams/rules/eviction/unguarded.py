@@ -13,6 +13,8 @@ CONSEQUENCES: Final = {
     "pids": "Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet.",
 }
 """The consequence if a resource runs out without a threshold."""
+LOW_PERCENT: Final = 5
+"""Less than this of a capacity is little, where no threshold acts."""
 
 
 class Reading(NamedTuple):
@@ -36,6 +38,11 @@ def _is_alike(one: Reading, other: Reading) -> bool:
     if one.signal == other.signal or RESOURCES[one.signal] != RESOURCES[other.signal]:
         return one.signal == other.signal
     return bool(is_near(one.available, one.capacity, other.available, other.capacity))
+
+
+def is_low(available: Amount, capacity: Amount, percent: Amount = LOW_PERCENT) -> Amount:
+    """Tell whether so little is left that a signal without a threshold is worth a word."""
+    return available * 100 < capacity * percent
 
 
 def is_near(available: Amount, capacity: Amount, other_available: Amount, other_capacity: Amount) -> Amount:

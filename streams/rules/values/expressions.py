@@ -43,6 +43,9 @@ class Expression:
     def __le__(self, other: Amount) -> "Expression":
         return Expression(f"({self} <= {_sql(other)})")
 
+    def __ge__(self, other: Amount) -> "Expression":
+        return Expression(f"({self} >= {_sql(other)})")
+
     def __gt__(self, other: Amount) -> "Expression":
         return Expression(f"({self} > {_sql(other)})")
 
@@ -92,5 +95,11 @@ def most(one: Amount, other: Amount) -> Amount:
     return max(one, other)
 
 
+def literal(text: str) -> str:
+    """Return a text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
 def _sql(of: Amount) -> str:
-    return f"'{of}'" if isinstance(of, str) else str(of)
+    return literal(of) if isinstance(of, str) else str(of)

@@ -10,6 +10,7 @@ import pytest
 from paths import FLOORS, ROOT
 from sql.schema.rules import RULES as RULES_OF_VIEWS
 from sql.schema.views import VIEWS
+from streams.fold.sentences import SENTENCES
 from unit.docs.test_references import RULES
 
 ARCHITECTURE: Final = (ROOT / "docs" / "architecture.md").read_text()
@@ -29,8 +30,17 @@ ASKED: Final = {
     | {f"eviction_{part}" for part in ("usage", "request", "discount")},
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
     "image_pulls": {"image_gc_percent"},
-    "node_imbalance": {"meets"},
-    "unguarded_signals": {"settable_signals", "signal_resource", "unguarded_consequence", "is_near"},
+    "kubelet_warnings": {"unguarded", "guard"},
+    "node_imbalance": {"meets", "imbalance"},
+    "not_ready": {"before_not_ready"},
+    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", *SENTENCES},
+    "unguarded_signals": {
+        "settable_signals",
+        "signal_resource",
+        "unguarded_consequence",
+        "is_near",
+        "without_threshold",
+    },
 }
 """What each view asks of Python, instead of stating it."""
 STATED: Final = re.compile(

@@ -1,24 +1,29 @@
--- Since when some nodes have been as they are at the end: of samples, the last that was otherwise; of changes, the change
+-- Since when some nodes have been as they are at the end: the first sample or change after the last that was otherwise
 SELECT node, what, each.1 AS kind, greatest(each.2, first_at) AS since, each.2 < first_at AS before
 FROM
 (
-    SELECT
-        node,
-        signal AS what,
-        min(ts) AS first_at,
-        [
-            ('hard', maxIf(ts, NOT hard_met)),
-            ('soft', maxIf(ts, NOT soft_met)),
-            ('near', maxIf(ts, NOT (hard_met OR soft_met OR least(ifNull(seconds_to_hard, inf), ifNull(seconds_to_soft, inf)) <= {soon:Float64})))
-        ] AS lasts
-    FROM eviction_signals
-    WHERE cluster = {cluster:String} AND node IN {near:Array(String)} AND signal IN {signals:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    GROUP BY node, signal
-    UNION ALL
-    SELECT node, resource AS what, min(ts) AS first_at, [('over', maxIf(ts, requested <= allocatable))] AS lasts
-    FROM node_fit
-    WHERE cluster = {cluster:String} AND node IN {over:Array(String)} AND resource IN {resources:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    GROUP BY node, resource
+    SELECT node, what, first_at, arrayMap(each -> (each.1, if(each.2 < first_at, each.2, arrayMin(arrayFilter(at -> at > each.2, seen)))), otherwise) AS lasts
+    FROM
+    (
+        SELECT
+            node,
+            signal AS what,
+            min(ts) AS first_at,
+            [
+                ('hard', maxIf(ts, NOT hard_met)),
+                ('soft', maxIf(ts, NOT soft_met)),
+                ('near', maxIf(ts, NOT (hard_met OR soft_met OR least(ifNull(seconds_to_hard, inf), ifNull(seconds_to_soft, inf)) <= {soon:Float64})))
+            ] AS otherwise,
+            groupArray(ts) AS seen
+        FROM eviction_signals
+        WHERE cluster = {cluster:String} AND node IN {near:Array(String)} AND signal IN {signals:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+        GROUP BY node, signal
+        UNION ALL
+        SELECT node, resource AS what, min(ts) AS first_at, [('over', maxIf(ts, requested <= allocatable))] AS otherwise, groupArray(ts) AS seen
+        FROM node_fit
+        WHERE cluster = {cluster:String} AND node IN {over:Array(String)} AND resource IN {resources:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+        GROUP BY node, resource
+    )
     UNION ALL
     SELECT node, '' AS what, first_at,
         [(kind, if(last_otherwise < first_at, last_otherwise, arrayMin(arrayFilter(at -> at > last_otherwise, seen))))] AS lasts

@@ -48,9 +48,10 @@ SELECT
         FROM (SELECT 1 FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
     ) AS pods_seen,
     (
-        SELECT count() > 0
-        FROM (SELECT 1 FROM node_events WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
-    ) AS events_seen,
+        SELECT nullIf(max(least(observed_at, {until:DateTime64(6)})), toDateTime64(0, 6, 'UTC'))
+        FROM node_events
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS events_at,
     (
         SELECT count() > 0
         FROM

@@ -111,7 +111,7 @@ def test_a_filter_narrows_an_episode_to_the_pieces_that_fit() -> None:
 
 
 def test_a_severity_is_looked_for_in_its_kinds() -> None:
-    assert set(kinds_of(Filter(severity="critical"))) == {"eviction", "node", "scheduler"}
+    assert set(kinds_of(Filter(severity="critical"))) == {"eviction", "unguarded", "node", "scheduler"}
     assert kinds_of(Filter(severity="critical", kind="eviction")) == ["eviction"]
     assert kinds_of(Filter(kind="kubelet")) == ["kubelet"]
     assert kinds_of(Filter()) == []

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from leadsman.web.attention.badges import OFTEN
-from leadsman.web.attention.findings import UNGUARDED_PERCENT
 from leadsman.web.reading.nodes import UNEVEN
 from streams.alerting.rules import PACKAGED
+from streams.rules.eviction.unguarded import LOW_PERCENT
 
 
 @pytest.mark.parametrize(
@@ -15,7 +15,7 @@ from streams.alerting.rules import PACKAGED
     [
         (OFTEN, "PressureOscillation", "times"),
         (UNEVEN, "NUMASkewHigh", "node_skew_ratio"),
-        (UNGUARDED_PERCENT, "EvictionThresholdNear", "unguarded_percent"),
+        (LOW_PERCENT, "EvictionThresholdNear", "unguarded_percent"),
     ],
 )
 def test_a_card_and_its_alert_begin_at_the_same_limit(limit: float, alert: str, setting: str) -> None:

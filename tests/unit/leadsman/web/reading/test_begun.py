@@ -31,12 +31,12 @@ def read(db: Database, cordoned: bool = False, late: bool = False, **node: Any) 
 @pytest.mark.parametrize(
     ("met", "since"),
     [
-        ({1: 1, 2: 0, 3: 1, 4: 1}, Since(at(2))),
+        ({1: 1, 2: 0, 3: 1, 4: 1}, Since(at(3))),
         ({1: 1, 2: 1}, Since(at(1), or_earlier=True)),
-        ({1: 0, 2: 1}, Since(at(1))),
+        ({1: 0, 2: 1}, Since(at(2))),
     ],
 )
-def test_a_threshold_is_met_since_the_last_sample_that_did_not(
+def test_a_threshold_is_met_since_the_first_sample_that_met_it(
     database: Database, met: dict[int, int], since: Since
 ) -> None:
     """Where every sample of the range met it, it may have been so before."""
@@ -46,12 +46,12 @@ def test_a_threshold_is_met_since_the_last_sample_that_did_not(
     assert first(begun, "hard", ["memory.available"], ["n"]) == since
 
 
-def test_a_threshold_is_near_since_the_last_forecast_that_was_further(database: Database) -> None:
+def test_a_threshold_is_near_since_the_first_forecast_that_was_near(database: Database) -> None:
     ahead = {1: None, 2: 4000.0, 3: 3000.0, 4: 2000.0}
     store(database, *(row(EvictionSignal, ts=at(when), node="n", signal="memory.available", seconds_to_hard=seconds)
                       for when, seconds in ahead.items()))  # fmt: skip
     begun = read(database, margins=(MET._replace(hard_met=False, seconds_to_hard=2000.0),))
-    assert begun["near", "memory.available"]["n"] == Since(at(2))
+    assert begun["near", "memory.available"]["n"] == Since(at(3))
 
 
 def test_a_node_is_overcommitted_since_more_was_requested_than_allocatable(database: Database) -> None:
@@ -59,7 +59,7 @@ def test_a_node_is_overcommitted_since_more_was_requested_than_allocatable(datab
     store(database, *(row(NodeFit, ts=at(when), node="n", resource="cpu", allocatable=4000, requested=much)
                       for when, much in requested.items()))  # fmt: skip
     begun = read(database, fit={"cpu": Fit(4000, 4000, 4001, None, 1)})
-    assert begun["over", "cpu"]["n"] == Since(at(1))
+    assert begun["over", "cpu"]["n"] == Since(at(2))
 
 
 def test_numa_nodes_are_uneven_since_their_row_is(database: Database) -> None:

@@ -202,7 +202,7 @@ def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(datab
     store(database, *rows)
     found = database.query("SELECT what FROM story WHERE kind IN ('numa', 'pod_end', 'rejection') ORDER BY ts").rows
     lines = [what for (what,) in found]
-    group = "in shop were not admitted within 99 s on 2 nodes"
+    group = "in shop were not admitted within 1 min 39 s on 2 nodes"
     assert lines == [
         f"100 pods of ReplicaSet web-98cbc7457 {group}: TopologyAffinityError. The last: it asked for 8",
         "Pod shop/web-100 was not admitted: TopologyAffinityError. it asked for 8",

@@ -1,0 +1,77 @@
+"""Why a node is as it is, in words that no table stores: views ask for them with their columns.
+
+Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from streams.rules.eviction.signals import PID_AVAILABLE
+from streams.rules.values.expressions import Amount, choose
+from streams.rules.values.wording import counted, first_of, joined, percent, said
+
+_STALLED_ON_MEMORY: Final = 10
+_STALLED_ON_IO: Final = 40
+
+
+def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
+    """Why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
+    much = percent(share, 100)
+    nowhere = " of its pods may go nowhere else, by their node selector or affinity."
+    elsewhere = " of the pods are elsewhere and may not go there, by their node selector or affinity."
+    stay = "and pods do not move."
+    return first_of(
+        (cause == "not_ready", "The node is not Ready: no pod can come."),
+        (cause == "cordoned", "The node is cordoned: no pod can come."),
+        (cause == "tainted", "The node has a taint that keeps pods away."),
+        (
+            cause == "came_back",
+            said("It was not Ready before; ", much, f" of the pods are older than its return, {stay}"),
+        ),
+        (cause == "joined_later", said(much, f" of the pods are older than the node, {stay}")),
+        (cause == "took_over", said(much, " of its pods were made within an hour of the loss of another node.")),
+        (cause == "affinity", said(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
+        (cause == "unknown", "Nothing that is known explains it."),
+        otherwise="",
+    )
+
+
+def before_not_ready(
+    conditions: Amount, evictions: Amount, memory_full_percent: Amount, io_full_percent: Amount, was_seen: Amount
+) -> Amount:
+    """The pressure before a node was not Ready: its conditions, joined, and how long work stood still in a minute."""
+    memory = said("work stood still for memory for ", percent(memory_full_percent), " of a minute")
+    io = said("work stood still for I/O for ", percent(io_full_percent), " of a minute")
+    found = joined(
+        "; ",
+        conditions,
+        choose(evictions == 0, "", counted(evictions, "pod evicted", "pods evicted")),
+        choose(memory_full_percent >= _STALLED_ON_MEMORY, memory, ""),
+        choose(io_full_percent >= _STALLED_ON_IO, io, ""),
+    )
+    nothing = (conditions == "") & (evictions == 0)
+    return first_of((nothing & (was_seen == 0), "unknown"), (found == "", "no pressure was seen"), otherwise=found)
+
+
+def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
+    """Why a signal has no threshold."""
+    dropped = "a key that is set drops the defaults of all others."
+    return first_of(
+        (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),
+        (signal == PID_AVAILABLE, "It has no default, and evictionHard does not set it."),
+        otherwise=f"The evictionHard in force lacks or disables it; {dropped}",
+    )
+
+
+def unguarded(reason: Amount, consequence: Amount) -> Amount:
+    return said(reason, " ", consequence)
+
+
+def guard() -> str:
+    return "Set it in evictionHard, or mergeDefaultEvictionSettings (1.33 and later)."
+
+
+REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
+    each.__name__: each for each in (imbalance, before_not_ready, without_threshold, unguarded, guard)
+}
+"""Each by its name, which is its placeholder in a view."""

@@ -1,0 +1,229 @@
+"""The sentences about several rows, which no table stores: the story asks for each with its columns.
+
+Every function takes values, or columns as `Expression`. Amounts are in bytes, inodes or processes, lengths of time in
+whole seconds. An empty name or text is left out.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
+from streams.rules.eviction.unguarded import CONSEQUENCES
+from streams.rules.values.expressions import Amount, choose
+from streams.rules.values.wording import among, counted, first_of, grouped, lasting, moment, said, shown_to, sized
+
+_NAMES: Final = {each: f"{measured(each)[0].upper()}{measured(each)[1:]}" for each in SIGNALS}
+_CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
+_UNDER: Final = {
+    "MemoryPressure": " under memory pressure",
+    "DiskPressure": " under disk pressure",
+    "PIDPressure": " under PID pressure",
+}
+
+
+def kubelet_started() -> str:
+    return "The kubelet started."
+
+
+def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
+    """The least that was left of a signal that nothing guards."""
+    of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
+    left, whole = (choose(of_bytes, sized(each), grouped(each)) for each in (lowest, capacity))
+    ran = said(among(_NAMES, signal), " ran low without a threshold: ", left, " of ", whole, " left. ")
+    return said(ran, among(_CONSEQUENCES, signal))
+
+
+def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
+    """Pods that one node refused, one after the other."""
+    why = among(_UNDER, condition)
+    why = choose(why == "", said(": ", condition), why)
+    were = counted(pods, "pod was", "pods were")
+    return said(were, " rejected at admission within ", lasting(seconds), why, _before(", of ", owners), ".")
+
+
+def ended(
+    *,
+    pods: Amount,
+    pod: Amount,
+    times: Amount,
+    ending: Amount,
+    timed: Amount,
+    bounded: Amount,
+    earliest: Amount,
+    latest: Amount,
+    explanation: Amount,
+    words: Amount,
+) -> Amount:
+    """Pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
+
+    The times of `timed` of the ends are known; of none, there are bounds where they are `bounded`.
+    """
+    who = choose(pod == "", said(grouped(pods), " pods were "), said("Pod ", pod, " was "))
+    again = choose(times > pods, said(" (", grouped(times), " times)"), "")
+    when = first_of(
+        (timed == times, ""),
+        (timed > 0, " The time of some of them is not known."),
+        (bounded, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        otherwise=" When is not known: this is when it was seen.",
+    )
+    return said(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
+
+
+def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
+    """Pods whose end only Events show; `pod` names the only one."""
+    one = pods == 1
+    who = choose(one, said("Pod ", pod, " was "), said(grouped(pods), " pods were "))
+    of_nodes = choose(one, " of its node.", " of their nodes.")
+    return said(who, ending, choose(by_taint, of_nodes, said(': "', words, '"')))
+
+
+def images_removed(images: Amount, freed: Amount) -> Amount:
+    """Images that a kubelet's log names."""
+    were = choose(images == 1, " was removed.", " were removed.")
+    return said("The kubelet's log: ", counted(images, "image"), " of ", sized(freed), were)
+
+
+def not_admitted(
+    *,
+    pods: Amount,
+    pod: Amount,
+    owner: Amount,
+    namespace: Amount,
+    seconds: Amount,
+    places: Amount,
+    reason: Amount,
+    explanation: Amount,
+    words: Amount,
+) -> Amount:
+    """Pods of one owner for which NUMA nodes had no room, in so many places; the last is explained."""
+    one = pods == 1
+    who = choose(one, said("Pod ", pod, " was"), said(_pods(pods, owner, namespace), " were"))
+    within = choose(one, "", said(" within ", lasting(seconds)))
+    where = choose(places == 1, "", said(" on ", counted(places, "node")))
+    last = choose(one, "", "The last: ")
+    return said(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
+
+
+def disagreement(explanation: Amount) -> Amount:
+    return said("NUMA sources disagree: ", explanation)
+
+
+def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
+    """Nodes that joined later, and the largest pod that fits, now and by another placement."""
+    more = said("; had most_allocated placed the same pods, one of ", grouped(would_fit), " would still fit")
+    return said("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
+
+
+def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
+    """A change of a Node's condition Ready; who sets it to Unknown says why, and a Node can lack the condition."""
+    unknown = choose(message == "", "its Node does not say.", "its kubelet does not report.")
+    return first_of(
+        (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
+        (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
+        otherwise=said("Whether the node is Ready is unknown: ", unknown),
+    )
+
+
+def readiness_by_event(is_ready: Amount) -> Amount:
+    return choose(is_ready, "The node is Ready again, by an Event.", "The node is not Ready, by an Event.")
+
+
+def began_often(condition: Amount, times: Amount) -> Amount:
+    return said(condition, " began ", grouped(times), " times by the count of an Event: the others have no time.")
+
+
+def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
+    """A change of a machine, by an Event; `configured` where OpenShift's machine config does it."""
+    shutdown = choose(
+        called_off, "The shutdown of the machine was called off.", "The machine shuts down, as its kubelet saw."
+    )
+    said_so = said(component, choose(message == "", said(": ", reason, "."), said(': "', message, '"')))
+    return first_of(
+        ((reason == "NodeShutdown") | (reason == "Shutdown"), shutdown),
+        (reason == "DeletingNode", "The cloud provider has no such machine any more."),
+        (reason == "Rebooted", "The machine was rebooted."),
+        (configured, said_so),
+        otherwise=said(component, ' takes the node: "', message, '"'),
+    )
+
+
+def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
+    """A condition of others than the kubelet."""
+    shows = said(" shows trouble", choose(words == "", ".", said(': "', words, '"')))
+    return said("Condition ", condition, choose(begins, shows, " shows no trouble any more."))
+
+
+def cordon(cordoned: Amount) -> Amount:
+    return choose(cordoned, "The node is cordoned: no new pods are placed on it.", "The node is no longer cordoned.")
+
+
+def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
+    """A time in which all tasks of a node waited (PSI); `percent` of the worst minute."""
+    swap = choose(swapped > 0, said("; ", sized(swapped), " of swap was in use"), "")
+    for_up_to = said(", for up to ", grouped(percent), " % of a minute, for ", lasting(seconds))
+    return said("Work stood still for ", resource, for_up_to, swap, ".")
+
+
+def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
+    """A concern about settings that so many nodes share."""
+    return said(choose(places == 1, "", said("On ", counted(places, "node"), ": ")), problem, " ", advice)
+
+
+def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
+    return said("Alerts are silenced until ", moment(until), " UTC by ", author, " (", matchers, "): ", comment)
+
+
+def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
+    """Pods that wait together."""
+    who = choose(pods == 1, said("Pod ", pod, " is Pending"), said(_pods(pods, owner, namespace), " are Pending"))
+    return said(who, " and ", state, choose(why == "", ".", said(": ", why)))
+
+
+def warning(
+    reason: Amount, at_least: Amount, times: Amount, objects: Amount, thing: Amount, message: Amount
+) -> Amount:
+    """Events of one reason; `thing` is their object where they have but one."""
+    often = said(choose(at_least, ", at least ", ", "), counted(times, "time"))
+    on = choose(objects == 1, said(", ", thing), said(", on ", grouped(objects), " objects"))
+    return said(reason, often, on, ": ", shown_to(message, 160))
+
+
+def fell_silent(seconds: Amount) -> Amount:
+    """A kubelet without statistics, while the cluster was observed for so long."""
+    observed = said("the cluster was observed for another ", lasting(seconds))
+    return said("No statistics of this kubelet after this time; ", observed, ".")
+
+
+def unsampled(without: Amount, nodes: Amount) -> Amount:
+    seen = said(grouped(without), " of ", counted(nodes, "node"))
+    return said("No kubelet statistics of ", seen, " were seen: how much room they have left is not known.")
+
+
+def partial(resource: Amount, entries: Amount) -> Amount:
+    """A reducer whose state had no room for some entries."""
+    dropped = counted(entries, "entry", "entries")
+    return said("Verdicts from ", resource, " are partial from here on: ", dropped, " had no room within the hour.")
+
+
+def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
+    return said(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
+
+
+def _before(words: str, text: Amount) -> Amount:
+    """The words and the text, where there is one."""
+    return choose(text == "", "", said(words, text))
+
+
+def _quoted(words: Amount) -> Amount:
+    return choose(words == "", "", said(' The kubelet: "', words, '"'))
+
+
+SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
+    each.__name__: each
+    for each in (
+        *(kubelet_started, ran_low, rejected, ended, taken, images_removed, not_admitted, disagreement, late_joiners),
+        *(readiness, readiness_by_event, began_often, machine, problem, cordon, stood_still, setting),
+        *(silenced, pending, warning, fell_silent, unsampled, partial),
+    )
+}
+"""Each by its name, which is its placeholder in a view."""

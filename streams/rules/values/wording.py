@@ -1,0 +1,138 @@
+"""Composes the words of a finding from values, or from the columns of a query as `Expression`.
+
+So a sentence is written once, in Python, and views have it too. The engine plans a view for each query, so constant
+parts are joined before.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Final
+
+from common import amounts
+from common.durations import UNITS, in_words
+from streams.rules.values.expressions import Amount, Expression, choose, literal
+
+
+class _Text(Expression):
+    """Parts of a text, each a literal or SQL."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: list[Amount]) -> None:
+        super().__init__(
+            f"concat({', '.join(literal(each) if isinstance(each, str) else str(each) for each in parts)})"
+        )
+        self.parts: Final = parts
+
+
+def said(*parts: Amount) -> Amount:
+    """The parts one after the other: each a text."""
+    if not any(isinstance(each, Expression) for each in parts):
+        return "".join(parts)
+    flat: list[Amount] = []
+    for part in parts:
+        for each in part.parts if isinstance(part, _Text) else [part]:
+            if isinstance(each, str) and flat and isinstance(flat[-1], str):
+                flat[-1] += each
+            elif not isinstance(each, str) or each:
+                flat.append(each)
+    return _Text(flat)
+
+
+def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
+    """The value of the first condition that is met."""
+    if not any(isinstance(each, Expression) for each, _ in cases):
+        return next((value for condition, value in cases if condition), otherwise)
+    given = (each for case in cases for each in case)
+    return Expression(f"multiIf({', '.join(map(_sql, given))}, {_sql(otherwise)})")
+
+
+def among(words: Mapping[str, str], key: Amount) -> Amount:
+    """The words of a key; empty where it has none."""
+    if isinstance(key, Expression):
+        keys, values = (", ".join(map(literal, each)) for each in (words, words.values()))
+        return Expression(f"transform(toString({key}), [{keys}], [{values}], '')")
+    return words.get(key, "")
+
+
+def counted(number: Amount, one: str, many: str = "") -> Amount:
+    """A number with its word, as 1 pod, 2 pods."""
+    if isinstance(number, Expression):
+        return choose(number == 1, f"1 {one}", said(grouped(number), f" {many or one + 's'}"))
+    return amounts.counted(number, one, many)
+
+
+def grouped(number: Amount) -> Amount:
+    """A whole number with its thousands apart, as 32,768."""
+    if isinstance(number, Expression):
+        threes = f"replaceRegexpAll(reverse(toString({number})), '([0-9]{{3}})\\\\B', '\\\\1,')"
+        return Expression(f"reverse({threes})")
+    return f"{number:,}"
+
+
+def sized(value: Amount) -> Amount:
+    """Bytes, as 14.4 GiB."""
+    if not isinstance(value, Expression):
+        return amounts.size(value)
+    scales = [*amounts.BYTES, ("B", 1)]
+    scale = first_of(*((value >= each, each) for _, each in scales[:-1]), otherwise=1)
+    names = ", ".join(literal(f" {name}") for name, _ in scales)
+    unit = Expression(f"transform({scale}, {[each for _, each in scales]}, [{names}], '')")
+    scaled = Expression(f"({value} / {scale})")
+    one, two = (Expression(f"printf('%.{digits}f', {scaled})") for digits in (1, 2))
+    whole = grouped(Expression(f"toInt64(round({scaled}))"))
+    digits = first_of(
+        ((value < amounts.BYTES[-1][1]) | (scaled >= amounts.HIGH), whole),
+        (scaled >= amounts.MIDDLE, one),
+        otherwise=two,
+    )
+    return said(digits, unit)
+
+
+def lasting(seconds: Amount) -> Amount:
+    """A length of time in whole seconds, in its largest unit and the one below, as 2 h 5 min."""
+    if not isinstance(seconds, Expression):
+        return in_words(seconds)
+    cases = []
+    for (unit, length), (below, part) in pairwise(UNITS):
+        rest = Expression(f"({seconds} % {length})")
+        more = choose(rest >= part, said(_whole(rest // part), f" {below}"), "")
+        cases.append((seconds >= length, said(_whole(seconds // length), f" {unit} ", more)))
+    trimmed = first_of(*cases, otherwise=said(_whole(seconds), " s"))
+    return Expression(f"trimRight({trimmed})")
+
+
+def percent(amount: Amount, whole: int = 1) -> Amount:
+    """A percentage, or a ratio where `whole` is 100, as 12 %; of a null, 0 %."""
+    if isinstance(amount, Expression):
+        return said(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
+    return f"{round(whole * amount)} %"
+
+
+def joined(separator: str, *texts: Amount) -> Amount:
+    """Join the texts that are not empty."""
+    if any(isinstance(each, Expression) for each in texts):
+        of = ", ".join(map(_sql, texts))
+        return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{of}]), {literal(separator)})")
+    return separator.join(filter(None, texts))
+
+
+def moment(at: Amount) -> Amount:
+    """Day and time, as 2026-07-01 12:00:00."""
+    return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
+
+
+def shown_to(text: Amount, characters: int) -> Amount:
+    """The beginning of a text."""
+    if isinstance(text, Expression):
+        cut = said(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
+        return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)
+    return text if len(text) <= characters else f"{text[: characters - 1]}…"
+
+
+def _whole(number: Expression) -> Expression:
+    return Expression(f"toString({number})")
+
+
+def _sql(of: Amount) -> str:
+    return literal(of) if isinstance(of, str) else str(of)
