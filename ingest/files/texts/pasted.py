@@ -3,6 +3,7 @@
 An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,8 @@ from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
-from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED
+from ingest.files.texts.tables import IS_TABLE, is_by_kubelet, tabled
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE
@@ -25,8 +27,12 @@ from ingest.resources.pods import PODS
 
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
+_TABS: Final = re.compile(r"[ \t]*\t[ \t]*")
+"""Columns of kubectl before 1.9."""
 _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
+_BY_KARPENTER: Final = "Evicted pod"
+"""The text of its Events of reason Evicted."""
 NO_NAMESPACE: Final = "(unknown)"
 """Stands for the namespace of a pod that no text has; no namespace can have this name."""
 _SLACK: Final = timedelta(minutes=10)
@@ -57,12 +63,12 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 def is_pasted(head: bytes) -> bool:
     """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
-    return IS_DESCRIBED.search(head) is not None or IS_TABLE.search(head) is not None
+    return any(each.search(head) for each in (IS_DESCRIBED, IS_TABLE, HAS_ROWS))
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
     """Yield the objects in text that was printed at a time, if that is given."""
-    text = data.decode(errors="replace").replace("\r\n", "\n")
+    text = _TABS.sub("  ", data.decode(errors="replace").replace("\r\n", "\n"))
     newest = newest_in(text)
     printed = Printed(at, "") if at else Printed(newest, "earliest") if newest else Printed(modified_at, "latest")
     for number, each in enumerate(chain(described(text, printed), tabled(text, printed)), start=1):
@@ -83,18 +89,49 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
         elif fact.thing.resource == EVENTS.name:
             told.add(_told(fact))
     pasted = list(_in_namespaces(list(pasted), objects))
+    nodes = _nodes_of_pods((*pasted, *objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     fullest: dict[tuple[str, ...], Fact] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
-        key = _told(fact) if is_event else fact.thing.identity
-        if fact.thing.identity[:3] in names or (is_event and key in told):
+        said = _told(fact) if is_event else ()
+        key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
+        if fact.thing.identity[:3] in names or (is_event and said in told):
             continue
         known, rank = fullest.get(key), _heard if is_event else _length
         if known is None or rank(known) < rank(fact):
             fullest[key] = fact
     for fact in fullest.values():
-        yield _dated(_with_uid(fact, uids), dated) if fact.thing.resource == EVENTS.name else fact
+        is_event = fact.thing.resource == EVENTS.name
+        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else fact
+
+
+def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
+    """Return the nodes of each pod, by the pod and by what the scheduler says of it."""
+    nodes: dict[str, set[str]] = {}
+    for fact in facts:
+        with suppress(*UNDECODABLE):
+            if fact.thing.resource == PODS.name:
+                pod = _POD.decode(fact.thing.raw)
+                if pod.spec.node_name:
+                    nodes.setdefault(f"{pod.metadata.namespace}/{pod.metadata.name}", set()).add(pod.spec.node_name)
+            elif fact.thing.resource == EVENTS.name:
+                event = _EVENT.decode(fact.thing.raw)
+                if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                    nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
+    return nodes
+
+
+def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
+    """Give an Event about a pod the node of that, where its table has no column for who reported it."""
+    event = _ANY.decode(fact.thing.raw)
+    about, source = event["involvedObject"], event["source"]
+    known = nodes.get(f"{about.get('namespace', '')}/{about['name']}", set()) if about["kind"] == "Pod" else set()
+    is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
+    if source["host"] or source["component"] or len(known) != 1 or is_by_other:
+        return fact
+    raw = msgspec.json.encode(event | {"source": source | {"host": next(iter(known))}})
+    return fact._replace(thing=fact.thing._replace(raw=raw))
 
 
 def _length(fact: Fact) -> tuple[int, bool, str]:
@@ -114,6 +151,11 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
     for fact in (*pasted, *objects):
         if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
             spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])
+        elif fact.thing.resource == EVENTS.name and b"Successfully assigned " in fact.thing.raw:
+            with suppress(*UNDECODABLE):
+                event = _EVENT.decode(fact.thing.raw)
+                if (placed := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                    spaces.setdefault(placed["pod"], set()).add(placed["ns"])
     for fact in pasted:
         resource, namespace, *_ = fact.thing.identity
         if namespace or resource not in {PODS.name, EVENTS.name}:

@@ -5,26 +5,33 @@ two spaces where a paste has lost that; a line with other cells is left out.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, Printed
-from ingest.files.texts.described import UNKNOWN, event_object
+from ingest.files.texts.described import UNKNOWN
+from ingest.files.texts.event_rows import each_named, event_object
 
 Row = dict[str, str]
 _HEADS: Final = {
     "events": frozenset({"LAST SEEN", "REASON", "OBJECT", "MESSAGE"}),
+    "old_events": frozenset({"COUNT", "NAME", "KIND", "REASON", "SOURCE", "MESSAGE"}),
     "pods": frozenset({"NAME", "READY", "STATUS", "RESTARTS"}),
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
     rb"^(?:NAMESPACE +)?"
-    rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))",
+    rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
+    rb"|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))",
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _AGE: Final = re.compile(AGE)
 _OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
+_SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
+"""The form before 1.7."""
+_OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
+"""What an Event's own name has behind its object's; kubectl 1.9 to 1.12 prints that."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 _FAILED: Final = frozenset(
     {
@@ -39,26 +46,30 @@ _FAILED: Final = frozenset(
 _OUT_OF: Final = re.compile(r"OutOf(?:cpu|memory|pods|ephemeral-storage)")
 
 
+def is_by_kubelet(reason: str) -> bool:
+    """Tell whether a pod failed for a reason that only its kubelet gives."""
+    return reason in _FAILED or _OUT_OF.fullmatch(reason) is not None
+
+
 def tabled(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the objects in all tables of a text: nodes, Events, and pods that failed."""
-    for kind, row in _rows(text):
-        made = {"events": _event, "pods": _pod, "nodes": _node}[kind](row, printed)
-        if made is not None:
-            yield made
+    for kind, rows in _tables(text):
+        made = filter(None, (_MADE[kind](row, printed) for row in rows))
+        yield from each_named(made) if kind in {"events", "old_events"} else made
 
 
-def _rows(text: str) -> Iterator[tuple[str, Row]]:
-    kind, heads = "", list[tuple[str, int]]()
-    for line in text.splitlines():
+def _tables(text: str) -> Iterator[tuple[str, list[Row]]]:
+    kind, heads, rows = "", list[tuple[str, int]](), list[Row]()
+    for line in [*text.splitlines(), ""]:
         found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
         names = {name for name, _ in found}
         known = next((each for each, wanted in _HEADS.items() if wanted <= names), "")
-        if known:
-            kind, heads = known, found
-        elif not line.strip():
-            kind = ""
+        if known or not line.strip():
+            if kind:
+                yield kind, rows
+            kind, heads, rows = known, found, []
         elif kind and (cells := _cells(line, heads)):
-            yield kind, cells
+            rows.append(cells)
 
 
 def _cells(line: str, heads: list[tuple[str, int]]) -> Row:
@@ -99,7 +110,7 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     name, namespace, state = _named(row), row.get("NAMESPACE", ""), row["STATUS"]
     if not name:
         return None
-    if state not in _FAILED and _OUT_OF.fullmatch(state) is None:
+    if not is_by_kubelet(state):
         return None  # its requests are not in the table: it would seem to request nothing
     return {
         "apiVersion": "v1",
@@ -108,6 +119,18 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
         "spec": {"nodeName": row.get("NODE", "")},
         "status": {"phase": "Failed", "reason": state, "qosClass": UNKNOWN},
     }
+
+
+def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
+    """An Event in the columns before 1.13: name and kind are apart, and both ages have one."""
+    source = _SOURCE.fullmatch(row["SOURCE"])
+    now = {
+        "OBJECT": f"{row['KIND'].lower()}/{_OF_EVENT.sub('', row['NAME'])}",
+        "LAST SEEN": row.get("LAST SEEN") or row.get("LASTSEEN", ""),
+        "FIRST SEEN": row.get("FIRST SEEN") or row.get("FIRSTSEEN", ""),
+        "SOURCE": ", ".join(filter(None, source.groups())) if source is not None else row["SOURCE"],
+    }
+    return _event(row | now, printed)
 
 
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
@@ -128,3 +151,11 @@ def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     }
     component, _, host = row.get("SOURCE", "").partition(", ")
     return event_object(about, (row.get("TYPE", ""), row["REASON"], row["MESSAGE"]), (component, host), ages, printed)
+
+
+_MADE: Final[dict[str, Callable[[Row, Printed], dict[str, Any] | None]]] = {
+    "events": _event,
+    "old_events": _old_event,
+    "pods": _pod,
+    "nodes": _node,
+}
