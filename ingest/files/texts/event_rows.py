@@ -29,6 +29,17 @@ _OF_CONTAINER: Final = re.compile(r"spec\.\w+\{[^}]{1,252}\}: ")
 _OF_NODE: Final = re.compile(
     r"Node (?P<node>[a-z0-9][a-z0-9.-]{0,252}) (?:status is now: \w+|has been rebooted, boot id: \S+)"
 )
+_REASONS_OF_NODE: Final = frozenset(
+    {
+        "ContainerGCFailed",
+        "EvictionThresholdMet",
+        "FreeDiskSpaceFailed",
+        "ImageGCFailed",
+        "InvalidDiskCapacity",
+        "SystemOOM",
+    }
+)
+"""Reasons that a kubelet gives only about its own node."""
 SCHEDULED: Final = re.compile(
     r"Successfully assigned (?P<ns>[a-z0-9][a-z0-9-]{0,62})/(?P<pod>[a-z0-9][a-z0-9.-]{0,252})"
     r" to (?P<node>[a-z0-9][a-z0-9.-]{0,252})"
@@ -86,6 +97,7 @@ def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]]:
     pods = {found.groups() for each in rows if (found := SCHEDULED.fullmatch(each.message)) is not None}
     nodes = {found["node"] for each in rows if (found := _OF_NODE.fullmatch(each.message)) is not None}
+    nodes |= {each.host for each in rows if each.host and each.reason in _REASONS_OF_NODE}
     if len(pods) == 1 and not nodes:
         ((namespace, name, node),) = pods
         about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
