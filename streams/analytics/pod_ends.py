@@ -157,7 +157,13 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
             row = _compared(state.machine, row, wanted)
         state = _witnessed(state, row, rows)
     elif known is not None:
-        later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
+        is_both = known.witness == "event" and pod.status.phase in FINISHED
+        later = known._replace(
+            exit_code=exit_code(pod),
+            deleted=is_gone,
+            updated_at=record.ts,
+            witness="both" if is_both else known.witness,
+        )
         state = _witnessed(state, later, rows)
     return _remember(state, record), rows
 

@@ -14,6 +14,8 @@ from ingest.model.objects.pod import Pod
 _READY = ("ContainersReady", "Ready")
 _STARTS = timedelta(seconds=1)
 _SECOND = timedelta(seconds=1)
+_ONCE = ("Never", "OnFailure")
+"""Policies under which a container that exits with 0 is not started again."""
 _LONGEST_GRACE_SECONDS = 7 * 86_400
 """The API's times have no fractions."""
 
@@ -41,7 +43,7 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
     """
     at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
     if at is not None and at <= read_at:
-        return When(at)
+        return When(read_at, is_known=False, earliest=at, latest=read_at) if is_refused_again(pod) else When(at)
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
@@ -49,6 +51,17 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
         return When(started)  # both bounds are in one second, and an Event has no more than that
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
+
+
+def is_refused_again(pod: Pod) -> bool:
+    """Tell whether a rejected pod had completed before: a kubelet that starts can reject it once more."""
+    ended = [each.state.terminated if each.state else None for each in pod.status.container_statuses or ()]
+    return (
+        pod.status.phase == "Failed"
+        and pod.spec.restart_policy in _ONCE
+        and bool(ended)
+        and all(each is not None and each.exit_code == 0 for each in ended)
+    )
 
 
 def deletion_asked_at(pod: Pod) -> datetime | None:
