@@ -89,7 +89,7 @@ class Needed(NamedTuple):
     nodes: frozenset[str]
     """Nodes with a summary."""
     uids: frozenset[str]
-    """Of Pods that an Event is about."""
+    """UIDs of Pods that an Event is about."""
 
     def has(self, pod: Pod) -> bool:
         uid, annotations = pod.metadata.uid, pod.metadata.annotations

@@ -79,7 +79,7 @@ class ScheduledObjectRecord(Record, frozen=True, tag="scheduled_object"):
 class KnownPodRecord(Record, frozen=True, tag="known_pod"):
     """Facts about a pod that a dump implies from `ts` on: names, labels, owner, annotations and its spec.
 
-    Of its status the object has when its kubelet began with it, and the QoS class.
+    The object has no status but the time at which its kubelet began with it, and the QoS class.
     """
 
     object: Pod

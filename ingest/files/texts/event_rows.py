@@ -44,7 +44,7 @@ SCHEDULED: Final = re.compile(
     r"Successfully assigned (?P<ns>[a-z0-9][a-z0-9-]{0,62})/(?P<pod>[a-z0-9][a-z0-9.-]{0,252})"
     r" to (?P<node>[a-z0-9][a-z0-9.-]{0,252})"
 )
-"""What the scheduler says of a pod that it placed; before 1.13 without the namespace."""
+"""Matches the scheduler's words about a pod that it placed; before 1.13 they have no namespace."""
 
 
 class Row(NamedTuple):

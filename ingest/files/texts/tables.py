@@ -31,7 +31,7 @@ _OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
-"""What an Event's own name has behind its object's; kubectl 1.9 to 1.12 prints that."""
+"""Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 _FAILED: Final = frozenset(
     {

@@ -24,4 +24,4 @@ FROM
     WHERE NOT is_over OR covered_until < ts
 )
 WHERE place = 1
-COMMENT 'Episodes of image garbage collection that did not do its work, and recoveries, each once. Episodes of one reason that overlap are one, from the first occurrence to the last, with the words of the row that counts most: parts of it were read at other times. A recovery within an episode is left out'
+COMMENT 'Episodes of image garbage collection that did not do its work, and recoveries, each once. Episodes of one reason that overlap are one, because parts of it were read at other times. Its words are those of the row with the most occurrences. A recovery within an episode is left out'

@@ -156,7 +156,7 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
 
 
 def _counted(failure: Failure, *, is_same_run: bool) -> tuple[int, int, int, datetime | None]:
-    """What a failure adds to `heard`, `repeated` and `apart`, and the run that is apart."""
+    """Return what a failure adds to `heard`, `repeated` and `apart`, and the run that is apart."""
     if not failure.consecutive:
         return failure.delta, 0, 0, None
     is_apart = failure.delta == 1 and not is_same_run
