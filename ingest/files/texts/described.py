@@ -188,13 +188,18 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
     kind, _, owner = sections.get("Controlled By", _NOTHING).value.partition("/")
     of_init, of_app = (list(_containers(sections.get(each))) for each in ("Init Containers", "Containers"))
     priority = sections.get("Priority", _NOTHING).value
+    conditions = [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")]
+    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
+    events = list(_events(sections, about, node, printed))
+    if phase == "Pending" and not node:
+        conditions = [_explained(each, events) for each in conditions]
     status = {
         "phase": phase if phase in PHASES else "",
         "reason": sections.get("Reason", _NOTHING).value,
         "message": _message(sections.get("Message", _NOTHING)),
         "qosClass": sections.get("QoS Class", _NOTHING).value.replace("<none>", ""),
         **_dates(startTime=sections.get("Start Time", _NOTHING).value),
-        "conditions": [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")],
+        "conditions": conditions,
         "initContainerStatuses": [status for _, status in of_init],
         "containerStatuses": [status for _, status in of_app],
     }
@@ -216,7 +221,14 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
         },
         "status": status,
     }
-    yield from _events(sections, {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}, node, printed)
+    yield from events
+
+
+def _explained(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
+    """Give the condition of a pod that no node has the scheduler's words, which the text has as an Event alone."""
+    said = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
+    is_it = (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    return condition | {"reason": "Unschedulable", "message": said} if is_it and said else condition
 
 
 def _message(section: Section) -> str:

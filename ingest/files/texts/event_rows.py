@@ -142,9 +142,8 @@ def event_object(
     times = when(ages["age"] or "", printed)
     if not times:
         return None
-    first = (
-        when(ages["first"], printed, is_last=False) if ages["first"] else {"firstTimestamp": times["lastTimestamp"]}
-    )
+    first = when(ages["first"], printed, is_last=False) if ages["first"] else {}
+    first = first or {"firstTimestamp": times["lastTimestamp"]}
     namespace = about.get("namespace", "default")
     told_hash = sha256(told[2].strip().encode(errors="replace")).hexdigest()[:16]
     return {

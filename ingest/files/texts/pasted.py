@@ -70,7 +70,13 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     """Yield the objects in text that was printed at a time, if that is given."""
     text = _TABS.sub("  ", data.decode(errors="replace").replace("\r\n", "\n"))
     newest = newest_in(text)
-    printed = Printed(at, "") if at else Printed(newest, "earliest") if newest else Printed(modified_at, "latest")
+    printed = (
+        Printed(at, "")
+        if at
+        else Printed(newest, "earliest", modified_at)
+        if newest
+        else Printed(modified_at, "latest")
+    )
     for number, each in enumerate(chain(described(text, printed), tabled(text, printed)), start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)

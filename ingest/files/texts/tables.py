@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ingest.files.texts.ages import AGE, Printed
+from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import each_named, event_object
 
@@ -136,7 +136,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
     kind = _KINDS.get(found["kind"] or "", "") if found else ""
-    age, _, more = row["LAST SEEN"].partition(" (x")
+    age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     if not kind or found is None or not _AGE.fullmatch(age):
         return None
     namespace = row.get("NAMESPACE", "") if kind == "Pod" else "default"
