@@ -62,7 +62,7 @@ _REST: Final = 600
 _REGISTERED: Final = re.compile(
     rb'(?:registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"'
     rb"|kubelet_node_status\.go:\d+\] Successfully registered node "
-    rb"|Running kubelet [^\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})"
+    rb'|msg="Running kubelet [^"\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})'
 )
 """The name under which a kubelet registers its node, also as a sentence, or as K3s starts it."""
 _ZONE_STEP: Final = timedelta(minutes=15)

@@ -27,8 +27,7 @@ from ingest.resources.pods import PODS
 
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
-_TABS: Final = re.compile(r"[ \t]*\t[ \t]*")
-"""Columns of kubectl before 1.9."""
+_BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
 _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
 _BY_KARPENTER: Final = "Evicted pod"
@@ -68,7 +67,7 @@ def is_pasted(head: bytes) -> bool:
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
     """Yield the objects in text that was printed at a time, if that is given."""
-    text = _TABS.sub("  ", data.decode(errors="replace").replace("\r\n", "\n"))
+    text = _without_tabs(data.decode(errors="replace").replace("\r\n", "\n"))
     newest = newest_in(text)
     printed = (
         Printed(at, "")
@@ -82,9 +81,16 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
 
 
+def _without_tabs(text: str) -> str:
+    """Text with two blanks between the columns that kubectl before 1.9 has tabs between."""
+    return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
+
+
 def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
     """Yield what was pasted and is not among the objects, each thing once, with the UIDs of those that are."""
-    objects = list(objects)
+    pasted, objects = list(pasted), list(objects)
+    if not pasted:
+        return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
     uids: dict[str, set[str]] = {}
     told: set[tuple[str, ...]] = set()
@@ -94,7 +100,7 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             uids.setdefault(f"{namespace}/{name}", set()).add(uid)
         elif fact.thing.resource == EVENTS.name:
             told.add(_told(fact))
-    pasted = list(_in_namespaces(list(pasted), objects))
+    pasted = list(_in_namespaces(pasted, objects))
     nodes = _nodes_of_pods((*pasted, *objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     fullest: dict[tuple[str, ...], Fact] = {}
