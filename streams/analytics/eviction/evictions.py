@@ -187,8 +187,10 @@ def _status_witness(record: PodRecord) -> _Witness | None:
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
     text = pod.status.message.strip() and pod.status.message
-    starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
-    return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
+    is_rejection = isinstance(parse_evicted(text), AdmissionRejection)
+    starts_with_it = record.change == "ADDED" and is_rejection
+    when = ended_by_status(pod, record.ts, starts_with_it=starts_with_it, is_rejection=is_rejection)
+    return _Witness("status", when, *about, text)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:

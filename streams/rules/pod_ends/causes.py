@@ -140,7 +140,12 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     if end is not None and end.cause == "admission" and _ran(pod):
         return None
     return end and end._replace(
-        when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
+        when=ended_by_status(
+            pod,
+            read_at,
+            starts_with_it=end.cause == "admission" and is_first,
+            is_rejection=end.cause == "admission",
+        )
     )
 
 

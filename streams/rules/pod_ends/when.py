@@ -35,11 +35,12 @@ def event_when(event: Event, read_at: datetime) -> When:
     return When(event_time(event) or read_at, is_known, event.earliest, event.latest)
 
 
-def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:
+def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rejection: bool = False) -> When:
     """When a pod that is over ended, without an Event.
 
     A rejected pod that never ran has its start from the rejection. If nobody saw it before, its start is the better
-    guess; any other pod ended nearer to when it was read.
+    guess; any other pod ended nearer to when it was read. A rejection that was seen to happen has its start as a
+    time.
     """
     at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
     if at is not None and at <= read_at:
@@ -47,7 +48,7 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> Whe
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
-    if pod.status.start_time and read_at < started + _SECOND:
+    if is_rejection and not starts_with_it and pod.status.start_time and read_at < started + _SECOND:
         return When(started)  # both bounds are in one second, and an Event has no more than that
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)

@@ -12,16 +12,25 @@ START = datetime(2026, 11, 21, 4, 24, 4, tzinfo=UTC)
 REJECTED = {"phase": "Failed", "reason": "Evicted", "startTime": START}
 
 
-def ended(milliseconds: int, *, starts_with_it: bool = False) -> When:
+def ended(milliseconds: int, *, starts_with_it: bool = False, is_rejection: bool = True) -> When:
     pod = msgspec.convert({"metadata": {"name": "p", "uid": "u"}, "status": REJECTED}, Pod)
-    return ended_by_status(pod, START + timedelta(milliseconds=milliseconds), starts_with_it=starts_with_it)
+    read_at = START + timedelta(milliseconds=milliseconds)
+    return ended_by_status(pod, read_at, starts_with_it=starts_with_it, is_rejection=is_rejection)
 
 
 @pytest.mark.parametrize("milliseconds", [0, 123, 999])
-@pytest.mark.parametrize("starts_with_it", [True, False])
-def test_bounds_within_one_second_are_a_time(milliseconds: int, starts_with_it: bool) -> None:
+def test_a_rejection_that_was_seen_in_the_second_of_the_start_has_that_time(milliseconds: int) -> None:
     """Its Event has no more than that second either, so both witnesses give the same row."""
-    assert ended(milliseconds, starts_with_it=starts_with_it) == When(START)
+    assert ended(milliseconds) == When(START)
+
+
+@pytest.mark.parametrize(("starts_with_it", "is_rejection"), [(True, True), (False, False)])
+def test_a_part_of_a_dump_that_is_no_newer_than_the_start_has_bounds(
+    starts_with_it: bool, is_rejection: bool
+) -> None:
+    """Its time of reading is a guess, and a known time would outlast the bounds that the whole dump gives."""
+    bounds = When(START, is_known=False, earliest=START, latest=START)
+    assert ended(0, starts_with_it=starts_with_it, is_rejection=is_rejection) == bounds
 
 
 @pytest.mark.parametrize(("starts_with_it", "guess"), [(True, 0), (False, 1)])
