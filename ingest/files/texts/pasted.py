@@ -17,7 +17,9 @@ from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
 from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED
-from ingest.files.texts.tables import IS_TABLE, is_by_kubelet, tabled
+from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.messages.reasons import is_by_kubelet
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE
@@ -32,8 +34,6 @@ _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
 _BY_KARPENTER: Final = "Evicted pod"
 """The text of its Events of reason Evicted."""
-NO_NAMESPACE: Final = "(unknown)"
-"""Stands for the namespace of a pod that no text has; no namespace can have this name."""
 _SLACK: Final = timedelta(minutes=10)
 """Longest unit of a young age, and more: a text can be older than its newest time shows."""
 
@@ -76,7 +76,9 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    for number, each in enumerate(chain(described(text, printed), tabled(text, printed)), start=1):
+    is_alone = IS_DESCRIBED.search(data) is None
+    found = chain(described(text, printed), tabled(text, printed, is_alone=is_alone))
+    for number, each in enumerate(found, start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
 
@@ -115,11 +117,11 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             fullest[key] = fact
     for fact in fullest.values():
         is_event = fact.thing.resource == EVENTS.name
-        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else fact
+        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else _bound(fact, nodes)
 
 
 def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the nodes of each pod, by the pod and by what the scheduler says of it."""
+    """Return the nodes of each pod, by the pod and by what its scheduler and kubelet say of it."""
     nodes: dict[str, set[str]] = {}
     for fact in facts:
         with suppress(*UNDECODABLE):
@@ -131,16 +133,39 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
                 event = _EVENT.decode(fact.thing.raw)
                 if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
                     nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
+                about = event.involved_object or event.regarding
+                if about is not None and about.kind == "Pod" and event.source and event.source.host:
+                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(event.source.host)
     return nodes
+
+
+def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
+    """Give a pod that its kubelet ended the node that other texts have, else an unknown one.
+
+    A table of pods names nodes with `-o wide` alone.
+    """
+    if fact.thing.resource != PODS.name:
+        return fact
+    pod = _ANY.decode(fact.thing.raw)
+    if pod["spec"].get("nodeName") or not is_by_kubelet(pod["status"].get("reason", "")):
+        return fact
+    known = nodes.get(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}", {UNKNOWN_NAME})
+    node = next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
+    raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": node}})
+    return fact._replace(thing=fact.thing._replace(raw=raw))
 
 
 def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
     """Give an Event about a pod the node of that, where its table has no column for who reported it."""
     event = _ANY.decode(fact.thing.raw)
     about, source = event["involvedObject"], event["source"]
-    known = nodes.get(f"{about.get('namespace', '')}/{about['name']}", set()) if about["kind"] == "Pod" else set()
+    known = (
+        nodes.get(f"{about.get('namespace', '')}/{about['name']}", {UNKNOWN_NAME})
+        if about["kind"] == "Pod"
+        else set()
+    )
     is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
-    if source["host"] or source["component"] or len(known) != 1 or is_by_other:
+    if source["host"] or source["component"] not in {"", "kubelet"} or len(known) != 1 or is_by_other:
         return fact
     raw = msgspec.json.encode(event | {"source": source | {"host": next(iter(known))}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
@@ -175,7 +200,7 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
             continue
         made = _ANY.decode(fact.thing.raw)
         about = made["involvedObject"] if resource == EVENTS.name else made["metadata"]
-        found = spaces.get(about["name"], {NO_NAMESPACE})
+        found = spaces.get(about["name"], {UNKNOWN_NAME})
         if len(found) > 1:
             continue
         (namespace,) = found

@@ -164,17 +164,6 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
         ("feature", "The node lacks a feature that the pod uses."),
     ),
 }
-REASONS: Final = frozenset(
-    {
-        *_BY_REASON,
-        "EmptyPodSharedPoolError",
-        "SMTAlignmentError",
-        "UnexpectedAdmissionError",
-        "UnexpectedPredicateFailureType",
-        "UnknownReason",
-    }
-)
-"""All reasons of a refusal beside `OutOf` a resource."""
 
 
 @lru_cache(maxsize=1024)
