@@ -50,6 +50,8 @@ def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rej
         return When(read_at, is_known=False, latest=read_at)
     if is_rejection and not starts_with_it and pod.status.start_time and read_at < started + _SECOND:
         return When(started)  # both bounds are in one second, and an Event has no more than that
+    if started == read_at:  # nothing in its dump is newer: that is no time of reading, which bounds an end
+        return When(started, is_known=False, earliest=started)
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
 
