@@ -14,17 +14,20 @@ import msgspec
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
-from ingest.files.timeless import Starts, Version, changed_at, known_nodes
+from ingest.files.timeless import Needed, Starts, Version, changed_at, known, told_pods
 from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
+from ingest.resources.pods import PODS
+from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import TABLE, TIMELESS
 
 _EARLIEST: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _DIGITS: Final = 20
 """Digits of a resource version."""
 _RANKS: Final = {resource.name: rank for rank, resource in enumerate(TABLE)}
+_WITH_FACTS: Final = frozenset({NODES.name, PODS.name})
 _EVENT_TIMES: Final = msgspec.json.Decoder(EventTimes)
 
 
@@ -74,11 +77,12 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
     timed = {key: [*_versions(of_one, read_at)] for key, of_one in versions.items() if key[0] not in TIMELESS}
     begin = min((each.ts for of_one in timed.values() for each in of_one), default=read_at)
     placed = [each for of_one in timed.values() for each in of_one]
+    needed = _needed(fact for of_one in versions.values() for fact in of_one)
     for key, of_one in versions.items():
         if key[0] in TIMELESS:
             placed += _settings(of_one, begin, starts)
-        elif key[0] == NODES.name:
-            placed += _known(timed[key], begin, starts)
+        elif key[0] in _WITH_FACTS:
+            placed += _known(timed[key], begin, starts, needed)
     placed.sort(key=lambda each: each.order)
     seen: set[tuple[str, ...]] = set()
     for each in placed:
@@ -95,7 +99,7 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
             node=each.fact.node,
             object=msgspec.Raw(each.raw),
         )
-        implied = change == "SNAPSHOT" and thing.resource == NODES.name
+        implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
         yield Observed(observation, each.fact.position, each.raw, is_fact=True, is_implied=implied)
 
 
@@ -111,15 +115,23 @@ def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterato
         before = fact
 
 
-def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts) -> Iterator[_Placed]:
-    """Place what a Node was before it was read, ahead of everything else at its time."""
+def _needed(facts: Iterable[Fact]) -> Needed:
+    facts = list(facts)
+    if not any(fact.thing.resource == PODS.name for fact in facts):
+        return Needed(frozenset(), frozenset())
+    nodes = frozenset(fact.node for fact in facts if fact.thing.resource == STATS_SUMMARY.name)
+    return Needed(nodes, told_pods(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
+
+
+def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
+    """Place what a Node or a Pod was before it was read, ahead of everything else at its time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
-    for known in known_nodes(read, begin, starts):
-        of = versions[known.of]
-        rank = _RANKS[NODES.name] - len(_RANKS)
+    for each in known(read, begin, starts, needed):
+        of = versions[each.of]
+        rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = of.fact.position._replace(place=f"{of.fact.position.place}, before")
-        fact = of.fact._replace(thing=known.thing, position=position)
-        yield _Placed(known.since, rank, 0, of.identity, of.version, known.thing.raw, fact)
+        fact = of.fact._replace(thing=each.thing, position=position)
+        yield _Placed(each.since, rank, 0, of.identity, of.version, each.thing.raw, fact)
 
 
 def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from common.scrub import scrub
 from ingest.messages.prefixes import COMBINED, prefix_of
+from ingest.messages.reasons import spelled
 from ingest.messages.shapes import fit
 from ingest.messages.words import WITHHELD, withheld
 from ingest.model.objects.base import Condition
@@ -85,24 +86,10 @@ class Mode(NamedTuple):
         return replace(condition, reason=reason, message=message)
 
 
-_SPELLED: Final = {
-    "Topology Affinity Error": "TopologyAffinityError",
-    "OutOfCPU": "OutOfcpu",
-    "OutOfCpu": "OutOfcpu",
-    "OutOfMemory": "OutOfmemory",
-    "OutOfPods": "OutOfpods",
-}
-"""Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
-
-
-def _spelled(reason: str) -> str:
-    return _SPELLED.get(reason, reason)
-
-
 def _clean(text: str) -> str:
     return _remembered(text) if len(text) <= _CACHED_CHARACTERS else scrub(text)
 
 
 _remembered: Final = lru_cache(4096)(scrub)
-CREDENTIALS: Final = Mode(lambda reason: _clean(_spelled(reason)), lambda _, message: _clean(message))
-STRICT: Final = Mode(lambda reason: allowed_reason(_spelled(reason)), allowed)
+CREDENTIALS: Final = Mode(lambda reason: _clean(spelled(reason)), lambda _, message: _clean(message))
+STRICT: Final = Mode(lambda reason: allowed_reason(spelled(reason)), allowed)

@@ -76,6 +76,15 @@ class ScheduledObjectRecord(Record, frozen=True, tag="scheduled_object"):
     uid: str = ""
 
 
+class KnownPodRecord(Record, frozen=True, tag="known_pod"):
+    """Facts about a pod that a dump implies from `ts` on: names, labels, owner, annotations and its spec.
+
+    The object has no status but the time at which its kubelet began with it, and the QoS class.
+    """
+
+    object: Pod
+
+
 class PodPlacement(Record, frozen=True, tag="pod_placement"):
     """On the cluster's log for each record of a bound pod: what the scheduler's view of it needs.
 
@@ -356,6 +365,7 @@ _Record: TypeAlias = (
     | KnownNodeRecord
     | NodeLeaseRecord
     | PodRecord
+    | KnownPodRecord
     | PodPlacement
     | PodActRecord
     | EventRecord

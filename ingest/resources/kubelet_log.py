@@ -84,6 +84,7 @@ SAID: Final = {
     ),
     "Eviction manager: cannot evict a critical pod": Said("spared"),
     "Eviction manager: unable to evict any pods from the node": Said("none_evicted"),
+    "Eviction manager: eviction thresholds have been met, but no pods are active to evict": Said("none_evicted"),
     "Eviction manager: timed out waiting for pods to be cleaned up": Said("not_cleaned_up"),
     "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold": Said(
         "image_gc"

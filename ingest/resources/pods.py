@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.pod import ContainerStatus, ContainerWaiting, Pod, PodAnnotations
 from ingest.model.observation import Observation
-from ingest.model.records import PodPlacement, PodRecord, Record
+from ingest.model.records import KnownPodRecord, PodPlacement, PodRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.rejections import rejection_of_pod
 from ingest.resources.resource import ApiResource, change_of
@@ -50,6 +50,9 @@ def _passing_reason(waiting: ContainerWaiting, mode: Mode) -> ContainerWaiting:
 
 
 def _records(observation: Observation, pod: Pod) -> list[Record]:
+    if observation.type == "SNAPSHOT":
+        node = pod.spec.node_name
+        return [KnownPodRecord(ts=observation.ts, cluster=observation.cluster, node=node, object=pod)]
     change = change_of(observation)
     target = pod.spec.node_name
     record = PodRecord(ts=observation.ts, cluster=observation.cluster, node=target, change=change, object=pod)

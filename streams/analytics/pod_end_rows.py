@@ -4,13 +4,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from ingest.model.objects.event import ObjectReference
-from ingest.model.objects.pod import PodMetadata
+from ingest.model.objects.pod import Pod, PodMetadata
 from ingest.model.records import EventRecord, PodRecord
 from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.pod_ends.actors import explains
 from streams.rules.pod_ends.causes import WITHOUT_WITNESS, End, exit_code
-from streams.rules.pod_ends.when import When
+from streams.rules.pod_ends.when import When, is_refused_again
 
 LOG: Final = "log"
 """A witness that has the time, and the kubelet's whole text only where it is verbose."""
@@ -58,8 +58,13 @@ def new_row(
         resource=refusal.resource,
         requested=refusal.requested,
         available=refusal.available,
-        explanation=refusal.words,
+        explanation=_words(refusal, end, pod),
     )
+
+
+def _words(refusal: Refusal, end: End, pod: Pod | None) -> str:
+    is_again = end.cause == "admission" and pod is not None and is_refused_again(pod)
+    return " ".join(filter(None, (refusal.words, "Its containers had completed before." if is_again else "")))
 
 
 def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
@@ -96,7 +101,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         deleted=known.deleted or row.deleted,
         owner_kind=known.owner_kind or row.owner_kind,
         owner_name=known.owner_name or row.owner_name,
-        updated_at=row.updated_at,
+        updated_at=max(known.updated_at, row.updated_at),
     )
 
 

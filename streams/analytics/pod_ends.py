@@ -12,7 +12,15 @@ import msgspec
 
 from ingest.model.objects.event import event_time
 from ingest.model.objects.pod import Pod
-from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodActRecord, PodRecord, Record
+from ingest.model.records import (
+    EventRecord,
+    KnownNodeRecord,
+    KnownPodRecord,
+    NodeRecord,
+    PodActRecord,
+    PodRecord,
+    Record,
+)
 from streams.analytics.pod_end_rows import new_row, with_actor, with_witness
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
@@ -110,6 +118,8 @@ class State(msgspec.Struct, frozen=True):
     """The last announcement about each pod, by its UID."""
     mirrored: dict[str, str] = {}
     """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
+    owners: Shelves[tuple[str, str]] = {}
+    """Kind and name of the controllers of pods, by UID, that a dump implies before it has the pod."""
 
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
@@ -122,6 +132,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             after, rows = _told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
+        case KnownPodRecord(object=pod):
+            after, rows = _implied(state, pod), list[PodEnd]()
         case PodActRecord():
             after, rows = _announced(state, record)
         case EventRecord() if record.change != "DELETED":
@@ -129,6 +141,15 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case _:
             return state, ()
     return after, rows
+
+
+def _implied(state: State, pod: Pod) -> State:
+    """Remember what an Event about a pod needs of it: its owner, and the UID of a static one."""
+    uid, annotations = pod.metadata.uid, pod.metadata.annotations
+    owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
+    owners = state.owners if owner is None else put(state.owners, uid, (owner.kind, owner.name))
+    mirror = {annotations.config_mirror: uid} if annotations is not None and annotations.config_mirror else {}
+    return _with(state, owners=owners, mirrored=state.mirrored | mirror)
 
 
 def _with(state: State, **changes: object) -> State:
@@ -140,6 +161,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     uid, rows = pod.metadata.uid, list[PodEnd]()
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
+    if state.owners:
+        state = _with(state, owners=taken(state.owners, uid))
     known = on_shelf(state.ends, _key(uid, "", 0))
     end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
@@ -157,7 +180,13 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
             row = _compared(state.machine, row, wanted)
         state = _witnessed(state, row, rows)
     elif known is not None:
-        later = known._replace(exit_code=exit_code(pod), deleted=is_gone, updated_at=record.ts)
+        is_both = known.witness == "event" and pod.status.phase in FINISHED
+        later = known._replace(
+            exit_code=exit_code(pod),
+            deleted=is_gone,
+            updated_at=record.ts,
+            witness="both" if is_both else known.witness,
+        )
         state = _witnessed(state, later, rows)
     return _remember(state, record), rows
 
@@ -289,12 +318,18 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
             restarts = (on_shelf(state.restarts, about.uid) or {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
             row = new_row(record, about, End("liveness", KUBELET, event.reason, text, when), container, attempt)
-            state = _witnessed(state, row._replace(restarted=True, exit_code=code), rows)
+            row = _owned(state, row)._replace(restarted=True, exit_code=code)
+            state = _witnessed(state, row, rows)
         return state, rows
     end = kubelet_end(event.reason, text, when)
     if end is not None and not on_shelf(state.finished, about.uid):
-        state = _witnessed(state, new_row(record, about, end), rows)
+        state = _witnessed(state, _owned(state, new_row(record, about, end)), rows)
     return state, rows
+
+
+def _owned(state: State, row: PodEnd) -> PodEnd:
+    owner = on_shelf(state.owners, row.uid)
+    return row if owner is None else row._replace(owner_kind=owner[0], owner_name=owner[1])
 
 
 def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
@@ -388,9 +423,9 @@ def _key(uid: str, container: str, attempt: int) -> str:
 
 REDUCER: Final = Reducer(
     name="pod_ends",
-    version=5,
+    version=6,
     log="node",
-    takes=(PodRecord, EventRecord, NodeRecord, KnownNodeRecord, PodActRecord),
+    takes=(PodRecord, KnownPodRecord, EventRecord, NodeRecord, KnownNodeRecord, PodActRecord),
     state=State,
     step=step,
 )

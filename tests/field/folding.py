@@ -78,9 +78,10 @@ def natural_key(table: str) -> tuple[str, ...]:
     raise AssertionError(f"{table} has no ORDER BY")
 
 
-def _version(table: str, row: dict[str, Any]) -> tuple[bool, datetime]:
+def _version(table: str, row: dict[str, Any]) -> tuple[bool, bool, datetime]:
     """Of rows of one natural key the greatest stays."""
-    return table == "evictions" and row["time_known"], row.get("updated_at", row["ts"])
+    is_known = table in {"evictions", "pod_ends"} and row["time_known"]
+    return table == "pod_ends" and bool(row["actor"]), is_known, row.get("updated_at", row["ts"])
 
 
 def _plain(value: Any) -> Any:

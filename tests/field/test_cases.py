@@ -168,6 +168,39 @@ def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp
     assert row["evidence"] == "both" or passes == "pod event"
 
 
+@pytest.mark.parametrize("passes", ["pods events", "events pods", "pods events all"])
+@pytest.mark.parametrize("name", ["76-completed-and-then-refused", "80-limit-that-looks-like-success"])
+def test_passes_of_pods_and_events_alone_tell_who_ended_a_pod_and_when(
+    tmp_path: Path, name: str, passes: str
+) -> None:
+    """What names who did it, and when, stays: neither pass has the other's witness."""
+    found = SOURCES[name]
+    if name.startswith("76"):
+        found = [*found, Piece("", REFUSED)]
+    events = [each for each in found if each.content.get("kind") == "Event"]
+    things = {"events": events, "pods": [each for each in found if each not in events], "all": found}
+    once, often = Stored(), Stored()
+    once.replay(written(tmp_path / "once", found))
+    for number, each in enumerate(passes.split()):
+        often.replay(written(tmp_path / f"{number}", things[each]))
+    columns = ("pod", "ts", "cause", "actor", "time_known")
+    told = [sorted(tuple(row[name] for name in columns) for row in each.of("pod_ends", {})) for each in (once, often)]
+    assert told[0] == told[1]
+
+
+REFUSED = {
+    "kind": "Event",
+    "apiVersion": "v1",
+    "metadata": {"name": "job-9s7jw.1", "namespace": "default", "uid": "e1"},
+    "involvedObject": {"kind": "Pod", "namespace": "default", "name": "job-9s7jw", "uid": "u-job-9s7jw"},
+    "reason": "UnexpectedAdmissionError",
+    "message": "Allocate failed due to requested number of devices unavailable for nvidia.com/gpu."
+    " Requested: 1, Available: 0, which is unexpected",
+    "source": {"component": "kubelet", "host": "gpu-1"},
+    "lastTimestamp": "2023-05-12T10:05:01Z",
+}
+
+
 def written(folder: Path, found: Sequence[Piece]) -> Path:
     """A folder with the objects of the API in one file, and with what kubelets answered."""
     folder.mkdir()

@@ -11,7 +11,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.observation import EARLIEST, LATEST
 
-AGE: Final = r"(?:\d{1,6}[ydhms]){1,4}"
+AGE: Final = r"(?:(?:\d{1,6}[ydhms]){1,4}|<unknown>)"
+UNKNOWN_AGE: Final = "<unknown>"
+"""Stands for the age of a scheduler's Event in kubectl before 1.19: it was at any time until the text was printed."""
 _PARTS: Final = re.compile(r"(\d+)([ydhms])")
 _SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
@@ -25,6 +27,8 @@ class Printed(NamedTuple):
     at: datetime
     bound: Literal["", "earliest", "latest"]
     """The kind of bound that `at` is; empty where the time is known."""
+    saved_at: datetime | None = None
+    """When the file was last written, which is not before it was printed."""
 
 
 Times: TypeAlias = dict[str, Any]
@@ -32,6 +36,9 @@ Times: TypeAlias = dict[str, Any]
 
 def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
     """Fields of an Event that occurred so long before the text was printed; none for an impossible time."""
+    if age == UNKNOWN_AGE:
+        latest = printed.at if printed.bound != "earliest" else max(printed.at, printed.saved_at or printed.at)
+        return {"lastTimestamp": _text(printed.at), "latest": _text(latest)} if is_last else {}
     seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PARTS.findall(age))
     unit = next((unit for below, unit in _PRECISE if seconds < below), 86_400)
     try:

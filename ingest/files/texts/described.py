@@ -7,14 +7,14 @@ A pod's UID is not in it: `namespace/name` stands for it.
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from hashlib import sha256
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from ingest.files.texts.ages import AGE, Printed, date, when
+from ingest.files.texts.ages import Printed, date
+from ingest.files.texts.event_rows import alone, event_row, events_of
 from ingest.files.texts.headings import OF_POD, RANKS
 
-IS_DESCRIBED: Final = re.compile(rb"^Name: {2,}\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
+IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
 _NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
@@ -24,12 +24,6 @@ _CONDITION: Final = re.compile(
     r"(?P<reason>\S{1,252})(?: +(?P<message>.*))?"
 )
 _POD_CONDITION: Final = re.compile(r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown)")
-_EVENT: Final = re.compile(
-    rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
-    rf"(?: \(x(?P<count>\d{{1,9}}) over (?P<first>{AGE})\))? +"
-    r"(?P<component>[^\s,]{1,252})(?:, (?P<host>\S{1,252}))? +(?P<message>\S.*)"
-)
-_OF_CONTAINER: Final = re.compile(r"spec\.\w+\{[^}]{1,252}\}: ")
 _REQUESTS: Final = re.compile(
     r"(?P<ns>[a-z0-9][a-z0-9-]{0,62}) +(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) +(?P<cpu>[0-9.]{1,12}[a-zA-Z]{0,2}) "
     r"\(\d+%\) +\S+ \(\d+%\) +(?P<memory>[0-9.]{1,20}[a-zA-Z]{0,2}) \(\d+%\) +\S+ \(\d+%\)"
@@ -72,7 +66,9 @@ def newest_in(text: str) -> datetime | None:
 def described(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the nodes and pods that are described, the pods that a node has, and their Events, as objects."""
     lines = text.splitlines()
-    for begin, end in pairwise([*_starts(lines), len(lines)]):
+    starts = [*_starts(lines), len(lines)]
+    yield from alone(lines[: starts[0]], printed)
+    for begin, end in pairwise(starts):
         sections = _ordered(lines[begin:end])
         if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
             yield from _node(sections, printed)
@@ -192,13 +188,18 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
     kind, _, owner = sections.get("Controlled By", _NOTHING).value.partition("/")
     of_init, of_app = (list(_containers(sections.get(each))) for each in ("Init Containers", "Containers"))
     priority = sections.get("Priority", _NOTHING).value
+    conditions = [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")]
+    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
+    events = list(_events(sections, about, node, printed))
+    if phase == "Pending" and not node:
+        conditions = [_explained(each, events) for each in conditions]
     status = {
         "phase": phase if phase in PHASES else "",
         "reason": sections.get("Reason", _NOTHING).value,
         "message": _message(sections.get("Message", _NOTHING)),
         "qosClass": sections.get("QoS Class", _NOTHING).value.replace("<none>", ""),
         **_dates(startTime=sections.get("Start Time", _NOTHING).value),
-        "conditions": [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")],
+        "conditions": conditions,
         "initContainerStatuses": [status for _, status in of_init],
         "containerStatuses": [status for _, status in of_app],
     }
@@ -220,7 +221,14 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
         },
         "status": status,
     }
-    yield from _events(sections, {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}, node, printed)
+    yield from events
+
+
+def _explained(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
+    """Give the condition of a pod that no node has the scheduler's words, which the text has as an Event alone."""
+    said = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
+    is_it = (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    return condition | {"reason": "Unschedulable", "message": said} if is_it and said else condition
 
 
 def _message(section: Section) -> str:
@@ -274,45 +282,8 @@ def _state(section: Section | None) -> dict[str, Any] | None:
 def _events(
     sections: dict[str, Section], about: dict[str, Any], node: str, printed: Printed
 ) -> Iterator[dict[str, Any]]:
-    for each in _matches(_EVENT, sections, "Events"):
-        host = each["host"] or (node if each["component"] == "kubelet" else "")
-        told = (each["type"], each["reason"], _OF_CONTAINER.sub("", each["message"], count=1))
-        if (event := event_object(about, told, (each["component"], host), each, printed)) is not None:
-            yield event
-
-
-def event_object(
-    about: dict[str, Any],
-    told: tuple[str, str, str],
-    source: tuple[str, str],
-    ages: re.Match[str] | dict[str, str | None],
-    printed: Printed,
-) -> dict[str, Any] | None:
-    """An Event by its type, reason and message, its component and host, and `age`, `count` and `first`.
-
-    None without a time.
-    """
-    times = when(ages["age"] or "", printed)
-    if not times:
-        return None
-    first = (
-        when(ages["first"], printed, is_last=False) if ages["first"] else {"firstTimestamp": times["lastTimestamp"]}
-    )
-    namespace = about.get("namespace", "default")
-    told_hash = sha256(told[2].strip().encode(errors="replace")).hexdigest()[:16]
-    return {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{told[1]}.{told_hash}", "namespace": namespace},
-        "involvedObject": about,
-        "type": told[0],
-        "reason": told[1],
-        "message": told[2].strip(),
-        "count": min(int(ages["count"] or 1), 2**31 - 1),
-        "source": {"component": source[0], "host": source[1]},
-        **first,
-        **times,
-    }
+    rows = filter(None, map(event_row, sections.get("Events", _NOTHING).lines))
+    return events_of(rows, about, node, printed)
 
 
 def _matches(pattern: re.Pattern[str], sections: dict[str, Section], name: str) -> Iterator[re.Match[str]]:

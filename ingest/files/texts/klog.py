@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
+from ingest.files.texts.sentences import in_later_words
+
 Value: TypeAlias = str | list[str]
 
 LEAP_YEAR: Final = 2000
@@ -38,7 +40,7 @@ _KLOG: Final = re.compile(
     r" +\d+ (?P<file>[\w.-]{1,80}):\d+\] ?"
 )
 _QUOTED: Final = r'"(?:[^"\\]|\\.)*"'
-_SAID: Final = re.compile(rf"(?P<said>{_QUOTED}|[^\n\"]*)")
+_SAID: Final = re.compile(rf"(?P<said>{_QUOTED}|(?!\")[^\n]*)")
 _VALUE: Final = re.compile(
     rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
 )
@@ -89,10 +91,13 @@ def _text(text: str) -> Line | None:
     local = datetime.fromisoformat(f"{LEAP_YEAR}-{header['month']}-{header['day']} {header['clock']}")
     if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):
         at = at.replace(microsecond=local.microsecond)
-    values = {
+    values: dict[str, Value] = {
         each["name"]: _value(each["value"]) for each, _ in zip(_VALUE.finditer(body), range(_VALUES), strict=False)
     }
-    return Line(_unquoted(said["said"] if said else "").strip(), values, at, local, host, program)
+    text = _unquoted(said["said"] if said else "").strip()
+    if not body.startswith('"') and (sentence := in_later_words(text)) is not None:
+        text, values = sentence
+    return Line(text, values, at, local, host, program)
 
 
 def _absolute(named: dict[str, str | None]) -> datetime | None:

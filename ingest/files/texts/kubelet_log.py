@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, parse
+from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
 from ingest.resources import kubelet_log as resource
@@ -36,7 +38,9 @@ _FORM: Final = re.compile(
     rb'|^[^\n{]{0,200}\{"ts":\d[\d.]*,"caller":"|^\{[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:',
     re.MULTILINE,
 )
-_NEEDLES: Final = re.compile("|".join(re.escape(each) for each in sorted(SAID, reverse=True)).encode())
+_NEEDLES: Final = re.compile(
+    "|".join(re.escape(each) for each in sorted((*SAID, *BEGINNINGS), reverse=True)).encode()
+)
 _UIDS: Final = tuple(
     re.compile(each)
     for each in (
@@ -56,25 +60,11 @@ _STARTS: Final = re.compile(
 _REST: Final = 600
 """Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
-    rb'registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"([a-z0-9][a-z0-9.-]{0,252})'
+    rb'(?:registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"'
+    rb"|kubelet_node_status\.go:\d+\] Successfully registered node "
+    rb'|msg="Running kubelet [^"\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})'
 )
-_CREATED: Final = re.compile(
-    rb"^Log file created at: (?P<year>(?:19[7-9]|2[01]\d)\d)/(?P<month>0[1-9]|1[0-2])/\d\d ", re.MULTILINE
-)
-_MONOTONIC: Final = re.compile(
-    rb"[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
-    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
-    rb" (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
-)
-"""A time that the line's own process took of its clock, which Go prints with year and zone."""
-_MONTH: Final = re.compile(
-    rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
-)
-_HALF: Final = 6
-"""Months of half a year."""
-WEST: Final = timedelta(hours=12)
-"""The zones of the world: UTC-12 to UTC+14."""
-EAST: Final = timedelta(hours=14)
+"""The name under which a kubelet registers its node, also as a sentence, or as K3s starts it."""
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
@@ -149,13 +139,15 @@ def without_lines(data: bytes) -> str:
 
 def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
-    uids, (years, offset) = _uids(data), _clock(data)
+    uids, (years, offset) = _uids(data), clock_of(data)
     lines: list[Known] = []
     for begin, end in _needed(data):
         line = parse(data[begin:end])
         if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
-            uid = _uid_at(data, uids, line.values.get("pod") or line.values.get("object"), end)
-            lines.append(Known(line, uid, _year_at(years, end)))
+            own = line.values.get("podUID")
+            pod = line.values.get("pod") or line.values.get("object")
+            uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)
+            lines.append(Known(line, uid, year_at(years, end)))
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     host = next((each.line.host for each in lines if each.line.host), "")
@@ -217,49 +209,6 @@ def _with_resources(lines: list[Known]) -> list[Known]:
 def _is_near(line: Line, before: Line) -> bool:
     pairs = ((line.at, before.at), (line.local, before.local))
     return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
-
-
-def _clock(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
-    """Return by the file itself from which place on it is of which year, and the zone."""
-    marks: dict[int, tuple[int, int | None]] = {}
-    offset = None
-    for found in _CREATED.finditer(data):
-        marks[found.start()] = int(found["month"]), int(found["year"])
-    for found in _MONOTONIC.finditer(data):
-        hours, minutes = int(found["zone"][:3]), int(found["zone"][:1] + found["zone"][3:5])
-        zone = timedelta(hours=hours, minutes=minutes)
-        if -WEST <= zone <= EAST:
-            month, offset = int(found["month"]), zone
-            marks[found.start()] = month, _next_year(int(found["year"]), int(found["of"]), month)
-    return (_years(data, marks), offset) if marks else ([], offset)
-
-
-def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[int, int]]:
-    """Return the places at which a month begins, with its year: counted on and back from places of known years."""
-    before = 0
-    for found in _MONTH.finditer(data):
-        if (month := int(found["month"])) != before:
-            marks.setdefault(found.start(), (month, None))
-        before = month
-    places = sorted(marks)
-    first = next(number for number, place in enumerate(places) if marks[place][1] is not None)
-    years: dict[int, int] = {}
-    for way in (places[first:], places[first::-1]):
-        before, year = marks[places[first]]
-        for place in way:
-            month, known = marks[place]
-            year = known or _next_year(year or 0, before, month)
-            years[place], before = year, month
-    return sorted(years.items())
-
-
-def _next_year(year: int, before: int, month: int) -> int:
-    """The year of a line next to one of another month: a leap of more than half a year is over New Year."""
-    return year + (before - month > _HALF) - (month - before > _HALF)
-
-
-def _year_at(years: Sequence[tuple[int, int]], at: int) -> int | None:
-    return years[max(bisect_right(years, (at, 0)) - 1, 0)][1] if years else None
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:

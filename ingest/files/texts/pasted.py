@@ -3,6 +3,7 @@
 An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -15,7 +16,10 @@ from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
+from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED
 from ingest.files.texts.tables import IS_TABLE, tabled
+from ingest.messages.reasons import is_by_kubelet
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
 from ingest.model.observation import UNDECODABLE
@@ -25,10 +29,11 @@ from ingest.resources.pods import PODS
 
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
+_BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
 _BY_KUBELET: Final = "Kubelet"
 """The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
-NO_NAMESPACE: Final = "(unknown)"
-"""Stands for the namespace of a pod that no text has; no namespace can have this name."""
+_BY_KARPENTER: Final = "Evicted pod"
+"""The text of its Events of reason Evicted."""
 _SLACK: Final = timedelta(minutes=10)
 """Longest unit of a young age, and more: a text can be older than its newest time shows."""
 
@@ -57,22 +62,37 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 def is_pasted(head: bytes) -> bool:
     """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
-    return IS_DESCRIBED.search(head) is not None or IS_TABLE.search(head) is not None
+    return any(each.search(head) for each in (IS_DESCRIBED, IS_TABLE, HAS_ROWS))
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
     """Yield the objects in text that was printed at a time, if that is given."""
-    text = data.decode(errors="replace").replace("\r\n", "\n")
+    text = _without_tabs(data.decode(errors="replace").replace("\r\n", "\n"))
     newest = newest_in(text)
-    printed = Printed(at, "") if at else Printed(newest, "earliest") if newest else Printed(modified_at, "latest")
-    for number, each in enumerate(chain(described(text, printed), tabled(text, printed)), start=1):
+    printed = (
+        Printed(at, "")
+        if at
+        else Printed(newest, "earliest", modified_at)
+        if newest
+        else Printed(modified_at, "latest")
+    )
+    is_alone = IS_DESCRIBED.search(data) is None
+    found = chain(described(text, printed), tabled(text, printed, is_alone=is_alone))
+    for number, each in enumerate(found, start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
 
 
+def _without_tabs(text: str) -> str:
+    """Text with two blanks between the columns that kubectl before 1.9 has tabs between."""
+    return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
+
+
 def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
     """Yield what was pasted and is not among the objects, each thing once, with the UIDs of those that are."""
-    objects = list(objects)
+    pasted, objects = list(pasted), list(objects)
+    if not pasted:
+        return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
     uids: dict[str, set[str]] = {}
     told: set[tuple[str, ...]] = set()
@@ -82,19 +102,73 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             uids.setdefault(f"{namespace}/{name}", set()).add(uid)
         elif fact.thing.resource == EVENTS.name:
             told.add(_told(fact))
-    pasted = list(_in_namespaces(list(pasted), objects))
+    pasted = list(_in_namespaces(pasted, objects))
+    nodes = _nodes_of_pods((*pasted, *objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     fullest: dict[tuple[str, ...], Fact] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
-        key = _told(fact) if is_event else fact.thing.identity
-        if fact.thing.identity[:3] in names or (is_event and key in told):
+        said = _told(fact) if is_event else ()
+        key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
+        if fact.thing.identity[:3] in names or (is_event and said in told):
             continue
         known, rank = fullest.get(key), _heard if is_event else _length
         if known is None or rank(known) < rank(fact):
             fullest[key] = fact
     for fact in fullest.values():
-        yield _dated(_with_uid(fact, uids), dated) if fact.thing.resource == EVENTS.name else fact
+        is_event = fact.thing.resource == EVENTS.name
+        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else _bound(fact, nodes)
+
+
+def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
+    """Return the nodes of each pod, by the pod and by what its scheduler and kubelet say of it."""
+    nodes: dict[str, set[str]] = {}
+    for fact in facts:
+        with suppress(*UNDECODABLE):
+            if fact.thing.resource == PODS.name:
+                pod = _POD.decode(fact.thing.raw)
+                if pod.spec.node_name:
+                    nodes.setdefault(f"{pod.metadata.namespace}/{pod.metadata.name}", set()).add(pod.spec.node_name)
+            elif fact.thing.resource == EVENTS.name:
+                event = _EVENT.decode(fact.thing.raw)
+                if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                    nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
+                about = event.involved_object or event.regarding
+                if about is not None and about.kind == "Pod" and event.source and event.source.host:
+                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(event.source.host)
+    return nodes
+
+
+def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
+    """Give a pod that its kubelet ended the node that other texts have, else an unknown one.
+
+    A table of pods names nodes with `-o wide` alone.
+    """
+    if fact.thing.resource != PODS.name:
+        return fact
+    pod = _ANY.decode(fact.thing.raw)
+    if pod["spec"].get("nodeName") or not is_by_kubelet(pod["status"].get("reason", "")):
+        return fact
+    known = nodes.get(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}", {UNKNOWN_NAME})
+    node = next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
+    raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": node}})
+    return fact._replace(thing=fact.thing._replace(raw=raw))
+
+
+def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
+    """Give an Event about a pod the node of that, where its table has no column for who reported it."""
+    event = _ANY.decode(fact.thing.raw)
+    about, source = event["involvedObject"], event["source"]
+    known = (
+        nodes.get(f"{about.get('namespace', '')}/{about['name']}", {UNKNOWN_NAME})
+        if about["kind"] == "Pod"
+        else set()
+    )
+    is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
+    if source["host"] or source["component"] not in {"", "kubelet"} or len(known) != 1 or is_by_other:
+        return fact
+    raw = msgspec.json.encode(event | {"source": source | {"host": next(iter(known))}})
+    return fact._replace(thing=fact.thing._replace(raw=raw))
 
 
 def _length(fact: Fact) -> tuple[int, bool, str]:
@@ -114,6 +188,11 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
     for fact in (*pasted, *objects):
         if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
             spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])
+        elif fact.thing.resource == EVENTS.name and b"Successfully assigned " in fact.thing.raw:
+            with suppress(*UNDECODABLE):
+                event = _EVENT.decode(fact.thing.raw)
+                if (placed := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                    spaces.setdefault(placed["pod"], set()).add(placed["ns"])
     for fact in pasted:
         resource, namespace, *_ = fact.thing.identity
         if namespace or resource not in {PODS.name, EVENTS.name}:
@@ -121,7 +200,7 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
             continue
         made = _ANY.decode(fact.thing.raw)
         about = made["involvedObject"] if resource == EVENTS.name else made["metadata"]
-        found = spaces.get(about["name"], {NO_NAMESPACE})
+        found = spaces.get(about["name"], {UNKNOWN_NAME})
         if len(found) > 1:
             continue
         (namespace,) = found

@@ -1,64 +1,90 @@
 """The objects in tables of `kubectl get` (nodes, pods and Events), as far as their cells leave no doubt.
 
 A table without a column NAMESPACE does not name it: it is empty then. A cell is what is below its head, or between
-two spaces where a paste has lost that; a line with other cells is left out.
+two spaces where a paste has lost that; a line with other cells is left out. Rows without a head, as `grep` leaves
+them, are read where their form tells what they are.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from ingest.files.texts.ages import AGE, Printed
-from ingest.files.texts.described import UNKNOWN, event_object
+from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
+from ingest.files.texts.described import UNKNOWN
+from ingest.files.texts.event_rows import each_named, event_object
+from ingest.messages.reasons import is_by_kubelet, spelled
 
 Row = dict[str, str]
 _HEADS: Final = {
     "events": frozenset({"LAST SEEN", "REASON", "OBJECT", "MESSAGE"}),
+    "old_events": frozenset({"COUNT", "NAME", "KIND", "REASON", "SOURCE", "MESSAGE"}),
     "pods": frozenset({"NAME", "READY", "STATUS", "RESTARTS"}),
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
     rb"^(?:NAMESPACE +)?"
-    rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))",
+    rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
+    rb"|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
+    rb"|^(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
+    rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _AGE: Final = re.compile(AGE)
-_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
-_KINDS: Final = {"node": "Node", "pod": "Pod"}
-_FAILED: Final = frozenset(
-    {
-        "Evicted",
-        "TopologyAffinityError",
-        "SMTAlignmentError",
-        "UnexpectedAdmissionError",
-        "NodeAffinity",
-        "Preempting",
-    }
+_POD_ROW: Final = (
+    r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
+    rf"(?P<STATUS>[A-Z][\w./-]{{1,252}}(?: Affinity Error)?) +\d{{1,9}}(?: \({AGE} ago\))? +{AGE}"
+    r"(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?"
 )
-_OUT_OF: Final = re.compile(r"OutOf(?:cpu|memory|pods|ephemeral-storage)")
+_EVENT_ROW: Final = (
+    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}) +(?P<TYPE>Normal|Warning) +"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[a-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
+)
+_ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
+"""Rows of pods and Events by their form alone."""
+_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
+_SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
+"""The form before 1.7."""
+_OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
+"""Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
+_KINDS: Final = {"node": "Node", "pod": "Pod"}
 
 
-def tabled(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in all tables of a text: nodes, Events, and pods that failed."""
-    for kind, row in _rows(text):
-        made = {"events": _event, "pods": _pod, "nodes": _node}[kind](row, printed)
-        if made is not None:
-            yield made
+def tabled(text: str, printed: Printed, *, is_alone: bool) -> Iterator[dict[str, Any]]:
+    """Yield the objects in all tables of a text: nodes, Events, and pods that failed.
+
+    Rows without a head count only in a text that `is_alone`: a container can write one into a described pod.
+    """
+    for kind, rows in _tables(text, _ROWS if is_alone else {}):
+        made = filter(None, (_MADE[kind](row, printed) for row in rows))
+        yield from each_named(made) if kind in {"events", "old_events"} else made
 
 
-def _rows(text: str) -> Iterator[tuple[str, Row]]:
-    kind, heads = "", list[tuple[str, int]]()
-    for line in text.splitlines():
+def _tables(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[tuple[str, list[Row]]]:
+    kind, heads, rows = "", list[tuple[str, int]](), list[Row]()
+    for line in [*text.splitlines(), ""]:
         found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
         names = {name for name, _ in found}
         known = next((each for each, wanted in _HEADS.items() if wanted <= names), "")
-        if known:
-            kind, heads = known, found
-        elif not line.strip():
-            kind = ""
-        elif kind and (cells := _cells(line, heads)):
-            yield kind, cells
+        of_row, row = ("", None) if heads or known else _headless(line, forms)
+        if known or not line.strip() or (kind and not heads and of_row != kind):
+            if kind:
+                yield kind, rows
+            kind, heads, rows = known, found if known else [], []
+        if row is not None:
+            kind = of_row
+            rows.append(row)
+        elif heads and not known and (cells := _cells(line, heads)):
+            rows.append(cells)
+
+
+def _headless(line: str, forms: Mapping[str, re.Pattern[str]]) -> tuple[str, Row | None]:
+    """The kind and cells of a row whose head is gone; neither for other text."""
+    for kind, form in forms.items():
+        if (found := form.fullmatch(line.strip())) is not None:
+            cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
+            return kind, {name: "" if cell == "<none>" else cell for name, cell in cells.items()}
+    return "", None
 
 
 def _cells(line: str, heads: list[tuple[str, int]]) -> Row:
@@ -96,10 +122,8 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
 
 
 def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
-    name, namespace, state = _named(row), row.get("NAMESPACE", ""), row["STATUS"]
-    if not name:
-        return None
-    if state not in _FAILED and _OUT_OF.fullmatch(state) is None:
+    name, namespace, state = _named(row), row.get("NAMESPACE", ""), spelled(row["STATUS"])
+    if not name or not is_by_kubelet(state):
         return None  # its requests are not in the table: it would seem to request nothing
     return {
         "apiVersion": "v1",
@@ -110,10 +134,22 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     }
 
 
+def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
+    """An Event in the columns before 1.13: name and kind are apart, and both ages have one."""
+    source = _SOURCE.fullmatch(row["SOURCE"])
+    now = {
+        "OBJECT": f"{row['KIND'].lower()}/{_OF_EVENT.sub('', row['NAME'])}",
+        "LAST SEEN": row.get("LAST SEEN") or row.get("LASTSEEN", ""),
+        "FIRST SEEN": row.get("FIRST SEEN") or row.get("FIRSTSEEN", ""),
+        "SOURCE": ", ".join(filter(None, source.groups())) if source is not None else row["SOURCE"],
+    }
+    return _event(row | now, printed)
+
+
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
     kind = _KINDS.get(found["kind"] or "", "") if found else ""
-    age, _, more = row["LAST SEEN"].partition(" (x")
+    age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     if not kind or found is None or not _AGE.fullmatch(age):
         return None
     namespace = row.get("NAMESPACE", "") if kind == "Pod" else "default"
@@ -128,3 +164,11 @@ def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     }
     component, _, host = row.get("SOURCE", "").partition(", ")
     return event_object(about, (row.get("TYPE", ""), row["REASON"], row["MESSAGE"]), (component, host), ages, printed)
+
+
+_MADE: Final[dict[str, Callable[[Row, Printed], dict[str, Any] | None]]] = {
+    "events": _event,
+    "old_events": _old_event,
+    "pods": _pod,
+    "nodes": _node,
+}

@@ -1,11 +1,14 @@
 """Types that the kept objects of the API share."""
 
 from datetime import UTC, datetime
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from ingest.model.numbers import Int64
+
+UNKNOWN_NAME: Final = "(unknown)"
+"""Stands for a node or a namespace that no text has; none can have this name."""
 
 Quantity: TypeAlias = str | Int64 | float
 """A resource quantity as the API prints it ("100m", "2Gi"), or in the form of a manifest (2)."""

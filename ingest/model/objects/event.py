@@ -70,6 +70,13 @@ class Event(KeptObject, frozen=True):
     latest: datetime | None = None
 
 
+class EventAbout(KeptObject, frozen=True):
+    """The object that an Event is about, by the name of either API."""
+
+    involved_object: ObjectReference | None = None
+    regarding: ObjectReference | None = None
+
+
 class _Created(KeptObject, frozen=True):
     creation_timestamp: datetime | None = None
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from common.amounts import counted
 from common.text import plain
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.incidents import FAMILIES
@@ -124,6 +125,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
         return Step(f"{fewer(kind, owner)}, and see what fits", "numa_map")
     if said:
         name, resource = (plain(said[0][each]) for each in ("node", "resource"))
+        name = "NODE" if name == UNKNOWN_NAME else name
         if "/" in resource and said[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
         if _knew_of_less(said[0]):

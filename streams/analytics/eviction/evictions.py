@@ -13,9 +13,11 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.objects.node import KubeletConfiguration
+from ingest.model.objects.pod import Pod
 from ingest.model.records import (
     EventRecord,
     KnownNodeRecord,
+    KnownPodRecord,
     NodeRecord,
     PodRecord,
     Record,
@@ -43,6 +45,7 @@ from streams.rules.eviction.thresholds import (
 )
 from streams.rules.pod_ends.when import When, ended_by_status, event_when
 from streams.rules.pods.qos import has_ended
+from streams.rules.values.quantity import InvalidQuantity
 
 MAX_STORIES: Final = 500
 """Evictions of a node that a later witness can still confirm."""
@@ -61,6 +64,8 @@ class State(msgspec.Struct, frozen=True):
     """Capacities by signal, as far as the Node has them."""
     pods: Shelves[PodSpecs] = {}
     """Pods that may be evicted, by uid."""
+    told: Shelves[PodSpecs] = {}
+    """Pods by uid, and static ones by that of their manifest too, whose specs a dump implies before it has them."""
     samples: tuple[Sample, ...] = ()
     """The last two."""
     stories: Shelves[Eviction] = {}
@@ -80,11 +85,10 @@ class _Witness(NamedTuple):
 def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadRecord]]:
     match record:
         case SampleRecord():
-            return msgspec.structs.replace(
-                state, samples=(*state.samples[-1:], sample_of(record, dict(all_on(state.pods))))
-            ), ()
-        case PodRecord():
-            return _pod(state, record)
+            sample = sample_of(record, _pods_at(state, record))
+            return msgspec.structs.replace(state, samples=(*state.samples[-1:], sample)), ()
+        case PodRecord() | KnownPodRecord():
+            return _pod(state, record) if isinstance(record, PodRecord) else (_implied(state, record.object), ())
         case EventRecord():
             return _event(state, record)
         case SettingsRecord(config=config) if config != state.config:
@@ -94,6 +98,26 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
             return _node(state, record)
         case _:
             return state, ()
+
+
+def _pods_at(state: State, record: SampleRecord) -> dict[str, PodSpecs]:
+    """Return the pods that were there at a sample; of those that are only implied, what it measured was."""
+    pods = dict(all_on(state.pods))
+    if state.told:
+        measured = {uid: on_shelf(state.told, uid) for uid in record.pods.uid if uid not in pods}
+        pods |= {uid: specs for uid, specs in measured.items() if specs is not None}
+    return pods
+
+
+def _implied(state: State, pod: Pod) -> State:
+    try:
+        specs = specs_of(pod)
+    except InvalidQuantity:
+        return state  # the Pod itself says so
+    told, annotations = put(state.told, pod.metadata.uid, specs), pod.metadata.annotations
+    if annotations is not None and annotations.config_mirror:
+        told = put(told, annotations.config_mirror, specs)
+    return msgspec.structs.replace(state, told=told)
 
 
 def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Sequence[Output]]:
@@ -142,6 +166,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         except BadRecord as error:
             # Whatever its text, the pod has ended and is no longer ranked.
             rows = (error,)
+    if state.told:
+        state = msgspec.structs.replace(state, told=taken(state.told, pod.metadata.uid))
     uid, specs = pod.metadata.uid, None if has_ended(record) else specs_of(pod)
     if on_shelf(state.pods, uid) == specs:
         return state, rows
@@ -161,8 +187,10 @@ def _status_witness(record: PodRecord) -> _Witness | None:
     if pod.status.phase != "Failed" or pod.status.reason != "Evicted":
         return None
     text = pod.status.message.strip() and pod.status.message
-    starts_with_it = record.change == "ADDED" and isinstance(parse_evicted(text), AdmissionRejection)
-    return _Witness("status", ended_by_status(pod, record.ts, starts_with_it=starts_with_it), *about, text)
+    is_rejection = isinstance(parse_evicted(text), AdmissionRejection)
+    starts_with_it = record.change == "ADDED" and is_rejection
+    when = ended_by_status(pod, record.ts, starts_with_it=starts_with_it, is_rejection=is_rejection)
+    return _Witness("status", when, *about, text)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
@@ -272,9 +300,9 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=8,
+    version=9,
     log="node",
-    takes=(SampleRecord, PodRecord, EventRecord, SettingsRecord, NodeRecord, KnownNodeRecord),
+    takes=(SampleRecord, PodRecord, KnownPodRecord, EventRecord, SettingsRecord, NodeRecord, KnownNodeRecord),
     state=State,
     step=step,
 )

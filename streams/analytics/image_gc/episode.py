@@ -67,7 +67,12 @@ class Episode(msgspec.Struct, frozen=True):
     last_at: datetime
     since_start: datetime
     """The first failure after the kubelet's last start."""
-    occurrences: int
+    heard: int
+    """Runs by Events of their own, by lines of a log and by samples."""
+    repeated: int
+    """Times that ImageGCFailed was reported: from the second run in a row on (rules: image-gc-loop)."""
+    apart: int
+    """Runs of which ImageGCFailed is the only report."""
     lower_bound: bool
     start_seen: bool
     at_start: bool
@@ -85,15 +90,31 @@ class Episode(msgspec.Struct, frozen=True):
     """Why it is concluded although no Event reports it; empty from the first Event on."""
     verdict: str = ""
     """The last written verdict; empty while undecided."""
+    apart_at: datetime | None = None
+    """The last run that counts as `apart`."""
+
+    @property
+    def occurrences(self) -> int:
+        """Return the runs that failed, at least: two Events with counts are about the same runs."""
+        return max(self.heard + self.apart, self.repeated + 1 if self.repeated else 0)
+
+    @property
+    def is_more(self) -> bool:
+        """Tell whether ImageGCFailed shows more runs than were reported one by one."""
+        return self.occurrences > self.heard + self.apart
 
 
 def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
+    heard, repeated, apart, apart_at = _counted(failure, is_same_run=False)
     return Episode(
         reported=failure.reported,
         first_at=failure.since,
         last_at=failure.at,
         since_start=failure.since,
-        occurrences=failure.delta + failure.consecutive,
+        heard=heard,
+        repeated=repeated,
+        apart=apart,
+        apart_at=apart_at,
         lower_bound=failure.lower_bound or failure.consecutive,
         start_seen=failure.start is not None,
         time_known=failure.time_known,
@@ -107,17 +128,20 @@ def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None
 def extend(episode: Episode, failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
-    counted = episode.occurrences + (0 if same_run else failure.delta)
-    # ImageGCFailed counts from the second of a row on (rules: image-gc-loop).
-    occurrences = max(counted, failure.delta + 1) if failure.consecutive else counted
-    return msgspec.structs.replace(
+    heard, repeated, apart, apart_at = _counted(failure, is_same_run=same_run)
+    is_apart = episode.apart_at is not None and abs(failure.at - episode.apart_at) <= SAME_RUN
+    if is_apart and not failure.consecutive:
+        apart -= 1  # the Event of that run was sorted behind
+    extended = msgspec.structs.replace(
         episode,
         reported=episode.reported if same_run else failure.reported,
         first_at=min(failure.since, episode.first_at),
         last_at=max(failure.at, episode.last_at),
         since_start=failure.since if restarted else min(failure.since, episode.since_start),
-        occurrences=occurrences,
-        lower_bound=episode.lower_bound or failure.lower_bound or occurrences > counted,
+        heard=episode.heard + heard,
+        repeated=episode.repeated + repeated,
+        apart=episode.apart + apart,
+        apart_at=apart_at,
         start_seen=episode.start_seen or failure.start is not None,
         time_known=episode.time_known and failure.time_known,
         at_start=episode.at_start and _is_at_start(failure),
@@ -127,6 +151,16 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
         capacity_seen_at=None,
         unreported="",
     )
+    lower_bound = episode.lower_bound or failure.lower_bound or extended.is_more
+    return msgspec.structs.replace(extended, lower_bound=lower_bound)
+
+
+def _counted(failure: Failure, *, is_same_run: bool) -> tuple[int, int, int, datetime | None]:
+    """Return what a failure adds to `heard`, `repeated` and `apart`, and the run that is apart."""
+    if not failure.consecutive:
+        return failure.delta, 0, 0, None
+    is_apart = failure.delta == 1 and not is_same_run
+    return 0, failure.delta, int(is_apart), failure.at if is_apart else None
 
 
 def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:

@@ -349,7 +349,7 @@ def _write(state: State, reason: str, episode: Episode, found: str, now: datetim
 
 REDUCER: Final = Reducer(
     name="image_gc",
-    version=4,
+    version=5,
     log="node",
     takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
     state=State,

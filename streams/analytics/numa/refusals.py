@@ -80,7 +80,7 @@ def _of_status(record: PodRecord) -> _Refused | None:
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
-    when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED")
+    when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED", is_rejection=True)
     return _Refused(
         metadata.namespace,
         metadata.name,

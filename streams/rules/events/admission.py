@@ -118,6 +118,8 @@ _NO_ROOM_TO_PREEMPT: Final = re.compile(
     re.DOTALL,
 )
 """A critical pod finds no room, even if all pods that it may preempt were gone."""
+_LACKED: Final = re.compile(rf"\(res: {_NAME}, q: {_N}\)")
+_MOST_LACKED: Final = 8
 _DISK_FULL: Final = "no space left on device"
 _SHUTDOWNS: Final = frozenset(
     {
@@ -162,17 +164,6 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
         ("feature", "The node lacks a feature that the pod uses."),
     ),
 }
-REASONS: Final = frozenset(
-    {
-        *_BY_REASON,
-        "EmptyPodSharedPoolError",
-        "SMTAlignmentError",
-        "UnexpectedAdmissionError",
-        "UnexpectedPredicateFailureType",
-        "UnknownReason",
-    }
-)
-"""All reasons of a refusal beside `OutOf` a resource."""
 
 
 @lru_cache(maxsize=1024)
@@ -228,13 +219,17 @@ def _of_managers(text: str) -> Refusal:
 def _others(text: str) -> Refusal | None:
     """No room even by preemption, or a disk on which the device manager cannot keep what it gives."""
     if found := _NO_ROOM_TO_PREEMPT.fullmatch(text):
-        lacks = _number(found[2])
-        missing = found[1] if lacks is None or found[1] == "pods" else amount(lacks, found[1])
+        each_missing = [_missing(name, _number(lacks)) for name, lacks in _LACKED.findall(text)[:_MOST_LACKED]]
+        missing = " and ".join(filter(None, (", ".join(each_missing[:-1]), each_missing[-1])))
         words = f"The critical pod lacks {missing}, and the kubelet found no pods that it may preempt for that."
         return Refusal("resources", found[1], words=words)
     if "checkpoint" in text and _DISK_FULL in text:
         return Refusal("device_manager", words="The kubelet could not write its checkpoint: its disk is full.")
     return None
+
+
+def _missing(name: str, lacks: int | None) -> str:
+    return name if lacks is None or name == "pods" else amount(lacks, name)
 
 
 def _devices(cause: str) -> Refusal | None:

@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.messages.prefixes import REJECTED, without_rejection
+from ingest.messages.reasons import OUT_OF, REFUSALS
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
-from streams.rules.events.admission import REASONS, is_refused_at_shutdown
+from streams.rules.events.admission import is_refused_at_shutdown
 from streams.rules.events.messages import plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
@@ -66,7 +67,6 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "DeadlineExceeded": ("deadline", KUBELET),
 }
 _NOT_ENOUGH: Final = "Node didn't have enough"
-_OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
 _OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
     PressureEviction: "node_pressure",
     LimitEviction: "own_limit",
@@ -140,7 +140,12 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     if end is not None and end.cause == "admission" and _ran(pod):
         return None
     return end and end._replace(
-        when=ended_by_status(pod, read_at, starts_with_it=end.cause == "admission" and is_first)
+        when=ended_by_status(
+            pod,
+            read_at,
+            starts_with_it=end.cause == "admission" and is_first,
+            is_rejection=end.cause == "admission",
+        )
     )
 
 
@@ -218,7 +223,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
         return End("kubelet_preemption", KUBELET, reason, message, when)
     if reason in _STATUSES and not is_refused_at_shutdown(message):
         return None
-    if reason in REASONS or reason in _STATUSES or _OUT_OF.fullmatch(reason):
+    if reason in REFUSALS or reason in _STATUSES or OUT_OF.fullmatch(reason):
         return End("admission", KUBELET, reason, without_rejection(message), when)
     return None
 

@@ -14,6 +14,8 @@ from ingest.model.objects.pod import Pod
 _READY = ("ContainersReady", "Ready")
 _STARTS = timedelta(seconds=1)
 _SECOND = timedelta(seconds=1)
+_ONCE = ("Never", "OnFailure")
+"""Policies under which a container that exits with 0 is not started again."""
 _LONGEST_GRACE_SECONDS = 7 * 86_400
 """The API's times have no fractions."""
 
@@ -33,22 +35,36 @@ def event_when(event: Event, read_at: datetime) -> When:
     return When(event_time(event) or read_at, is_known, event.earliest, event.latest)
 
 
-def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool) -> When:
+def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rejection: bool = False) -> When:
     """When a pod that is over ended, without an Event.
 
     A rejected pod that never ran has its start from the rejection. If nobody saw it before, its start is the better
-    guess; any other pod ended nearer to when it was read.
+    guess; any other pod ended nearer to when it was read. A rejection that was seen to happen has its start as a
+    time.
     """
     at = max(_ends_of_containers(pod), default=None) or _unready_since(pod)
     if at is not None and at <= read_at:
-        return When(at)
+        return When(read_at, is_known=False, earliest=at, latest=read_at) if is_refused_again(pod) else When(at)
     started = pod.status.start_time or pod.metadata.creation_timestamp
     if started is None or started > read_at:
         return When(read_at, is_known=False, latest=read_at)
-    if pod.status.start_time and read_at < started + _SECOND:
+    if is_rejection and not starts_with_it and pod.status.start_time and read_at < started + _SECOND:
         return When(started)  # both bounds are in one second, and an Event has no more than that
+    if started == read_at:  # nothing in its dump is newer: that is no time of reading, which bounds an end
+        return When(started, is_known=False, earliest=started)
     guess = started if starts_with_it and pod.status.start_time else read_at
     return When(guess, is_known=False, earliest=started, latest=read_at)
+
+
+def is_refused_again(pod: Pod) -> bool:
+    """Tell whether a rejected pod had completed before: a kubelet that starts can reject it once more."""
+    ended = [each.state.terminated if each.state else None for each in pod.status.container_statuses or ()]
+    return (
+        pod.status.phase == "Failed"
+        and pod.spec.restart_policy in _ONCE
+        and bool(ended)
+        and all(each is not None and each.exit_code == 0 for each in ended)
+    )
 
 
 def deletion_asked_at(pod: Pod) -> datetime | None:

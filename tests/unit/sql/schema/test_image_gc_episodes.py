@@ -54,6 +54,16 @@ def test_an_episode_that_a_longer_one_covers_is_left_out(
     assert begun(database) == left
 
 
+def test_episodes_that_overlap_are_one_from_the_first_to_the_last(database: Database) -> None:
+    """Neither part has all of it: the words are those of the part that counts more."""
+    parts = episode(0, 20, occurrences=5, explanation="five"), episode(15, 40, occurrences=6, explanation="six")
+    store(database, *parts, episode(50, 60, occurrences=3))
+    found = dicts(database, "SELECT ts, last_at, occurrences, explanation FROM image_gc_episodes ORDER BY ts")
+    told = [[(each[at] - T0) // timedelta(minutes=1) for at in ("ts", "last_at")] for each in found]
+    assert told == [[0, 40], [50, 60]]
+    assert (found[0]["occurrences"], found[0]["explanation"]) == (6, "six")
+
+
 def failed(minute: int) -> dict[str, Any]:
     at = f"{T0 + timedelta(minutes=minute):%Y-%m-%dT%H:%M:%SZ}"
     return {

@@ -121,6 +121,141 @@ def test_a_refusal_is_read_from_the_line_of_each_version(body: str, reason: str,
     assert (event.involved_object.namespace, event.involved_object.name) == ("a", "b")
 
 
+POD = "web-0_shop(5d1c9f6e-0000-4000-8000-000000000001)"
+OF_POD = {"pod": "shop/web-0", "podUID": "5d1c9f6e-0000-4000-8000-000000000001"}
+OVER = "[imageGCManager]: Disk usage on {} is at {}% which is over the high threshold ({}%). Trying to free {} bytes"
+OVER_SINCE = (
+    "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold"
+)
+ABOUT = (
+    'v1.ObjectReference{Kind:"Pod", Namespace:"shop", Name:"web-0", UID:"u1", APIVersion:"v1", ResourceVersion:"7",'
+    ' FieldPath:""}'
+)
+GC = "failed to garbage collect required amount of images. Wanted to free 5487241625 bytes, but freed 0 bytes"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said", "values"),
+    [
+        (
+            "eviction manager: attempting to reclaim ephemeral-storage",
+            "Eviction manager: attempting to reclaim",
+            {"resourceName": "ephemeral-storage"},
+        ),
+        (
+            "eviction manager: able to reduce nodefsInodes pressure without evicting pods.",
+            "Eviction manager: able to reduce resource pressure without evicting pods.",
+            {"resourceName": "nodefsInodes"},
+        ),
+        (
+            "eviction manager: must evict pod(s) to reclaim memory",
+            "Eviction manager: must evict pod(s) to reclaim",
+            {"resourceName": "memory"},
+        ),
+        (
+            f"eviction manager: pods ranked for eviction: {POD}, kube-proxy-x_kube-system(0f64da7d8c2cf3bb)",
+            "Eviction manager: pods ranked for eviction",
+            {"pods": ["shop/web-0", "kube-system/kube-proxy-x"]},
+        ),
+        (
+            f"eviction manager: pod {POD} is evicted successfully",
+            "Eviction manager: pod is evicted successfully",
+            OF_POD,
+        ),
+        (
+            f"eviction manager: pod {POD} evicted successfully",
+            "Eviction manager: pod is evicted successfully",
+            OF_POD,
+        ),
+        (
+            f"eviction manager: cannot evict a critical static pod {POD}",
+            "Eviction manager: cannot evict a critical pod",
+            OF_POD,
+        ),
+        (
+            f"eviction manager: timed out waiting for pods {POD} to be cleaned up",
+            "Eviction manager: timed out waiting for pods to be cleaned up",
+            {"pods": ["shop/web-0"]},
+        ),
+        (
+            OVER.format("image filesystem", 85, 85, 5487241625) + " down to the low threshold (80%).",
+            OVER_SINCE,
+            {"usage": "85", "highThreshold": "85", "amountToFree": "5487241625", "lowThreshold": "80"},
+        ),
+        (
+            OVER.format('"/dev/sda1" (/)', 91, 90, 1),
+            OVER_SINCE,
+            {"usage": "91", "highThreshold": "90", "amountToFree": "1"},
+        ),
+        (
+            '[imageGCManager]: Removing image "sha256:ab" to free 716 bytes',
+            "Removing image to free bytes",
+            {"imageID": "sha256:ab", "size": "716"},
+        ),
+        (
+            f"Image garbage collection failed multiple times in a row: {GC}",
+            "Image garbage collection failed multiple times in a row",
+            {"err": GC},
+        ),
+        (
+            f"Failed to admit pod {POD} - node has conditions: [DiskPressure MemoryPressure]",
+            "Failed to admit pod to node",
+            {**OF_POD, "nodeCondition": ["DiskPressure", "MemoryPressure"]},
+        ),
+        (
+            f"Predicate failed on Pod: {POD}, for reason: Node didn't have enough resource: cpu, requested: 200",
+            "Predicate failed on Pod",
+            {**OF_POD, "err": "Node didn't have enough resource: cpu, requested: 200"},
+        ),
+        (
+            f"Event({ABOUT}): type: 'Warning' reason: 'Evicted' The node was low.",
+            "Event occurred",
+            {
+                "kind": "Pod",
+                "object": "shop/web-0",
+                "podUID": "u1",
+                "type": "Warning",
+                "reason": "Evicted",
+                "message": "The node was low.",
+            },
+        ),
+    ],
+)
+def test_a_sentence_of_a_kubelet_before_1_21_is_read_as_the_later_line(
+    sentence: str, said: str, values: dict[str, str | list[str]]
+) -> None:
+    found = parse(f"W0106 12:44:17.658612   26615 eviction_manager.go:333] {sentence}".encode())
+    assert found is not None
+    assert (found.said, found.values) == (said, values)
+    assert found.said in SAID
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "eviction manager: pod /_x(u) is evicted successfully",
+        "eviction manager: pods ranked for eviction",
+        '"eviction manager: attempting to reclaim memory"',
+        "Event(v1.ObjectReference{Kind:}): type: 'Warning' reason: 'Evicted' x",
+    ],
+)
+def test_a_forged_sentence_is_none_of_them(sentence: str) -> None:
+    found = parse(f"W0106 12:44:17.658612   26615 eviction_manager.go:333] {sentence}".encode())
+    assert found is None or found.said not in SAID
+
+
+def test_lines_of_k3s_itself_have_the_year_and_the_zone_of_its_kubelet() -> None:
+    of_k3s = 'server_1 | time="2019-10-10T23:50:02.11+02:00" level=info msg="Running kubelet --hostname-override=n7"'
+    line = (
+        "server_1 | W1011 00:12:17.658612   1 eviction_manager.go:3] eviction manager: attempting to reclaim memory"
+    )
+    log = read_log(f"{of_k3s}\n{line}".encode())
+    assert log.node == "n7"
+    (found,) = placed(log, "n7", NEWEST, (), {}, is_dated=False)
+    assert found.at == datetime(2019, 10, 10, 22, 12, 17, 658612, tzinfo=UTC)
+    assert found.line.earliest is found.line.latest is None
+
+
 def test_pods_are_read_of_text_and_of_json_alike() -> None:
     text = 'I0106 12:44:17.658612 1 a.go:1] "Eviction manager: pods ranked for eviction" pods=["a/b" "c/d"]'
     pods = [{"namespace": "a", "name": "b"}, {"namespace": "c", "name": "d"}]

@@ -191,3 +191,27 @@ def test_a_cut_line_costs_what_it_is_about() -> None:
     (node,) = [each for each in objects(cut) if each["kind"] == "Node"]
     assert [each["type"] for each in node["status"]["conditions"]] == ["MemoryPressure", "Ready"]
     assert node["status"]["capacity"]["pods"] == "110"
+
+
+ROW = "lab   hog-9   0/1   Evicted   0   2h\n"
+
+
+def test_rows_of_pods_are_read_without_a_head(tmp_path: Path) -> None:
+    shown = "lab   hog-8   1/1   Running   3 (2h ago)   9h\n"
+    (pod,) = seen_in(tmp_path, table=f"$ kubectl get pods -A | grep hog\n{shown}{ROW}")
+    assert (pod["metadata"]["name"], pod["metadata"]["namespace"]) == ("hog-9", "lab")
+    assert (pod["status"]["reason"], pod["spec"]["nodeName"]) == ("Evicted", "(unknown)")
+
+
+def test_a_container_cannot_write_a_row_into_its_pod(tmp_path: Path) -> None:
+    forged = DESCRIBED.replace("Reason:       Error\n", f"Reason:       Error\n      Message:  a\n{ROW}")
+    assert forged != DESCRIBED
+    pods = [each["metadata"]["name"] for each in seen_in(tmp_path, node=forged) if each.get("kind") == "Pod"]
+    assert "hog-9" not in pods
+
+
+def test_a_pod_of_a_table_has_the_node_that_another_text_names(tmp_path: Path) -> None:
+    wide = "NAME    READY   STATUS    RESTARTS   AGE   IP       NODE   NOMINATED NODE   READINESS GATES\n"
+    wide += "hog-9   0/1     Evicted   0          2h    <none>   n7     <none>           <none>\n"
+    pods = [each for each in seen_in(tmp_path, narrow=ROW, wide=wide) if each["kind"] == "Pod"]
+    assert {each["spec"]["nodeName"] for each in pods} == {"n7"}

@@ -1,0 +1,81 @@
+"""The year and the zone of a kubelet's log by other times in its file: klog writes neither (rules: kubelet-log)."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+_CREATED: Final = re.compile(
+    rb"^Log file created at: (?P<year>(?:19[7-9]|2[01]\d)\d)/(?P<month>0[1-9]|1[0-2])/\d\d ", re.MULTILINE
+)
+_MONOTONIC: Final = re.compile(
+    rb"[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
+    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
+    rb" (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+)
+"""A time that the line's own process took of its clock, which Go prints with year and zone."""
+_LOGRUS: Final = re.compile(
+    rb'\btime="(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?'
+    rb'(?:Z|(?P<zone>[+-]\d\d:\d\d))" level='
+)
+"""The time of a line that K3s or RKE2 writes itself, between those of its kubelet."""
+_MONTH: Final = re.compile(
+    rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
+)
+_HALF: Final = 6
+"""Months of half a year."""
+WEST: Final = timedelta(hours=12)
+"""The zones of the world: UTC-12 to UTC+14."""
+EAST: Final = timedelta(hours=14)
+
+
+def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
+    """Return by the file itself from which place on it is of which year, and the zone."""
+    marks: dict[int, tuple[int, int | None]] = {}
+    offset = None
+    for found in _CREATED.finditer(data):
+        marks[found.start()] = int(found["month"]), int(found["year"])
+    for found in _LOGRUS.finditer(data):
+        zone = _zone(found["zone"] or b"+0000")
+        if -WEST <= zone <= EAST:
+            marks[found.start()], offset = (int(found["month"]), int(found["year"])), zone
+    for found in _MONOTONIC.finditer(data):
+        zone = _zone(found["zone"])
+        if -WEST <= zone <= EAST:
+            month, offset = int(found["month"]), zone
+            marks[found.start()] = month, _next_year(int(found["year"]), int(found["of"]), month)
+    return (_years(data, marks), offset) if marks else ([], offset)
+
+
+def _zone(text: bytes) -> timedelta:
+    """The offset of `+0130` or `+01:30`."""
+    return timedelta(hours=int(text[:3]), minutes=int(text[:1] + text[-2:]))
+
+
+def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[int, int]]:
+    """Return the places at which a month begins, with its year: counted on and back from places of known years."""
+    before = 0
+    for found in _MONTH.finditer(data):
+        if (month := int(found["month"])) != before:
+            marks.setdefault(found.start(), (month, None))
+        before = month
+    places = sorted(marks)
+    first = next(number for number, place in enumerate(places) if marks[place][1] is not None)
+    years: dict[int, int] = {}
+    for way in (places[first:], places[first::-1]):
+        before, year = marks[places[first]]
+        for place in way:
+            month, known = marks[place]
+            year = known or _next_year(year or 0, before, month)
+            years[place], before = year, month
+    return sorted(years.items())
+
+
+def _next_year(year: int, before: int, month: int) -> int:
+    """The year of a line next to one of another month: a leap of more than half a year is over New Year."""
+    return year + (before - month > _HALF) - (month - before > _HALF)
+
+
+def year_at(years: Sequence[tuple[int, int]], at: int) -> int | None:
+    return years[max(bisect_right(years, (at, 0)) - 1, 0)][1] if years else None
