@@ -23,6 +23,8 @@ IS_TABLE: Final = re.compile(
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
+_MOST_COLUMNS: Final = 64
+"""More than `kubectl get -o wide` prints, with labels as columns."""
 _AGE: Final = re.compile(AGE)
 _OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
@@ -54,7 +56,7 @@ def _rows(text: str) -> Iterator[tuple[str, Row]]:
         names = {name for name, _ in found}
         known = next((each for each, wanted in _HEADS.items() if wanted <= names), "")
         if known:
-            kind, heads = known, found
+            kind, heads = (known, found) if len(found) <= _MOST_COLUMNS else ("", [])
         elif not line.strip():
             kind = ""
         elif kind and (cells := _cells(line, heads)):
