@@ -22,8 +22,8 @@ _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNOR
 def as_csv(result: Result) -> str:
     """A line of names, then a line a row; times in ISO 8601. A spreadsheet runs no cell of it.
 
-    Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in many
-    locales. Control characters are escapes, as in a table.
+    Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in
+    many locales. Control characters are escapes, as in a table.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
