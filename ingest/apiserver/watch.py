@@ -39,6 +39,9 @@ WATCH_TIMEOUT_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
+WELL_SECONDS: Final = 10.0
+"""A watch that was well for so long is soon opened again when it ends: a longer wait would hide that its server is away,
+and may have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
@@ -288,6 +291,8 @@ class Watch:
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
+                    if lines_read and self._clock.monotonic() - started >= WELL_SECONDS:
+                        self._backoff.reset()
                     if self._comparing.is_due:
                         return
             except TimeoutError:
