@@ -40,8 +40,8 @@ SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was well for so long is soon opened again when it ends: a longer wait would hide that its server is away,
-and may have another history when it is back."""
+"""A watch that was well for so long is soon opened again when it ends: a longer wait would hide that its server is
+away, and may have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """How often a custom resource is looked for that the cluster does not have."""
@@ -280,19 +280,17 @@ class Watch:
             self._progress.opened(self._clock.now())
             self._comparing.watched()
             if not self.resource.bookmarks:
-                self._heard()
+                self._heard(started)
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
                     at = self._clock.now()
                     for line in splitter.add(chunk):
                         lines_read += 1
-                        self._heard()
+                        self._heard(started)
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
-                    if lines_read and self._clock.monotonic() - started >= WELL_SECONDS:
-                        self._backoff.reset()
                     if self._comparing.is_due:
                         return
             except TimeoutError:
@@ -342,7 +340,11 @@ class Watch:
         self._progress.reached(found.version)
         return self._changes.oversized(found, self._progress.version)
 
-    def _heard(self) -> None:
-        self._progress.heard(self._clock.monotonic())
+    def _heard(self, started: float) -> None:
+        """Note a sign of life of the watch that began then."""
+        now = self._clock.monotonic()
+        if now - started >= WELL_SECONDS:
+            self._backoff.reset()
+        self._progress.heard(now)
         self.failure.recovered()
         self._contact(self.resource.name)
