@@ -4,6 +4,7 @@ list-and-watch).
 Three nested generators: `follow` retries forever, `_list_then_watch` runs until an error, `_watch` is one HTTP call.
 """
 
+import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from datetime import datetime
@@ -40,7 +41,7 @@ SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was well for so long is soon opened again when it ends: a longer wait would hide that its server is
+"""A watch that was open for so long is soon opened again when it fails: a longer wait would hide that its server is
 away, and may have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
@@ -101,6 +102,8 @@ class Watch:
         self._changes = Changes(resource, cluster, clock, tally, glance)
         self._progress = Progress(resource, version, namespace)
         self._comparing = Comparing(clock)
+        self._opened_at_seconds = math.inf
+        """Of the last watch that the server began, until it fails."""
 
     @property
     def absent(self) -> bool:
@@ -139,6 +142,9 @@ class Watch:
 
     def _failed(self, problem: Exception) -> tuple[float, str]:
         """Seconds that the server asks to wait, and what to report; decides whether a new list is due."""
+        if self._clock.monotonic() - self._opened_at_seconds >= WELL_SECONDS:
+            self._backoff.reset()
+        self._opened_at_seconds = math.inf
         if isinstance(problem, _CutError):
             self._changes.count("cut")
             return 0.0, ""
@@ -278,16 +284,17 @@ class Watch:
             keep_alive(response)
             self.failure.recovered()
             self._progress.opened(self._clock.now())
+            self._opened_at_seconds = self._clock.monotonic()
             self._comparing.watched()
             if not self.resource.bookmarks:
-                self._heard(started)
+                self._heard()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
                     at = self._clock.now()
                     for line in splitter.add(chunk):
                         lines_read += 1
-                        self._heard(started)
+                        self._heard()
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
@@ -340,11 +347,7 @@ class Watch:
         self._progress.reached(found.version)
         return self._changes.oversized(found, self._progress.version)
 
-    def _heard(self, started: float) -> None:
-        """Note a sign of life of the watch that began then."""
-        now = self._clock.monotonic()
-        if now - started >= WELL_SECONDS:
-            self._backoff.reset()
-        self._progress.heard(now)
+    def _heard(self) -> None:
+        self._progress.heard(self._clock.monotonic())
         self.failure.recovered()
         self._contact(self.resource.name)
