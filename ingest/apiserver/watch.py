@@ -41,7 +41,7 @@ SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was open for so long is soon opened again when it fails: a longer wait would hide that its server is
+"""A watch that was open for so long is soon opened again when it fails. A longer wait would hide that its server is
 away, and may have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
@@ -103,7 +103,7 @@ class Watch:
         self._progress = Progress(resource, version, namespace)
         self._comparing = Comparing(clock)
         self._opened_at_seconds = math.inf
-        """Of the last watch that the server began, until it fails."""
+        """When the server began the last watch, until that fails."""
 
     @property
     def absent(self) -> bool:

@@ -15,7 +15,7 @@ CELL: Final = 2000
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """With what a spreadsheet takes a cell for a formula; the last four are fullwidth."""
 _PART: Final = re.compile(r";(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-"""Where a cell begins for a spreadsheet of many locales, and would be a formula."""
+"""Matches what begins a cell for spreadsheets of many locales, where that would be a formula."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 

@@ -191,9 +191,10 @@ def _in_a_thread(tool: _Tool, one: CapacityLimiter) -> Callable[..., Awaitable[A
     @wraps(tool)
     async def asked(*args: Any, **given: Any) -> Answer:
         try:
-            return _seen(await run_sync(partial(tool, *args, **given), limiter=one))
+            answer: Answer = _seen(await run_sync(partial(tool, *args, **given), limiter=one))
         except (WrongUsage, DatabaseError) as error:
             raise ToolError(plain(error, LONGEST_ERROR)) from None
+        return answer
 
     return asked
 
