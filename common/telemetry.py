@@ -71,7 +71,8 @@ class _Registered(Collector):
         sums: dict[Figure, dict[tuple[str, ...], float]] = {}
         for figure, read in list(self.figures):
             into = sums.setdefault(figure, {})
-            for labels, value in read().items():
+            for hostile, value in read().items():
+                labels = tuple(map(plain, hostile))
                 into[labels] = into.get(labels, 0.0) + value
         for figure, values in sums.items():
             yield _family(figure, values)

@@ -6,8 +6,10 @@ from typing import Final
 
 _UNSEEN: Final = (
     "\x7f-\x9f"  # DEL and the 8-bit controls, which some terminals run like ESC
-    "\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff"  # invisible, or they reverse the direction
-    "\ud800-\udfff\ufff9-\ufffb\U000e0000-\U000e007f"
+    # Unicode's Default_Ignorable_Code_Point, which are invisible or reverse the direction:
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+    "\u2028\u2029\u2800\ud800-\udfff\ufff9-\ufffb"  # ends of lines, a blank that is a letter, halves, annotations
 )
 _UNSAFE: Final = re.compile(f"[\x00-\x1f{_UNSEEN}]")
 _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")

@@ -4,6 +4,7 @@ list-and-watch).
 Three nested generators: `follow` retries forever, `_list_then_watch` runs until an error, `_watch` is one HTTP call.
 """
 
+import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from datetime import datetime
@@ -40,6 +41,9 @@ WATCH_TIMEOUT_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 SHORT_WATCH_SECONDS: Final = 1.0
+WELL_SECONDS: Final = 10.0
+"""A watch that was open for so long is soon opened again when it fails. A longer wait would hide that its server is
+away, and may have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """Pause before a custom resource that the cluster does not have is requested again."""
@@ -99,6 +103,8 @@ class Watch:
         self._changes = Changes(resource, cluster, clock, tally, glance)
         self._progress = Progress(resource, version, namespace)
         self._comparing = Comparing(clock)
+        self._opened_at_seconds = math.inf
+        """When the server began the last watch, until that fails."""
 
     @property
     def absent(self) -> bool:
@@ -137,6 +143,9 @@ class Watch:
 
     def _failed(self, problem: Exception) -> tuple[float, str]:
         """Seconds that the server asks to wait, and what to report; decides whether a new list is due."""
+        if self._clock.monotonic() - self._opened_at_seconds >= WELL_SECONDS:
+            self._backoff.reset()
+        self._opened_at_seconds = math.inf
         if isinstance(problem, _CutError):
             self._changes.count("cut")
             return 0.0, ""
@@ -276,6 +285,7 @@ class Watch:
             keep_alive(response)
             self.failure.recovered()
             self._progress.opened(self._clock.now())
+            self._opened_at_seconds = self._clock.monotonic()
             self._comparing.watched()
             if not self.resource.bookmarks:
                 self._heard()

@@ -14,13 +14,16 @@ CELL: Final = 2000
 """Characters of a value in a table; JSON and CSV have all."""
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 """With what a spreadsheet takes a cell for a formula; the last four are fullwidth."""
+_PART: Final = re.compile(r";(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Matches what begins a cell for spreadsheets of many locales, where that would be a formula."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 
 
 def as_csv(result: Result) -> str:
     """A line of names, then a line a row; times in ISO 8601. A spreadsheet runs no cell of it.
 
-    Text that it would take for a formula has an apostrophe before it; control characters are escapes, as in a table.
+    Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in
+    many locales. Control characters are escapes, as in a table.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -49,5 +52,5 @@ def _csv_cell(value: object) -> object:
         case datetime():
             return value.isoformat()
         case _:
-            text = plain(value, sys.maxsize)
+            text = _PART.sub(";'", plain(value, sys.maxsize))
             return f"'{text}" if _FORMULA.match(str(value)) and not _NUMBER.fullmatch(text) else text

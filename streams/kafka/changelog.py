@@ -78,14 +78,22 @@ encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
 
 
+class Last(NamedTuple):
+    """A message that a state has: none of the state is newer than `newest_ms`, by Kafka's time."""
+
+    newest_ms: int
+    offset: int
+
+
 class _Read:
-    __slots__ = ("far", "is_empty", "pieces", "value")
+    __slots__ = ("far", "is_empty", "last", "pieces", "value")
 
     def __init__(self, value: bytes) -> None:
         head = _head(value)
         self.value = value
         self.far = head.far
         self.is_empty = head.is_empty
+        self.last = None if head.newest is None else Last(round(head.newest * 1000), head.offset - head.shift)
         self.pieces = frozenset(number for numbers in head.parts.values() for number in numbers)
 
 
@@ -171,6 +179,11 @@ class Changelog:
         if partition in self._progress:
             return self._progress[partition]
         return None if self.logs(partition) else 0
+
+    def last(self, partition: int) -> Last | None:
+        """The last message of the partition that a state has; None where none shows it."""
+        best = (each.best() for each in self._logs.values() if each.partition == partition)
+        return max((each[1].last for each in best if each is not None and each[1].last is not None), default=None)
 
     def superseded(self, log: bytes, by: Epoch) -> Iterator[bytes]:
         """Keys of the records that an owner deletes once its own head of the log is acknowledged."""

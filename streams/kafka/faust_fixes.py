@@ -156,7 +156,14 @@ class Consumer(driver.Consumer):
         moved = {tp: offset for tp, offset in starts.items() if sources[tp] and offset != sources[tp]}
         if moved:
             await self.seek_wait(moved)
-        return moved
+        others = [
+            tp
+            for tp, offset in sources.items()
+            if offset and await transport.is_other_log(TopicPartition(tp.topic, tp.partition), offset)
+        ]
+        for tp in others:
+            await self._commit_nothing(tp)
+        return moved | dict.fromkeys(others, 0)
 
     async def verify_all_partitions_active(self) -> None:
         """Look for no partition that stands still: `streams.kafka.retention` reports what is left unread.
@@ -267,6 +274,7 @@ class Transport(driver.Transport):
     start_of: Callable[[str, int, int, int, int], int]
     is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
     is_same: Callable[[TopicPartition, int, int], Awaitable[bool]]
+    is_other_log: Callable[[TopicPartition, int], Awaitable[bool]]
     report_other_log: Callable[[TopicPartition, int, int], Awaitable[None]]
     membership: Membership
 

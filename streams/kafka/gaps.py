@@ -5,7 +5,7 @@ rows of `source_errors`.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -121,6 +121,25 @@ class Takeovers:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begin.offset
 
+    async def is_other_log(
+        self,
+        partition: TopicPartition,
+        committed: int,
+        is_newer: Callable[[TopicPartition, int, int], Awaitable[bool]],
+    ) -> bool:
+        """Tell whether the topic has a newer message where the states have their last one, and report that.
+
+        It was cut back or recreated while no worker ran, and has grown past that message.
+        """
+        changelog = self.changelogs[partition.topic]
+        last = changelog.last(partition.partition) if partition.partition in changelog.owned else None
+        if last is None or not await is_newer(partition, last.offset, last.newest_ms):
+            return False
+        self.gaps.add(
+            Gap("replaced", *partition, last.offset, max(committed, last.offset + 1)), self.clusters(partition)
+        )
+        return True
+
     async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
         """Return when Kafka has the row of what was folded from a log that is another now."""
         self.gaps.add(Gap("replaced", *partition, first, end), self.clusters(partition))
@@ -178,6 +197,24 @@ class Holes:
             except (KafkaError, TimeoutError) as error:
                 log.warning("Kafka does not show whether a log is the same", error=repr(error))
             await backoff.wait()
+
+    async def is_newer(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
+        """Tell whether the message at an offset is newer than a time; False if there is none, or if Kafka does not
+        answer.
+        """
+        try:
+            async with asyncio.timeout(LOOK_SECONDS), aiokafka_fixes.started(self._client()) as consumer:
+                consumer.assign([partition])
+                (earliest,) = (await consumer.beginning_offsets([partition])).values()
+                (end,) = (await consumer.end_offsets([partition])).values()
+                if not earliest <= offset < end:
+                    return False
+                consumer.seek(partition, offset)
+                found = await consumer.getone(partition)
+        except (KafkaError, TimeoutError) as error:
+            log.warning("Kafka does not show whether a log is the same", error=repr(error))
+            return False
+        return found.offset == offset and found.timestamp > timestamp_ms
 
     async def _has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
         """Tell whether a message of that time is there, or was deleted by retention: nothing contradicts it then."""

@@ -5,7 +5,7 @@ the same dump about the same. What is not known then becomes bounds.
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -68,12 +68,16 @@ _REGISTERED: Final = re.compile(
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
+_QUARTER: Final = int(_ZONE_STEP.total_seconds())
+_NEAR: Final = int(_SAME.total_seconds()) + 1
 _ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved so much later than the objects of its dump."""
 _ROUND: Final = timedelta(seconds=60)
 """A round of the eviction manager, waiting for its pod included."""
+_MOST_PAIRS: Final = 1_000_000
+"""Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
 
 
 class Told(NamedTuple):
@@ -85,6 +89,16 @@ class Told(NamedTuple):
     first: datetime
     last: datetime
     count: int  # type: ignore[assignment]  # tuple.count is not used
+
+
+class Events(NamedTuple):
+    """Events of a dump by their reason and object."""
+
+    same: Mapping[tuple[str, str], Sequence[Told]]
+    times: Mapping[tuple[str, str], Mapping[int, Iterable[datetime]]]
+    """Their first and last times, by the second of a quarter of an hour, which is the same in every zone."""
+    pairs: Iterator[object]
+    """One is taken for each pair that is compared, so that many alike take no time without end."""
 
 
 class Pod(NamedTuple):
@@ -246,11 +260,24 @@ def told_about(event: Event) -> str:
     return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
 
 
+def grouped(told: Iterable[Told]) -> Events:
+    """Group Events for `placed`."""
+    same: defaultdict[tuple[str, str], list[Told]] = defaultdict(list)
+    times: defaultdict[tuple[str, str], defaultdict[int, dict[datetime, None]]] = defaultdict(
+        lambda: defaultdict(dict)
+    )
+    for each in told:
+        same[each.reason, each.about].append(each)
+        for at in (each.first, each.last):
+            times[each.reason, each.about][_second(at)][at] = None
+    return Events(dict(same), dict(times), iter(range(_MOST_PAIRS)))
+
+
 def placed(
     log: Log,
     node: str,
     newest: datetime,
-    events: Sequence[Told],
+    events: Events,
     uids: Mapping[str, Pod],
     *,
     is_dated: bool,
@@ -305,36 +332,53 @@ def _bounded(line: resource.Line, at: datetime, offset: timedelta | None, *, is_
     return msgspec.structs.replace(line, earliest=earliest, latest=latest)
 
 
-def _offset_by_events(log: Log, node: str, events: Sequence[Told]) -> timedelta | None:
+def _second(at: datetime) -> int:
+    return int(at.replace(tzinfo=UTC).timestamp()) % _QUARTER
+
+
+def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
     """The zone in which lines and the Events about the same agree; None where two zones explain as many."""
-    by_about: defaultdict[tuple[str, str], list[Told]] = defaultdict(list)
-    for event in events:
-        by_about[event.reason, event.about].append(event)
     votes: Counter[timedelta] = Counter()
     for line, uid, _ in log.lines:
         same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)
         if same is None or line.local is None:
             continue
-        told = by_about.get((same.reason, told_about(same)), ())
-        votes.update(
-            {each for one in told for at in (one.first, one.last) if (each := _offset(line.local, at)) is not None}
-        )
+        times, second = events.times.get((same.reason, told_about(same)), {}), _second(line.local)
+        near = (at for each in range(-_NEAR, _NEAR + 1) for at in times.get((second + each) % _QUARTER, ()))
+        pairs = zip(near, events.pairs, strict=False)
+        votes.update({each for at, _ in pairs if (each := _offset(line.local, at)) is not None})
     best = votes.most_common(2)
     return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
 
 
-def _without_told(lines: list[Placed], node: str, events: Sequence[Told]) -> Iterator[Placed]:
+def _without_told(lines: list[Placed], node: str, events: Events) -> Iterator[Placed]:
     """Mark the lines that an Event reports: of each as many as it counts, those of its first and last time before."""
-    by_about: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    by_about: defaultdict[tuple[str, str], list[tuple[datetime, int]]] = defaultdict(list)
     for number, each in enumerate(lines):
         if (same := resource.event_of(each.line, node, each.at)) is not None:
-            by_about[same.reason, told_about(same)].append(number)
+            by_about[same.reason, told_about(same)].append((each.at, number))
     told: set[int] = set()
-    for event in events:
-        numbers = by_about.get((event.reason, event.about), ())
-        slack = _SAME if not any(lines[number].line.latest for number in numbers) else EAST
-        within = [n for n in numbers if n not in told and event.first - slack <= lines[n].at <= event.last + slack]
-        within.sort(key=lambda n: min(abs(lines[n].at - event.first), abs(lines[n].at - event.last)))
-        told.update(within[: event.count])
+    for about, left in by_about.items():
+        slack = _SAME if not any(lines[number].line.latest for _, number in left) else EAST
+        left.sort()
+        for event in events.same.get(about, ()):
+            for _ in range(event.count):
+                if (place := _nearest(left, event, slack)) is None:
+                    break
+                told.add(left.pop(place)[1])
     for number, each in enumerate(lines):
         yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in told else each
+
+
+def _nearest(lines: Sequence[tuple[datetime, int]], event: Told, slack: timedelta) -> int | None:
+    """Return which of the lines, in order of time, is nearest to an Event's first or last time."""
+
+    def distance(place: int) -> tuple[timedelta, int]:
+        at, number = lines[place]
+        return min(abs(at - event.first), abs(at - event.last)), number
+
+    after = {bisect_left(lines, (at, -1)) for at in (event.first, event.last)}
+    before = {bisect_left(lines, (lines[each - 1][0], -1)) for each in after if each}
+    near = (each for each in after | before if each < len(lines))
+    within = (each for each in near if event.first - slack <= lines[each][0] <= event.last + slack)
+    return min(within, key=distance, default=None)

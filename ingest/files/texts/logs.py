@@ -1,10 +1,12 @@
 """The kubelets' logs of a dump, whose lines get their times once all its objects are known."""
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,7 +15,7 @@ import msgspec
 from ingest.files.history import Fact
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
-from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, placed, read_log, told_about
+from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, grouped, placed, read_log, told_about
 from ingest.model.objects.base import in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -23,6 +25,7 @@ from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
 _NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
+_BETWEEN: Final = re.compile(r"[-_.]")
 _POD: Final = msgspec.json.Decoder(EventTimes)
 """Decodes a pod's time of creation, which is where an Event has its own."""
 _EVENT: Final = msgspec.json.Decoder(Event)
@@ -73,10 +76,10 @@ class Logs:
         if not self._files:
             return
         known = list(known)
-        events, uids = list(_told(known)), _uids(known)
-        nodes = [
-            fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity
-        ]
+        events, uids = grouped(_told(known)), _uids(known)
+        nodes = sorted(
+            {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
+        )
         mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
         for path, log, saved_at in self._files:
             named_so = _named(path) or ("" if given else _in_path(path, nodes))
@@ -102,23 +105,29 @@ def _named(path: Path) -> str:
     return node_in_path(path) or (match["node"] if match else "")
 
 
-def _of_host(host: str, nodes: Iterable[str]) -> str:
-    """The node that a machine is, which may be named in full."""
-    found = {
-        node
-        for node in nodes
-        if host and (node == host or node.startswith(f"{host}.") or host.startswith(f"{node}."))
-    }
+def _of_host(host: str, nodes: Sequence[str]) -> str:
+    """The node that a machine is, which may be named in full. `nodes` are in order."""
+    if not host:
+        return ""
+    ends = [found.start() for found in re.finditer(r"\.", host)]
+    found = {host[:end] for end in (*ends, len(host)) if _is_in(host[:end], nodes)}
+    after = bisect_left(nodes, f"{host}.")
+    found.update(each for each in nodes[after : after + 2] if each.startswith(f"{host}."))
     return found.pop() if len(found) == 1 else ""
 
 
-def _in_path(path: Path, nodes: Iterable[str]) -> str:
+def _in_path(path: Path, nodes: Sequence[str]) -> str:
     """The node whose name is in the name of a file or of its folder, as of `kubelet-NODE.log`."""
-    parts = (path.name, path.parent.name)
     found = {
-        node for node in nodes if any(re.search(rf"(?:^|[-_.]){re.escape(node)}(?:[-_.]|$)", each) for each in parts)
+        part[begin + 1 : end]
+        for part in (path.name, path.parent.name)
+        for begin, end in combinations([-1, *(each.start() for each in _BETWEEN.finditer(part)), len(part)], 2)
     }
-    return max(found, key=len, default="")
+    return max((each for each in found if _is_in(each, nodes)), key=len, default="")
+
+
+def _is_in(name: str, nodes: Sequence[str]) -> bool:
+    return nodes[(place := bisect_left(nodes, name)) : place + 1] == [name]
 
 
 def _told(facts: Iterable[Fact]) -> Iterator[Told]:

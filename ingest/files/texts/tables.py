@@ -30,6 +30,8 @@ IS_TABLE: Final = re.compile(
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
+_MOST_COLUMNS: Final = 64
+"""More than `kubectl get -o wide` prints, with labels as columns."""
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
@@ -70,7 +72,7 @@ def _tables(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[tuple[s
         if known or not line.strip() or (kind and not heads and of_row != kind):
             if kind:
                 yield kind, rows
-            kind, heads, rows = known, found if known else [], []
+            kind, heads, rows = (known, found, []) if known and len(found) <= _MOST_COLUMNS else ("", [], [])
         if row is not None:
             kind = of_row
             rows.append(row)

@@ -111,6 +111,8 @@ async def test_a_tool_only_reads_and_says_what_is_wrong_with_a_question(database
         assert "1 to 100 containers" in await refused(client, "fit", cpu="1", containers=10**9, cluster="lab")
         large = await answered(client, "sql", query="SELECT number FROM system.numbers LIMIT 100000")
         assert (len(large["rows"]), large["cut"]) == (500, True)
+        unseen = "SELECT 'a' || char(0xE2, 0x80, 0xAE) || char(0xF3, 0xA0, 0x84, 0x80) AS x"
+        assert (await answered(client, "sql", query=unseen))["rows"] == [{"x": "a\\u202e\\U000e0100"}]
         assert "larger than 4 MiB" in await refused(
             client, "sql", query="SELECT repeat('x', 20000) FROM system.numbers LIMIT 400"
         )
@@ -138,6 +140,8 @@ async def test_over_http_only_whoever_has_the_token_is_answered(address: str) ->
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_SECONDS) as http:
         async with Client(streamable_http_client(address, http_client=http)) as client:
             assert (await answered(client, "clusters"))["clusters"]
+        stream = {"Accept": "text/event-stream"}  # without end, and nothing is ever sent in it
+        assert (await http.get(address, headers=stream)).status_code == 405
         # a page whose name somebody pointed here is refused, whatever it knows
         assert (await http.post(address, json={}, headers={"Host": "evil.example"})).status_code == 421
     async with httpx2.AsyncClient() as http:

@@ -263,8 +263,9 @@ async def test_what_follows_where_a_log_was_cut_back_is_stored(
     assert {each.resource for each in found} == {f"kafka {on.topics.findings.name}/{number}" for number in cut}
 
 
-async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: Kafka) -> None:
-    """It finds its own offset behind the end; each log knows by the time what it has."""
+@pytest.mark.parametrize("end", [44, 60], ids=["less far than the commit", "as far as the commit"])
+async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: Kafka, end: int) -> None:
+    """It finds its own offset behind the end, or a newer message there; each log knows by the time what it has."""
     servers, topics = own_kafka.bootstrap_servers, topics_of("cut", partitions=2)
     await ensure_topics(servers, [*topics, *changelogs("cut", topics)])
 
@@ -292,9 +293,10 @@ async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: K
     await asyncio.to_thread(own_kafka.stop)
     cut = cut_back(own_kafka, topics.nodes.name)
     await asyncio.to_thread(own_kafka.start)
-    await observe(servers, topics, range(40, 44))
+    await observe(servers, topics, range(40, end))
     assert cut
-    assert {kind for _, kind in await fold(44)} == {"replaced"}
+    assert {kind for _, kind in await fold(end)} == {"replaced"}
+    assert await fold(end) == {}
 
 
 async def test_a_message_is_known_by_its_time_and_only_where_the_log_has_it(kafka: Kafka) -> None:

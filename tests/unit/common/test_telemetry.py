@@ -93,13 +93,14 @@ async def test_reasons_have_no_secret_no_escapes_and_an_end() -> None:
 
 async def test_figures_of_two_components_are_summed_up_and_go_with_them() -> None:
     port = free_port()
-    counts: dict[tuple[str, ...], float] = {("a",): 2.0, ('"}\n',): 1.0}
+    counts: dict[tuple[str, ...], float] = {("a",): 2.0, ('"}\n',): 1.0, ("\x1b\u202e",): 4.0}
     async with served(HOST, port, "work"):
         with registered({COUNTED: lambda: counts, WAITING: lambda: {(): 3}}):
             with registered({COUNTED: lambda: {("a",): 5}}):
                 found = values((await get("metrics", port))[1])
                 assert found["leadsman_counted_total", ("a",)] == 7
-                assert found["leadsman_counted_total", ('"}\n',)] == 1
+                assert found["leadsman_counted_total", ('"}\\n',)] == 1
+                assert found["leadsman_counted_total", ("\\x1b\\u202e",)] == 4
                 assert found["leadsman_waiting", ()] == 3
             assert values((await get("metrics", port))[1])["leadsman_counted_total", ("a",)] == 2
         assert "leadsman_counted" not in (await get("metrics", port))[1]

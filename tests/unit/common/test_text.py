@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from common.text import plain, plain_json
 
-UNSAFE = [*"\x1b\x07\r\t\x7f\x85\x9b\u061c\u180e\u200e\u202e\u2066\ufeff\U000e0041"]
+UNSAFE = [*"\x1b\x07\r\t\x7f\x85\x9b\u061c\u180e\u200e\u202e\u2066\ufeff\U000e0041\U000e0100\ufe0f\u034f\u3164\u2800"]
 
 
 @pytest.mark.parametrize("letter", UNSAFE)

@@ -8,9 +8,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from fakes.apiserver import FakeApiServer, bookmark, event, listing, pod, refusal, watching
+from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
 from ingest.apiserver.progress import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
+from ingest.apiserver.watch import WELL_SECONDS
 from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
 
 BASE, LOST, LATE = pod("base", "3"), pod("lost", "6"), pod("late", "7")
@@ -111,6 +112,22 @@ async def test_versions_that_go_back_in_a_watch_are_compared_at_once(back: bytes
         assert _lists(stage.server)[1:] == [_exact("5")]
     assert sorted(_told(steps)[2:]) == [("ADDED", "late"), ("ADDED", "new"), ("DELETED", "lost")]
     assert len(_errors(steps)) == 1
+
+
+@pytest.mark.asyncio
+async def test_a_server_that_cuts_a_watch_which_was_well_is_soon_asked_again_also_after_earlier_failures() -> None:
+    """Otherwise it could be away and back, with another history, while the stream waits for its next try."""
+    async with _stage() as stage:
+        cut = Answer(bookmark("12"), cut=True)
+        stage.server.script[PODS_PATH] = [
+            listing("9", [BASE]),
+            *[Answer(cut=True)] * 4,
+            cut,
+            *[refusal(503, "ServiceUnavailable", "away")] * 2,
+            watching(event("ADDED", pod("new", "13"))),
+        ]
+        await stage.until(lambda taken: ("ADDED", "new") in _told(taken), contact=_passing(stage, WELL_SECONDS))
+    assert stage.clock.slept == [0.8, 1.6, 3.2, 6.4, 0.8, 1.6, 3.2]
 
 
 @pytest.mark.asyncio

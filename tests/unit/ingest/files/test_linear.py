@@ -1,11 +1,24 @@
 """Small hostile files are refused in a time that grows with their size."""
 
+import json
 import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
+from ingest.files.history import Fact
+from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.logs import Logs
+from ingest.files.texts.tables import tabled
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.observation import Position
+from ingest.resources.events import EVENTS
+from ingest.resources.nodes import NODES
+
+AT = datetime(2026, 11, 26, 10, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("line", ["\n", " \n", "\r\n", "\t\n \n", "# \n", "Warning: x\n", "---\n"])
@@ -24,3 +37,51 @@ def test_a_number_of_base_60_is_text_as_in_kubernetes() -> None:
     (part,) = yaml_parts(f"apiVersion: v1\nkind: Node\nmetadata: {{name: n, generation: {digits}}}\n".encode())
     assert f'"{digits}"'.encode() in part.raw
     assert time.process_time() - began < 5
+
+
+def test_a_table_of_many_columns_does_not_make_each_line_long() -> None:
+    """A file of 300 KB once took minutes."""
+    head = "NAME   READY   STATUS   RESTARTS   " + "A  " * 10_000
+    table = "NAME   READY   STATUS   RESTARTS\np   0/1   Evicted   0\n"
+    began = time.process_time()
+    found = list(tabled(f"{head}\n{'x' * 9}\n" + "x\n" * 10_000 + table, Printed(AT, "")))
+    assert [each["metadata"]["name"] for each in found] == ["p"]
+    assert time.process_time() - began < 5
+
+
+def _fact(resource: str, value: object, identity: tuple[str, ...] = ()) -> Fact:
+    return Fact(
+        Thing("list", resource, "ADDED", json.dumps(value).encode(), identity=identity), "", None, Position("d", "1")
+    )
+
+
+def _met(number: int) -> Fact:
+    stamp = (AT - timedelta(seconds=number)).isoformat()
+    event = {"metadata": {"name": f"e{number}"}, "reason": "EvictionThresholdMet", "lastTimestamp": stamp, "count": 1}
+    return _fact(EVENTS.name, event | {"involvedObject": {"kind": "Node", "name": "h1"}})
+
+
+def _log(tmp_path: Path, hosts: list[str], known: list[Fact]) -> list[Fact]:
+    said = '"Eviction manager: attempting to reclaim" resourceName="memory"'
+    clock = "I1126 10:00:00.000000 1 eviction_manager.go:1]"
+    logs = Logs()
+    logs.add(
+        tmp_path / "log",
+        "".join(f"Nov 26 10:00:00 {host} kubelet[1]: {clock} {said}\n" for host in hosts).encode(),
+    )
+    return list(logs.facts(known, AT, lambda _, host: host, is_dated=True))
+
+
+def test_lines_and_events_that_are_all_about_the_same_are_not_compared_each_with_each(tmp_path: Path) -> None:
+    began = time.process_time()
+    found = _log(tmp_path, ["h1"] * 4_000, [_met(number) for number in range(4_000)])
+    assert [json.loads(fact.thing.raw)["told"] for fact in found] == [True] * 4_000
+    assert time.process_time() - began < 5
+
+
+def test_a_log_of_many_machines_is_not_compared_with_each_node_and_event(tmp_path: Path) -> None:
+    nodes = [_fact(NODES.name, {}, (NODES.name, "", f"n{number}.example", "")) for number in range(8_000)]
+    began = time.process_time()
+    found = _log(tmp_path, [f"n{number}" for number in range(8_000)], [*nodes, *map(_met, range(8_000))])
+    assert {fact.node for fact in found} == {f"n{number}.example" for number in range(8_000)}
+    assert time.process_time() - began < 10

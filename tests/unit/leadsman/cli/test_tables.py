@@ -51,6 +51,13 @@ def test_a_spreadsheet_takes_no_cell_for_a_formula(formula: str) -> None:
     assert "\r" not in cell
 
 
+@pytest.mark.parametrize("between", [";", "; ", ';"', ";' "])
+def test_a_spreadsheet_that_parts_cells_at_semicolons_finds_no_formula(between: str) -> None:
+    (cell,) = cells(f"warn{between}=cmd|' /C calc'!A0")
+    assert cell == f"warn;'{between[1:]}=cmd|' /C calc'!A0"
+    assert cells("a; b", "c;d") == ["a; b", "c;d"]
+
+
 def test_names_of_columns_are_no_formulas_either() -> None:
     found = as_csv(Result(("=1+1", "\x9bx"), ("UInt8", "UInt8"), []))
     assert found == "'=1+1,\\x9bx\n"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ingest.files.history import Fact
 from ingest.files.recognize import Thing
 from ingest.files.texts.klog import LEAP_YEAR, parse
-from ingest.files.texts.kubelet_log import Told, is_kubelets_log, placed, read_log, without_lines
+from ingest.files.texts.kubelet_log import Told, grouped, is_kubelets_log, placed, read_log, without_lines
 from ingest.files.texts.logs import Logs
 from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
@@ -112,7 +112,7 @@ def test_lines_of_other_programs_and_of_no_time_are_none(line: str) -> None:
 )
 def test_a_refusal_is_read_from_the_line_of_each_version(body: str, reason: str, message: str) -> None:
     (found,) = placed(
-        read_log(f"I0106 12:44:17.658612 1 a.go:1] {body}".encode()), "n1", NEWEST, (), {}, is_dated=True
+        read_log(f"I0106 12:44:17.658612 1 a.go:1] {body}".encode()), "n1", NEWEST, grouped(()), {}, is_dated=True
     )
     event = event_of(found.line, "n1", found.at)
     assert event is not None
@@ -273,7 +273,7 @@ def test_pods_are_read_of_text_and_of_json_alike() -> None:
 def test_no_line_raises(noise: bytes, around: str) -> None:
     for line in (noise, around.encode()[: len(noise)] + noise, noise + around.encode()):
         parse(line)
-        told = list(placed(read_log(line), "n1", NEWEST, (), {}, is_dated=True))
+        told = list(placed(read_log(line), "n1", NEWEST, grouped(()), {}, is_dated=True))
         assert all(each.line.said in SAID for each in told)
 
 
@@ -286,7 +286,7 @@ def test_a_log_is_a_kubelets_by_its_source_files_or_its_journal() -> None:
 
 
 def bounds(text: str, *events: Told, is_dated: bool = True) -> tuple[datetime, datetime | None, datetime | None]:
-    (found,) = placed(read_log(text.encode()), "n1", NEWEST, events, {}, is_dated=is_dated)
+    (found,) = placed(read_log(text.encode()), "n1", NEWEST, grouped(events), {}, is_dated=is_dated)
     return found.at, found.line.earliest, found.line.latest
 
 
@@ -323,7 +323,7 @@ def test_a_line_after_new_year_s_eve_is_of_the_year_before() -> None:
 def test_lines_that_an_event_counts_are_told_and_those_that_it_dropped_are_not() -> None:
     lines = "\n".join(KLOG.replace("12:44:17", f"12:44:{second}") for second in (10, 20, 30, 40))
     event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
-    found = placed(read_log(lines.encode()), "n1", NEWEST, (event,), {}, is_dated=True)
+    found = placed(read_log(lines.encode()), "n1", NEWEST, grouped([event]), {}, is_dated=True)
     assert [each.line.told for each in found] == [True, False, False, True]
 
 
@@ -412,9 +412,9 @@ def test_a_known_year_is_of_its_own_line_and_others_count_from_it(lines: list[st
 def test_a_log_can_be_saved_weeks_after_its_dump_but_not_dated_by_a_later_copy() -> None:
     may, june = (datetime(2025, 5, 20, tzinfo=UTC), datetime(2025, 6, 11, 14, tzinfo=UTC))
     log = read_log(KLOG.replace("I0106", "I0611").encode())
-    (found,) = placed(log, "n1", may, (), {}, is_dated=True, saved_at=june)
+    (found,) = placed(log, "n1", may, grouped(()), {}, is_dated=True, saved_at=june)
     assert (found.at.date().isoformat(), found.line.earliest) == ("2025-06-11", None)
-    (found,) = placed(log, "n1", june, (), {}, is_dated=True, saved_at=june.replace(year=2027))
+    (found,) = placed(log, "n1", june, grouped(()), {}, is_dated=True, saved_at=june.replace(year=2027))
     assert found.at.year == 2025
     assert found.line.earliest is not None
 
@@ -470,5 +470,5 @@ def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
 )
 def test_an_event_of_another_part_of_k3s_is_not_the_kubelet_s(about: str, reason: str, is_own: bool) -> None:
     text = f'I0106 12:44:17.658612 1 event.go:307] "Event occurred" {about} reason="{reason}" message="m"'
-    (found,) = placed(read_log(text.encode()), "n1", NEWEST, (), {}, is_dated=True)
+    (found,) = placed(read_log(text.encode()), "n1", NEWEST, grouped(()), {}, is_dated=True)
     assert (event_of(found.line, "n1", found.at) is not None) == is_own

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, suppress
 import pytest
 import uvicorn
 from starlette.responses import PlainTextResponse
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from common.tasks import Tasks
 from components.processes import HOST
@@ -29,13 +29,15 @@ class Held:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         assert scope["type"] == "http"
+        while (await receive()).get("more_body"):
+            pass
         self.under_way += 1
         await self.free.wait()
         await PlainTextResponse("well")(scope, receive, send)
 
 
 @asynccontextmanager
-async def _listening(app: Held) -> AsyncIterator[int]:
+async def _listening(app: ASGIApp) -> AsyncIterator[int]:
     with listener_at(HOST, 0) as listener:
         server: uvicorn.Server = http_server(app)
         async with Tasks() as begin:
@@ -54,7 +56,12 @@ async def _status(port: int, within: float = PATIENCE_SECONDS) -> bytes:
     return line.strip()
 
 
-@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHost: "], ids=["silent", "heads that never end"])
+BODY = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{"
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HTTP/1.1\r\nHost: ", BODY], ids=["silent", "heads that never end", "bodies that never end"]
+)
 async def test_connections_that_ask_nothing_keep_nobody_out(sent: bytes) -> None:
     async with _listening(Held()) as port:
         held = []
@@ -88,3 +95,18 @@ async def test_answers_under_way_are_not_cut_and_more_are_refused() -> None:
         assert await _status(port) == b"HTTP/1.1 503 Service Unavailable"
         app.free.set()
         assert set(await asyncio.gather(*asking)) == {b"HTTP/1.1 200 OK"}
+
+
+async def test_who_does_not_take_an_answer_is_sent_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assistant, "TAKEN_SECONDS", 0.0)
+    ended = asyncio.Event()
+
+    async def large(scope: Scope, receive: Receive, send: Send) -> None:
+        await PlainTextResponse("x" * (64 << 20))(scope, receive, send)
+        ended.set()
+
+    async with _listening(large) as port, asyncio.timeout(PATIENCE_SECONDS):
+        _, writer = await asyncio.open_connection(HOST, port)
+        writer.write(ASK)
+        await ended.wait()
+        writer.transport.abort()
