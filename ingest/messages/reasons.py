@@ -12,7 +12,7 @@ _SPELLED: Final = {
 }
 """Current spelling of a reason, by its other spellings: from kubelets before 1.18, and from tools that repeat it."""
 OUT_OF: Final = re.compile(r"OutOf[A-Za-z0-9][-A-Za-z0-9./]{0,252}")
-"""The reason of a refusal for want of a resource."""
+"""The reason of a refusal because of too little of a resource."""
 REFUSALS: Final = frozenset(
     {
         "AppArmor",

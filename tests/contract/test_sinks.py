@@ -36,7 +36,7 @@ from ingest.normalize.decoded import decode
 from ingest.normalize.normalize import normalize
 from ingest.normalize.redact import Received, redact
 from ingest.resources.stats_summary import STATS_SUMMARY
-from paths import CAPTURES
+from paths import CAPTURES, EXAMPLES
 from sql.landing.arrow import SCHEMAS, from_columns, to_arrow
 from sql.landing.batches import Lander, tables
 from streams.analytics.registry import REDUCERS
@@ -53,7 +53,9 @@ EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord, PodActRecord}
 
 @pytest.fixture(scope="module")
 def items() -> list[Observed | Unreadable]:
-    found = [item for capture in CAPTURES for item in read_sources([capture])]
+    """Of every capture, and of a dump, which implies facts about its pods."""
+    sources = (*CAPTURES, EXAMPLES / "troubled-cluster.json")
+    found = [item for source in sources for item in read_sources([source])]
     assert found
     return found
 

@@ -2,7 +2,7 @@
 
 A table without a column NAMESPACE does not name it: it is empty then. A cell is what is below its head, or between
 two spaces where a paste has lost that; a line with other cells is left out. Rows without a head, as `grep` leaves
-them, are read where their form tells what they are.
+them, are read if their form shows what they are.
 """
 
 import re

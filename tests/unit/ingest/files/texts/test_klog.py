@@ -251,7 +251,7 @@ def test_lines_of_k3s_itself_have_the_year_and_the_zone_of_its_kubelet() -> None
     )
     log = read_log(f"{of_k3s}\n{line}".encode())
     assert log.node == "n7"
-    (found,) = placed(log, "n7", NEWEST, (), {}, is_dated=False)
+    (found,) = placed(log, "n7", NEWEST, grouped(()), {}, is_dated=False)
     assert found.at == datetime(2019, 10, 10, 22, 12, 17, 658612, tzinfo=UTC)
     assert found.line.earliest is found.line.latest is None
 
