@@ -15,7 +15,7 @@ from common.errors import FilesUnusable, KafkaUnusable
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import DIFFERENT_TOPICS
-from ingest.kafka.reaching import explain, why_unreachable
+from ingest.kafka.reaching import explain, explain_refusal, why_unreachable
 from ingest.model.topics import Topic
 
 _AT_LEAST: Final = frozenset({"max.message.bytes", "min.compaction.lag.ms"})
@@ -235,5 +235,7 @@ async def lag(
             ends = await consumer.end_offsets(partitions)
             committed = await aiokafka_fixes.committed(admin, group, set(partitions))
     except KafkaError as error:
-        raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its offsets: {error!r}") from None
+        raise TopicsUnusable(
+            f"Kafka at {bootstrap_servers} does not return its offsets: {explain_refusal(error)}"
+        ) from None
     return sum(ends[tp] - max(begins[tp], committed[tp].offset, 0) for tp in partitions)

@@ -85,7 +85,7 @@ class Worker:
         holes = Holes(servers, self._takeovers)
         transport.is_hole = self._is_hole = holes.has
         transport.is_same, transport.report_other_log = holes.is_same, self._takeovers.report_other_log
-        transport.is_other_log = partial(self._takeovers.is_other_log, is_newer=holes.is_newer)
+        transport.other_logs = partial(self._takeovers.other_logs, newer=holes.newer)
         self._retention = RetentionWatch(
             group, servers, self._own_partitions, self._takeovers.gaps, self._takeovers.clusters
         )

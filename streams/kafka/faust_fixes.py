@@ -5,7 +5,7 @@ source at that version. If a fault has no issue yet, the address is that of the 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final, NamedTuple, TypeAlias, cast
 
@@ -156,11 +156,8 @@ class Consumer(driver.Consumer):
         moved = {tp: offset for tp, offset in starts.items() if sources[tp] and offset != sources[tp]}
         if moved:
             await self.seek_wait(moved)
-        others = [
-            tp
-            for tp, offset in sources.items()
-            if offset and await transport.is_other_log(TopicPartition(tp.topic, tp.partition), offset)
-        ]
+        read = {TopicPartition(*tp): offset for tp, offset in sources.items() if offset}
+        others = [TP(*tp) for tp in await transport.other_logs(read)]
         for tp in others:
             await self._commit_nothing(tp)
         return moved | dict.fromkeys(others, 0)
@@ -274,7 +271,7 @@ class Transport(driver.Transport):
     start_of: Callable[[str, int, int, int, int], int]
     is_hole: Callable[[TopicPartition, int, int], Awaitable[bool]]
     is_same: Callable[[TopicPartition, int, int], Awaitable[bool]]
-    is_other_log: Callable[[TopicPartition, int], Awaitable[bool]]
+    other_logs: Callable[[Mapping[TopicPartition, int]], Awaitable[Collection[TopicPartition]]]
     report_other_log: Callable[[TopicPartition, int, int], Awaitable[None]]
     membership: Membership
 

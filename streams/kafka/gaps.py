@@ -5,7 +5,7 @@ rows of `source_errors`.
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, Protocol
@@ -22,7 +22,7 @@ from ingest.kafka.admin import settings_of
 from ingest.kafka.publish import Publisher
 from ingest.model.records import Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, cluster_of, encode_record, headers_of, key_of
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, Last
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
@@ -121,24 +121,26 @@ class Takeovers:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
         return begin.offset
 
-    async def is_other_log(
+    async def other_logs(
         self,
-        partition: TopicPartition,
-        committed: int,
-        is_newer: Callable[[TopicPartition, int, int], Awaitable[bool]],
-    ) -> bool:
-        """Tell whether the topic has a newer message where the states have their last one, and report that.
+        committed: Mapping[TopicPartition, int],
+        newer: Callable[[Mapping[TopicPartition, Last]], Awaitable[Collection[TopicPartition]]],
+    ) -> Collection[TopicPartition]:
+        """Return the partitions with a newer message where the states have their last one, and report them.
 
-        It was cut back or recreated while no worker ran, and has grown past that message.
+        The topic was cut back or recreated while no worker ran, and has grown past that message.
         """
-        changelog = self.changelogs[partition.topic]
-        last = changelog.last(partition.partition) if partition.partition in changelog.owned else None
-        if last is None or not await is_newer(partition, last.offset, last.newest_ms):
-            return False
-        self.gaps.add(
-            Gap("replaced", *partition, last.offset, max(committed, last.offset + 1)), self.clusters(partition)
-        )
-        return True
+        lasts = {
+            tp: last
+            for tp in committed
+            if tp.partition in self.changelogs[tp.topic].owned
+            and (last := self.changelogs[tp.topic].last(tp.partition)) is not None
+        }
+        others = await newer(lasts) if lasts else ()
+        for tp in others:
+            offset = lasts[tp].offset
+            self.gaps.add(Gap("replaced", *tp, offset, max(committed[tp], offset + 1)), self.clusters(tp))
+        return others
 
     async def report_other_log(self, partition: TopicPartition, first: int, end: int) -> None:
         """Return when Kafka has the row of what was folded from a log that is another now."""
@@ -198,23 +200,32 @@ class Holes:
                 log.warning("Kafka does not show whether a log is the same", error=repr(error))
             await backoff.wait()
 
-    async def is_newer(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
-        """Tell whether the message at an offset is newer than a time; False if there is none, or if Kafka does not
-        answer.
+    async def newer(self, lasts: Mapping[TopicPartition, Last]) -> Collection[TopicPartition]:
+        """Return the partitions whose message at that offset is newer than that time.
+
+        One without such a message is left out, and so are all that Kafka does not answer about in time.
         """
+        found: list[TopicPartition] = []
         try:
             async with asyncio.timeout(LOOK_SECONDS), aiokafka_fixes.started(self._client()) as consumer:
-                consumer.assign([partition])
-                (earliest,) = (await consumer.beginning_offsets([partition])).values()
-                (end,) = (await consumer.end_offsets([partition])).values()
-                if not earliest <= offset < end:
-                    return False
-                consumer.seek(partition, offset)
-                found = await consumer.getone(partition)
+                consumer.assign(list(lasts))
+                earliest, ends = (
+                    await consumer.beginning_offsets(list(lasts)),
+                    await consumer.end_offsets(list(lasts)),
+                )
+                consumer.pause(*lasts)
+                for tp, last in lasts.items():
+                    if not earliest[tp] <= last.offset < ends[tp]:
+                        continue
+                    consumer.resume(tp)
+                    consumer.seek(tp, last.offset)
+                    message = await consumer.getone(tp)
+                    consumer.pause(tp)
+                    if message.offset == last.offset and message.timestamp > last.newest_ms:
+                        found.append(tp)
         except (KafkaError, TimeoutError) as error:
-            log.warning("Kafka does not show whether a log is the same", error=repr(error))
-            return False
-        return found.offset == offset and found.timestamp > timestamp_ms
+            log.warning("Kafka does not show whether logs are the same", error=repr(error))
+        return found
 
     async def _has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:
         """Tell whether a message of that time is there, or was deleted by retention: nothing contradicts it then."""

@@ -21,6 +21,7 @@ from common.clock import SYSTEM, Clock
 from common.tasks import Tasks
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.choose import Receiver, reported
@@ -153,7 +154,7 @@ class AlertConsumer:
             try:
                 await self._follow()
             except KafkaError as error:
-                self._trouble = f"Kafka cannot be read: {plain(repr(error))}"
+                self._trouble = f"Kafka cannot be read: {explain_refusal(error)}"
                 log.warning("Kafka cannot be read", receiver=self._receiver.name, error=plain(repr(error)))
                 await backoff.wait()
 

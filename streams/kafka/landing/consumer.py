@@ -24,9 +24,9 @@ from common.amounts import size
 from common.stopping import grace
 from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
-from common.text import plain
 from common.tls import check_files
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
@@ -254,7 +254,7 @@ class Landing:
         except (CommitFailedError, IllegalStateError):
             raise
         except (KafkaError, TimeoutError) as error:
-            self._ignorance = f"Kafka does not report what was begun: {plain(repr(error))}"
+            self._ignorance = f"Kafka does not report what was begun: {explain_refusal(error)}"
             log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
