@@ -157,7 +157,7 @@ class Consumer(driver.Consumer):
         if moved:
             await self.seek_wait(moved)
         read = {TopicPartition(*tp): offset for tp, offset in sources.items() if offset}
-        others = [TP(*tp) for tp in await transport.other_logs(read)]
+        others = [TP(*tp) for tp in await transport.other_logs(read)] if read else []
         for tp in others:
             await self._commit_nothing(tp)
         return moved | dict.fromkeys(others, 0)
