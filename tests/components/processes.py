@@ -19,8 +19,6 @@ PORTS: Final = range(15_000, 30_000)
 """Below the range of which Linux takes ports for outgoing connections: a port stays ours over a restart."""
 
 LAST_BYTES: Final = 4_000
-LESS_WORK: Final = {"GOGC": "400"}
-"""Go collects garbage a quarter as often: there is memory enough, and two cores."""
 
 
 def free_port() -> int:
@@ -40,7 +38,7 @@ class Process:
         self.name = name
         self.log = log
         self._argv = list(argv)
-        self._env = {**LESS_WORK, **os.environ, **(env or {})}
+        self._env = {**os.environ, **(env or {})}
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

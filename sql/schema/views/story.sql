@@ -66,8 +66,7 @@ FROM
                 (
                     SELECT cluster, node
                     FROM eviction_signals_5m
-                    PREWHERE {was_low}
-                    WHERE hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal)
+                    PREWHERE {was_low} AND hard_threshold IS NULL AND soft_threshold IS NULL AND has({settable_signals}, signal)
                     SETTINGS final = 0
                 )
                 GROUP BY cluster, node, at, resource
