@@ -25,8 +25,7 @@ from common.stopping import grace
 from common.tasks import Tasks
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
 from common.tls import check_files
-from ingest.kafka import aiokafka_fixes
-from ingest.kafka.reaching import explain_refusal
+from ingest.kafka import aiokafka_fixes, reaching
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
@@ -254,7 +253,7 @@ class Landing:
         except (CommitFailedError, IllegalStateError):
             raise
         except (KafkaError, TimeoutError) as error:
-            self._ignorance = f"Kafka does not report what was begun: {explain_refusal(error)}"
+            self._ignorance = f"Kafka does not report what was begun: {reaching.explain_refusal(error)}"
             log.warning("Kafka does not report what was begun", error=repr(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
