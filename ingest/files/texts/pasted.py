@@ -134,9 +134,22 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
                 if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
                     nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
                 about = event.involved_object or event.regarding
-                if about is not None and about.kind == "Pod" and event.source and event.source.host:
-                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(event.source.host)
+                source = event.source
+                if (
+                    about is not None
+                    and about.kind == "Pod"
+                    and source
+                    and source.component == "kubelet"
+                    and source.host
+                ):
+                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(source.host)
     return nodes
+
+
+def _node_of(about: Mapping[str, Any], nodes: Mapping[str, set[str]]) -> str:
+    """Return the only node that a pod is known to have been on, else an unknown one."""
+    known = nodes.get(f"{about.get('namespace', '')}/{about['name']}", set())
+    return next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
 
 
 def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
@@ -149,9 +162,7 @@ def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
     pod = _ANY.decode(fact.thing.raw)
     if pod["spec"].get("nodeName") or not is_by_kubelet(pod["status"].get("reason", "")):
         return fact
-    known = nodes.get(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}", {UNKNOWN_NAME})
-    node = next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
-    raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": node}})
+    raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
 
 
@@ -159,15 +170,10 @@ def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
     """Give an Event about a pod the node of that, where its table has no column for who reported it."""
     event = _ANY.decode(fact.thing.raw)
     about, source = event["involvedObject"], event["source"]
-    known = (
-        nodes.get(f"{about.get('namespace', '')}/{about['name']}", {UNKNOWN_NAME})
-        if about["kind"] == "Pod"
-        else set()
-    )
     is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
-    if source["host"] or source["component"] not in {"", "kubelet"} or len(known) != 1 or is_by_other:
+    if about["kind"] != "Pod" or source["host"] or source["component"] not in {"", "kubelet"} or is_by_other:
         return fact
-    raw = msgspec.json.encode(event | {"source": source | {"host": next(iter(known))}})
+    raw = msgspec.json.encode(event | {"source": source | {"host": _node_of(about, nodes)}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
 
 

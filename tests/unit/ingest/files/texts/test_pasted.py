@@ -215,3 +215,19 @@ def test_a_pod_of_a_table_has_the_node_that_another_text_names(tmp_path: Path) -
     wide += "hog-9   0/1     Evicted   0          2h    <none>   n7     <none>           <none>\n"
     pods = [each for each in seen_in(tmp_path, narrow=ROW, wide=wide) if each["kind"] == "Pod"]
     assert {each["spec"]["nodeName"] for each in pods} == {"n7"}
+
+
+def test_the_host_of_a_scheduler_is_not_the_node_of_its_pod(tmp_path: Path) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "e", "namespace": "lab"},
+        "involvedObject": {"kind": "Pod", "namespace": "lab", "name": "hog-9", "uid": "u"},
+        "type": "Warning",
+        "reason": "FailedScheduling",
+        "message": "0/1 nodes are available: 1 Insufficient cpu.",
+        "source": {"component": "default-scheduler", "host": "master-0"},
+        "lastTimestamp": "2026-11-21T04:00:00Z",
+    }
+    seen = seen_in(tmp_path, event=msgspec.json.encode(event).decode(), table=ROW)
+    assert [each["spec"]["nodeName"] for each in seen if each.get("kind") == "Pod"] == ["(unknown)"]

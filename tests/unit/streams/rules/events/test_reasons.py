@@ -1,0 +1,8 @@
+"""The reasons of a kubelet's refusals live in `ingest.messages.reasons` (rules: admission-failures)."""
+
+from ingest.messages.reasons import REFUSALS
+from streams.rules.events.admission import _BY_REASON
+
+
+def test_every_reason_that_is_explained_is_one_of_a_refusal() -> None:
+    assert _BY_REASON.keys() <= REFUSALS
