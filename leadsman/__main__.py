@@ -41,9 +41,11 @@ def _run(arguments: Sequence[str], name: str | None) -> NoReturn:
     time of a query.
     """
     try:
-        from leadsman.cli.main import app  # noqa: PLC0415 - Ctrl-C during the import gives no traceback
+        from common.cycles import rare_cycle_searches  # noqa: PLC0415 - Ctrl-C during the import gives no traceback
+        from leadsman.cli.main import app  # noqa: PLC0415
 
-        app(list(arguments), prog_name=name)
+        with rare_cycle_searches():
+            app(list(arguments), prog_name=name)
     except KeyboardInterrupt:
         sys.stderr.write("leadsman: interrupted\n")
         status = EXIT_INTERRUPTED

@@ -81,15 +81,13 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """The same, with logs as they are."""
     import uvloop
 
-    from common.cycles import rare_cycle_searches
     from common.telemetry import served
 
     async def run() -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part):
             return await work
 
-    with rare_cycle_searches():
-        return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
+    return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

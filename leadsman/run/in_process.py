@@ -31,7 +31,7 @@ from leadsman.run.alert import receiver_of
 from leadsman.run.beside import answering
 from leadsman.run.delivering import Delivering, progress_file
 from leadsman.run.permissions import check_cluster
-from leadsman.run.replay import all_reducers
+from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from leadsman.run.silences import SILENCES, Silences
 from leadsman.web.site.running import listening

@@ -6,7 +6,7 @@ from typing import Any
 
 from common.stopping import stop_on_signals
 from leadsman.run.kafka import make_topics
-from leadsman.run.replay import all_reducers
+from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from streams.fold.reducer import Reducer
 from streams.kafka.app import Worker

@@ -1,23 +1,16 @@
-"""The whole pipeline for tests: our own processes over a real Kafka and the real engine behind HTTP.
-
-Run as `python -m components.pipeline work|land` with its settings in the environment.
-"""
+"""The whole pipeline for tests: our own processes over a real Kafka and the real engine behind HTTP."""
 
 import asyncio
 import contextlib
-import dataclasses
-import itertools
-import os
 import sys
-import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
-from aiokafka import AIOKafkaConsumer
 
+from components.command import COMMAND
 from components.kafka import Kafka, KafkaCluster
 from components.processes import Process
 from ingest.files.sources import read_sources
@@ -25,14 +18,10 @@ from ingest.kafka.admin import TopicsUnusable, lag
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable
-from ingest.model.records import EventRecord, Record
 from ingest.model.topics import Headers
 from ingest.normalize.decoded import decode
-from leadsman.cli.live import run_part
 from leadsman.run.kafka import make_topics
-from leadsman.run.land import run_lander
 from leadsman.run.settings import Settings, load
-from leadsman.run.work import run_worker
 from paths import IMPORTS
 from sql.database.open import connect
 from sql.landing.batches import Lander
@@ -40,22 +29,11 @@ from sql.landing.checkpoints import DatabaseCheckpoints
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
-from streams.fold.reducer import AnyReducer, Reducer
+from streams.fold.reducer import AnyReducer
 from streams.local.replay import Replay
-from waiting import PATIENCE_SECONDS, eventually, until
+from waiting import PATIENCE_SECONDS, eventually
 
 PARTITIONS: Final = 4
-FAULT: Final = "LEADSMAN_TEST_FAULT"
-"""Which of FAULTS a started part has, or SLOW_SEEK, or FRAIL."""
-SLOW_SEEK: Final = "slow_seek"
-FRAIL: Final = "frail"
-"""The reducers of a worker are WITH_FRAIL."""
-POISON: Final = "Poison"
-FAULT_AFTER: Final = 300
-"""Steps of reducers."""
-MET: Final = "LEADSMAN_TEST_FAULT_MET"
-"""The file that a part makes when it meets its fault."""
-
 POLL_SECONDS: Final = 0.3
 
 Items = Iterable[Observed | Unreadable]
@@ -115,11 +93,14 @@ class Pipeline:
             f"LEADSMAN_{what.upper()}__INSTANCE": instance,
         }
 
-    def part(self, what: str, instance: str, **environment: str) -> Process:
-        """A worker (`work`) or a lander (`land`), not started."""
+    def part(self, what: str, instance: str, fault: str = "", **environment: str) -> Process:
+        """A worker (`work`) or a lander (`land`), not started; a worker with one of the faults of `components.faulty`
+        if asked.
+        """
         log = self._folder / f"{what}-{instance}.log"
         env = self.environment(what, instance) | environment
-        part = Process(f"{what} {instance}", [sys.executable, "-m", __name__, what], log, env)
+        argv = [sys.executable, "-m", "components.faulty", fault] if fault else [COMMAND, what]
+        part = Process(f"{what} {instance}", argv, log, env)
         self._parts.append(part)
         return part
 
@@ -211,90 +192,3 @@ class Stuttering(Publisher):
             for again in range(number - 4, number + 1):
                 if again in self._unacknowledged:
                     await super()._push(again, self._unacknowledged[again])
-
-
-def _raising(record: Record) -> None:
-    _met()
-    raise MemoryError(f"no memory is left for a reducer, at {type(record).__name__}")
-
-
-class _NoState(msgspec.Struct, frozen=True):
-    pass
-
-
-def _frail(state: _NoState, record: EventRecord) -> tuple[_NoState, tuple[()]]:
-    if record.object.reason == POISON:
-        raise ZeroDivisionError(record.object.metadata.name)
-    return state, ()
-
-
-WITH_FRAIL: Final = (Reducer("frail", 1, "node", (EventRecord,), _NoState, _frail), *REDUCERS)
-"""The reducers, and one that fails on Events of the reason POISON."""
-
-
-_CALLS: Final = itertools.count()
-
-
-def _slow(_: Record) -> None:
-    _met()
-    if next(_CALLS) % 20 == 0:
-        time.sleep(0.01)  # the fault itself
-
-
-def _seek_slowly() -> None:
-    """As when Kafka takes its time to tell what was committed: until something was read, or a second."""
-    quick = AIOKafkaConsumer.seek_to_committed
-
-    async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:
-        found = await quick(self, *partitions)  # type: ignore[no-untyped-call]  # aiokafka's
-        logs = [tp for tp in self.assignment() if not tp.topic.endswith("-changelog")]
-        before = [await self.position(tp) for tp in logs]
-
-        async def was_read() -> bool:
-            return [await self.position(tp) for tp in logs] != before
-
-        with contextlib.suppress(TimeoutError):
-            await until(was_read, timeout_seconds=1)
-        await asyncio.sleep(0.02)  # the fault itself: a part of it is delivered meanwhile
-        return found
-
-    AIOKafkaConsumer.seek_to_committed = slow  # type: ignore[method-assign]
-
-
-def _met() -> None:
-    if MET in os.environ:
-        Path(os.environ[MET]).touch()
-
-
-FAULTS: Final = {"raising": _raising, "slow": _slow}
-
-
-def _reducers_with(fault: Callable[[Record], None]) -> tuple[Reducer[Any], ...]:
-    """The reducers, whose steps meet the fault when they have made FAULT_AFTER."""
-    steps = itertools.count()
-
-    def faulty(step: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        def stepped(state: Any, record: Record) -> Any:
-            if next(steps) >= FAULT_AFTER:
-                fault(record)
-            return step(state, record)
-
-        return stepped
-
-    return tuple(dataclasses.replace(reducer, step=faulty(reducer.step)) for reducer in REDUCERS)
-
-
-def main(what: str) -> None:
-    """Run one part, as its command does."""
-    fault, settings = os.environ.get(FAULT), load()
-    if fault == SLOW_SEEK:
-        _seek_slowly()
-    if what == "land":
-        run_part(settings, what, run_lander(settings))
-    else:
-        reducers = _reducers_with(FAULTS[fault]) if fault in FAULTS else WITH_FRAIL if fault == FRAIL else REDUCERS
-        run_part(settings, what, run_worker(settings, reducers))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])

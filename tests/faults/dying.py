@@ -10,28 +10,16 @@ import itertools
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
+from importlib import import_module
 from inspect import iscoroutinefunction
+from pkgutil import resolve_name
 from typing import Any, Final, Literal, NamedTuple
 
 import uvloop
 
-import ingest.apiserver.leader
-import streams.kafka.app
-import streams.kafka.landing.consumer
 from common.stopping import stop_on_signals
-from ingest.apiserver.progress import Progress
-from ingest.apiserver.versions import VersionFile
-from ingest.kafka.replay import Feed
-from leadsman.run.land import run_lander
 from leadsman.run.settings import Settings, load
-from leadsman.run.watch import run_watcher
-from leadsman.run.work import run_worker
-from sql.database.open import Database
-from sql.landing.portions import PortionStore
-from streams.kafka.landing.consumer import Landing
-from streams.kafka.membership import Membership
-from streams.kafka.states import LogStates
 
 SURVIVED: Final = 2
 """Times that it passes the moment before it dies: it is in the middle of its work then."""
@@ -41,49 +29,38 @@ _passed: Final = itertools.count()
 
 
 class Moment(NamedTuple):
-    """Before or after a call of a method."""
+    """Before or after a call of a method, by its module and name: a part imports only what it needs."""
 
     when: Literal["before", "after"]
-    owner: Any
     method: str
 
 
 OF_A_LANDER: Final = {
-    "after its intent": Moment("before", PortionStore, "__call__"),
-    "between two tables": Moment("after", Database, "insert"),
-    "after its inserts": Moment("after", PortionStore, "__call__"),
-    "after its commit": Moment("after", Landing, "_land"),
+    "after its intent": Moment("before", "sql.landing.portions:PortionStore.__call__"),
+    "between two tables": Moment("after", "sql.database.open:Database.insert"),
+    "after its inserts": Moment("after", "sql.landing.portions:PortionStore.__call__"),
+    "after its commit": Moment("after", "streams.kafka.landing.consumer:Landing._land"),
 }
 OF_A_WORKER: Final = {
-    "before a request to Kafka": Moment("before", Membership, "assured"),
-    "after its findings": Moment("before", LogStates, "write_pieces"),
-    "before its states": Moment("before", LogStates, "write_heads"),
-    "between two states": Moment("after", LogStates, "_send"),
-    "before what its states cover": Moment("before", LogStates, "cover"),
+    "before a request to Kafka": Moment("before", "streams.kafka.membership:Membership.assured"),
+    "after its findings": Moment("before", "streams.kafka.states:LogStates.write_pieces"),
+    "before its states": Moment("before", "streams.kafka.states:LogStates.write_heads"),
+    "between two states": Moment("after", "streams.kafka.states:LogStates._send"),
+    "before what its states cover": Moment("before", "streams.kafka.states:LogStates.cover"),
 }
 OF_A_WATCHER: Final = {
-    "at the end of a list": Moment("before", Progress, "listed"),
-    "before it publishes": Moment("before", Feed, "publish"),
-    "after it published": Moment("after", Feed, "publish"),
-    "before it stores versions": Moment("before", VersionFile, "save"),
-    "after it stored versions": Moment("after", VersionFile, "save"),
-}
-
-
-async def _watch(settings: Settings) -> None:
-    with stop_on_signals() as stop:
-        await run_watcher(settings.kafka, settings.live(), stop)
-
-
-PARTS: Final[dict[str, Callable[[Settings], Coroutine[Any, Any, None]]]] = {
-    **dict.fromkeys(OF_A_LANDER, run_lander),
-    **dict.fromkeys(OF_A_WORKER, run_worker),
-    **dict.fromkeys(OF_A_WATCHER, _watch),
+    "at the end of a list": Moment("before", "ingest.apiserver.progress:Progress.listed"),
+    "before it publishes": Moment("before", "ingest.kafka.replay:Feed.publish"),
+    "after it published": Moment("after", "ingest.kafka.replay:Feed.publish"),
+    "before it stores versions": Moment("before", "ingest.apiserver.versions:VersionFile.save"),
+    "after it stored versions": Moment("after", "ingest.apiserver.versions:VersionFile.save"),
 }
 
 
 def _meets(moment: Moment, sent: signal.Signals) -> None:
-    method = getattr(moment.owner, moment.method)
+    of, _, name = moment.method.rpartition(".")
+    owner = resolve_name(of)
+    method = getattr(owner, name)
 
     def passes(when: str) -> bool:
         """Whether this is where it was paused."""
@@ -112,7 +89,7 @@ def _meets(moment: Moment, sent: signal.Signals) -> None:
             _goes_on(paused)
         return result
 
-    setattr(moment.owner, moment.method, awaited if iscoroutinefunction(method) else called)
+    setattr(owner, name, awaited if iscoroutinefunction(method) else called)
 
 
 def _goes_on(was_paused: bool) -> None:
@@ -121,19 +98,43 @@ def _goes_on(was_paused: bool) -> None:
         sys.stdout.flush()
 
 
-def _is_taken_over_soon() -> None:
-    streams.kafka.app.SESSION_SECONDS = SESSION_SECONDS  # type: ignore[misc]
-    streams.kafka.landing.consumer.SESSION_MS = SESSION_SECONDS * 1000  # type: ignore[misc]
-    ingest.apiserver.leader.LEASE_SECONDS = SESSION_SECONDS  # type: ignore[misc]
-    ingest.apiserver.leader.RENEW_DEADLINE_SECONDS = SESSION_SECONDS - 2  # type: ignore[misc]
+def _soon_taken_over(module: str, **seconds: int) -> None:
+    for name, value in seconds.items():
+        setattr(import_module(module), name, value)
+
+
+def _part(moment: str, soon: bool) -> Coroutine[Any, Any, None]:
+    """The part that meets the moment, with short sessions if it is taken over `soon`."""
+    settings = load()
+    if moment in OF_A_LANDER:
+        if soon:
+            _soon_taken_over("streams.kafka.landing.consumer", SESSION_MS=SESSION_SECONDS * 1000)
+        from leadsman.run.land import run_lander  # noqa: PLC0415 - a part imports only what it needs
+
+        return run_lander(settings)
+    if moment in OF_A_WORKER:
+        if soon:
+            _soon_taken_over("streams.kafka.app", SESSION_SECONDS=SESSION_SECONDS)
+        from leadsman.run.work import run_worker  # noqa: PLC0415
+
+        return run_worker(settings)
+    if soon:
+        lease = {"LEASE_SECONDS": SESSION_SECONDS, "RENEW_DEADLINE_SECONDS": SESSION_SECONDS - 2}
+        _soon_taken_over("ingest.apiserver.leader", **lease)
+    return _watch(settings)
+
+
+async def _watch(settings: Settings) -> None:
+    from leadsman.run.watch import run_watcher  # noqa: PLC0415
+
+    with stop_on_signals() as stop:
+        await run_watcher(settings.kafka, settings.live(), stop)
 
 
 def main(name: str, sent: str = "SIGKILL") -> None:
     """Run until the moment has come; afterwards too, when it is continued."""
     _meets({**OF_A_LANDER, **OF_A_WORKER, **OF_A_WATCHER}[name], signal.Signals[sent])
-    if sent == "SIGSTOP":
-        _is_taken_over_soon()
-    uvloop.run(PARTS[name](load()))
+    uvloop.run(_part(name, sent == "SIGSTOP"))
 
 
 if __name__ == "__main__":

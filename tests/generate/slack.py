@@ -6,7 +6,7 @@ from typing import Any, Final
 from components.alert_log import GIB, AlertLog, at
 from components.rows import row
 from leadsman.run.alert import sentences
-from leadsman.run.replay import rules_of
+from leadsman.run.reducers import rules_of
 from leadsman.run.settings import Settings
 from paths import ROOT
 from streams.alerting.receivers.alert_states import Received

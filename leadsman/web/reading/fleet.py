@@ -4,11 +4,12 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
+from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.words import percent
 from streams.rules.eviction.signals import measured
 
@@ -45,11 +46,6 @@ class Level(IntEnum):
     LOW = 3
     SOME = 4
     PLENTY = 5
-
-
-Steps: TypeAlias = tuple[float, float, float]
-"""Parts of the room below which a node is scarce, low, and has some; rising."""
-STEPS: Final[Steps] = (0.05, 0.15, 0.30)
 
 
 class Choice(NamedTuple):

@@ -1,12 +1,14 @@
 """Settings of the page and the report."""
 
-from typing import Annotated
+from typing import Annotated, Final, TypeAlias
 
 import pydantic
 
 from common.settings import Section
-from leadsman.web.reading.fleet import Steps
 
+Steps: TypeAlias = tuple[float, float, float]
+"""Parts of the room below which a node is scarce, low, and has some; rising."""
+STEPS: Final[Steps] = (0.05, 0.15, 0.30)
 Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
 
 

@@ -8,7 +8,7 @@ from leadsman.web.attention.badges import by_urgency
 from leadsman.web.attention.episodes import timeline
 from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.fleet import STEPS, Choice, Steps
+from leadsman.web.reading.fleet import Choice
 from leadsman.web.reading.overview import (
     read_dead_letters,
     read_overview,
@@ -17,6 +17,7 @@ from leadsman.web.reading.overview import (
     with_contradictions,
 )
 from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.rendering.links import ReportLinks
 from leadsman.web.rendering.render import note_page, report_file

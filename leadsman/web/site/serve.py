@@ -12,8 +12,8 @@ from common.clock import SYSTEM
 from common.tasks import detached
 from common.telemetry import Figure
 from leadsman.web.reading.figures import read_figures
-from leadsman.web.reading.fleet import STEPS, Steps
 from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
 from leadsman.web.site.access import Guesses, is_own_name, is_own_request

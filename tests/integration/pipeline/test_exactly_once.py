@@ -14,19 +14,9 @@ import pytest
 
 from components.captures import configz, event, node, observed
 from components.clickhouse import ClickHouseHttp
+from components.faulty import FRAIL, MET, POISON, SLOW_SEEK, WITH_FRAIL
 from components.kafka import Kafka
-from components.pipeline import (
-    FAULT,
-    FRAIL,
-    MET,
-    POISON,
-    SLOW_SEEK,
-    WITH_FRAIL,
-    Pipeline,
-    Stuttering,
-    embedded_digest,
-    examples,
-)
+from components.pipeline import Pipeline, Stuttering, embedded_digest, examples
 from components.rows import dicts
 from components.topics import messages
 from ingest.files.fingerprint import fingerprint
@@ -125,7 +115,7 @@ def test_kill_9_at_any_moment_loses_nothing_and_doubles_nothing(pipeline: Pipeli
 
 def test_a_worker_without_memory_ends_and_loses_nothing(pipeline: Pipeline, expected: list[TableDigest]) -> None:
     pipeline.part("land", "0").start()
-    broken = pipeline.part("work", "0", **{FAULT: "raising"})
+    broken = pipeline.part("work", "0", "raising")
     broken.start()
     pipeline.replay(examples(CAPTURES))
     assert broken.wait() == 1
@@ -149,7 +139,7 @@ def test_a_worker_goes_on_past_records_that_a_reducer_fails_on(pipeline: Pipelin
             node("12:03:00", "n", pressure={"DiskPressure": "12:02:50"}),
         ]
     )
-    worker = pipeline.part("work", "0", **{FAULT: FRAIL})
+    worker = pipeline.part("work", "0", FRAIL)
     for part in (worker, pipeline.part("land", "0")):
         part.start()
     pipeline.replay(items)
@@ -176,7 +166,7 @@ def test_sigterm_in_the_middle_of_a_batch_ends_in_time_and_loses_nothing(
 ) -> None:
     pipeline.part("land", "0").start()
     met = tmp_path / "met"
-    slow = pipeline.part("work", "0", **{FAULT: "slow", MET: str(met)})
+    slow = pipeline.part("work", "0", "slow", **{MET: str(met)})
     slow.start()
     pipeline.replay(examples(CAPTURES))
     eventually("the worker is in the middle of a batch", met.exists)
@@ -200,7 +190,7 @@ def test_nothing_that_is_read_while_a_worker_takes_up_its_states_is_lost(
     pipeline.settle()
     first.stop()
     pipeline.replay(observations[half:])
-    pipeline.part("work", "0", **{FAULT: SLOW_SEEK}).start()
+    pipeline.part("work", "0", SLOW_SEEK).start()
     pipeline.settle()
     assert pipeline.digest() == expected
 

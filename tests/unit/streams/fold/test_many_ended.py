@@ -10,7 +10,7 @@ import pytest
 
 from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord
-from leadsman.run.replay import all_reducers
+from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import load
 from streams.alerting import due, holding
 from streams.alerting.active import ActiveAlert, Group, key_of
