@@ -22,7 +22,7 @@ from streams.analytics import (
     storage_limits,
     watches,
 )
-from streams.analytics.eviction import eviction_trend, evictions, pressure_changes
+from streams.analytics.eviction import eviction_trend, evictions, pressure_changes, reclaims
 from streams.analytics.image_gc import image_gc
 from streams.analytics.numa import numa_alignment, numa_cluster, numa_skew, numa_usage
 from streams.analytics.scheduling import scheduled_objects, scheduling
@@ -44,6 +44,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     eviction_trend.REDUCER,
     evictions.REDUCER,
     pressure_changes.REDUCER,
+    reclaims.REDUCER,
     image_gc.REDUCER,
     node_fit.REDUCER,
     node_stalls.REDUCER,

@@ -88,8 +88,8 @@ class Pipeline:
             "LEADSMAN_KAFKA__TOPIC_PREFIX": kafka.topic_prefix,
             "LEADSMAN_KAFKA__PARTITIONS": str(kafka.partitions),
             "LEADSMAN_KAFKA__REPLICATION_FACTOR": str(kafka.replication_factor),
-            "LEADSMAN_LAND__BATCH_SECONDS": "0.6",
-            "LEADSMAN_WORK__STATE_SECONDS": "0.3",
+            "LEADSMAN_LAND__BATCH_SECONDS": "1.5",
+            "LEADSMAN_WORK__STATE_SECONDS": "0.6",
             f"LEADSMAN_{what.upper()}__INSTANCE": instance,
         }
 

@@ -43,6 +43,11 @@ FROM
     FROM pressure_changes FINAL
     WHERE NOT kubelet_restart OR lasted_seconds IS NOT NULL
     UNION ALL
+    -- Of memory and PIDs there is nothing to reclaim: the evictions say it
+    SELECT cluster, ts, node, 'pressure' AS kind, what, 'reclaimed' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
+    FROM reclaims FINAL
+    WHERE resource IN ('ephemeral-storage', 'inodes') OR outcome = 'no_eviction_seen'
+    UNION ALL
     -- The first sample of an hour with little
     SELECT
         cluster, ts, node, 'unguarded' AS kind, {ran_low} AS what,

@@ -5,7 +5,15 @@ processes, pods, and millicores for cpu. A row replaces an earlier one of the sa
 a finding grows while it is watched, `updated_at` marks its last version.
 """
 
-from streams.fold.findings.eviction import BROKEN_GC, GC_VERDICTS, Eviction, EvictionSignal, ImageGc, PressureChange
+from streams.fold.findings.eviction import (
+    BROKEN_GC,
+    GC_VERDICTS,
+    Eviction,
+    EvictionSignal,
+    ImageGc,
+    PressureChange,
+    Reclaim,
+)
 from streams.fold.findings.nodes import (
     REPEAT_EVERY,
     Alert,
@@ -85,6 +93,7 @@ __all__ = [
     "PodBinding",
     "PodEnd",
     "PressureChange",
+    "Reclaim",
     "Resize",
     "Row",
     "ScheduledList",

@@ -197,6 +197,62 @@ GC_VERDICTS: Final = {
 """The verdicts in words, as they follow "Image GC"."""
 
 
+@row(table="reclaims", composed=("what",))
+class Reclaim(NamedTuple):
+    """Attempts of a kubelet to reclaim a resource, as one Event counts them."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    resource: str
+    last_at: datetime
+    times: int
+    outcome: str
+    evicted: int
+    signal: str
+    """The signal whose threshold samples show to be met; empty if none does, and the amounts are then None."""
+    threshold: int | None
+    available_low: int | None
+    available_after: int | None
+    """At the first sample that meets no threshold of the signal any more."""
+    images_removed: int | None
+    logged: bool
+    """The kubelet's log says that this was enough."""
+    time_known: bool
+    version: int
+    """How many facts it rests on."""
+
+    @property
+    def what(self) -> str:
+        tried = f"The kubelet tried to reclaim {_RECLAIMED[self.resource]}"
+        ending = {
+            "evicted": f"It evicted {counted(self.evicted, 'pod')}.",
+            "no_eviction_seen": "No eviction was seen." if not self.logged else "By its log it evicted no pod.",
+            "unknown": "How that ended is not known.",
+        }[self.outcome]
+        times = f" {self.times:,} times" if self.times > 1 else ""
+        return f"{tried}{times}{', and '.join(filter(None, (self._back, self._images)))}. {ending}"
+
+    @property
+    def _back(self) -> str:
+        if self.available_low is None or self.available_after is None or self.available_after <= self.available_low:
+            return ""
+        of_bytes = self.resource in {"memory", "ephemeral-storage"}
+        low, after, back = (
+            size(each) if of_bytes else f"{each:,}"
+            for each in (self.available_low, self.available_after, self.available_after - self.available_low)
+        )
+        return f": {back} came back ({low} available before, {after} after)"
+
+    @property
+    def _images(self) -> str:
+        removed = self.images_removed
+        return "" if removed is None else f"{counted(removed, 'image was', 'images were')} removed"
+
+
+_RECLAIMED: Final = {"memory": "memory", "ephemeral-storage": "disk space", "inodes": "inodes", "pids": "PIDs"}
+
+
 @row(table="image_gc", composed=("what",))
 class ImageGc(NamedTuple):
     cluster: str

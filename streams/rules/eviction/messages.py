@@ -19,6 +19,7 @@ _BEFORE_1_12: Final = {
     "imagefsInodes": "inodes",
 }
 """Resources as they are named now, by the file systems that kubelets named before."""
+_RECLAIM: Final = re.compile(f"Attempting to reclaim {_RESOURCE}")
 _QUANTITY: Final = "(-?[0-9]{1,32}[A-Za-z]{0,2}[0-9]{0,3})"
 _CONTAINER: Final = "([a-z0-9][-a-z0-9]{0,62})"
 _POD: Final = "([a-z0-9][-a-z0-9.]{0,252})"
@@ -109,6 +110,12 @@ _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
         ),
     ),
 )
+
+
+def parse_reclaim(reason: str, message: str) -> str | None:
+    """The resource that a kubelet tries to reclaim, as it is named now; None for another Event."""
+    match = _RECLAIM.fullmatch(plain(message)) if reason == "EvictionThresholdMet" else None
+    return match and _BEFORE_1_12.get(match[1], match[1])
 
 
 @lru_cache(maxsize=16)  # each analytic asks about the same text

@@ -51,7 +51,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_capability_has_a_state_a_command_and_a_note_where_something_lacks() -> None:
-    assert (len(FIELD), len(ASKED)) == (53, 10)
+    assert (len(FIELD), len(ASKED)) == (54, 10)
     assert {row.state for row in ALL} <= {"yes", "partly", "no"}
     assert [row.name for row in ALL if (row.state == "yes") == bool(row.note)] == []
     assert set(COMMANDS) == {*SHOWN, *TRIED}

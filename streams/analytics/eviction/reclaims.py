@@ -1,0 +1,199 @@
+"""What the kubelet reclaimed where a threshold was met, before it evicts: table `reclaims`.
+
+The Event EvictionThresholdMet says that it tried (rules: eviction-loop). Its metrics count images that it deleted,
+samples show what came back, and its log says that this was enough. Rows follow from all facts together.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final, TypeVar
+
+import msgspec
+
+from ingest.model.objects.event import event_time
+from ingest.model.records import EventRecord, MetricsRecord
+from streams.analytics.image_gc.image_gc import images_collected
+from streams.fold.findings import Eviction, EvictionSignal, KubeletLogLine, PressureChange, Reclaim
+from streams.fold.reducer import Concluded, Output, Reducer
+from streams.rules.events.counting import message
+from streams.rules.eviction.messages import parse_reclaim
+from streams.rules.eviction.signals import CONDITIONS, RESOURCES
+from streams.rules.pod_ends.when import event_when
+
+Fact = TypeVar("Fact")
+MAX_FACTS: Final = 20
+"""Attempts, shortages, counts of images and ends that a later witness can still complete."""
+MAX_EVICTED: Final = 500
+_PRESSURES: Final = {RESOURCES[signal]: condition for signal, condition in CONDITIONS.items()}
+ONE_ROUND: Final = timedelta(seconds=60)
+"""The kubelet evicts, and samples show it, within so long of the Event."""
+
+
+class Attempt(msgspec.Struct, frozen=True, array_like=True):
+    """An Event in its last version."""
+
+    resource: str
+    first: datetime
+    last: datetime
+    times: int
+    is_known: bool
+
+
+class Shortage(msgspec.Struct, frozen=True, array_like=True):
+    """Samples in a row that meet a threshold, and the first that meets none."""
+
+    signal: str
+    since: datetime
+    threshold: int
+    low: int
+    until: datetime | None = None
+    after: int | None = None
+
+
+class State(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    node: str = ""
+    attempts: dict[str, Attempt] = {}
+    """By the Event's uid."""
+    shortages: tuple[Shortage, ...] = ()
+    evicted: dict[str, tuple[str, datetime]] = {}
+    """Resource and time, by the pod's uid."""
+    enough: tuple[tuple[str, datetime], ...] = ()
+    """By the log: the resource of which it reclaimed enough, if it names one."""
+    relieved: tuple[tuple[str, datetime], ...] = ()
+    """A pressure condition, and when it ended."""
+    images: tuple[tuple[datetime, float], ...] = ()
+    """Images that the kubelet had deleted by then, since its start, whenever that changed."""
+
+
+def step(state: State, record: EventRecord | MetricsRecord | Concluded) -> tuple[State, Sequence[Output]]:
+    match record:
+        case EventRecord():
+            after = _tried(state, record)
+        case MetricsRecord():
+            after = _counted(state, record)
+        case _:
+            after = _concluded(state, record.rows)
+    if after is state:
+        return state, ()
+    known = set(_rows(state))
+    return after, [row for row in _rows(after) if row not in known]
+
+
+def _tried(state: State, record: EventRecord) -> State:
+    event = record.object
+    resource = parse_reclaim(event.reason, message(event))
+    if resource is None or record.change == "DELETED":
+        return state
+    last = event_time(event) or record.ts
+    first = event.first_timestamp or last
+    attempt = Attempt(resource, min(first, last), last, max(event.count or 1, 1), event_when(event, last).is_known)
+    known = state.attempts.get(event.metadata.uid)
+    if known is not None and known.times >= attempt.times:
+        return state
+    attempts = _newest({**state.attempts, event.metadata.uid: attempt}, MAX_FACTS)
+    return msgspec.structs.replace(state, cluster=record.cluster, node=record.node, attempts=attempts)
+
+
+def _counted(state: State, record: MetricsRecord) -> State:
+    images = images_collected(record.metrics) or 0.0
+    if state.images and state.images[-1][1] == images:
+        return state
+    return msgspec.structs.replace(state, images=(*state.images, (record.ts, images))[-MAX_FACTS:])
+
+
+def _concluded(state: State, rows: Iterable[object]) -> State:
+    for row in rows:
+        match row:
+            case EvictionSignal():
+                state = _sampled(state, row)
+            case Eviction(cause="pressure"):
+                evicted = {**state.evicted, row.uid: (row.resource, row.ts)}
+                state = msgspec.structs.replace(state, evicted=_newest(evicted, MAX_EVICTED))
+            case KubeletLogLine(said="reclaimed"):
+                enough = (*state.enough, (row.resource, row.ts))[-MAX_FACTS:]
+                state = msgspec.structs.replace(state, enough=enough)
+            case PressureChange(status=False):
+                relieved = (*state.relieved, (row.condition, row.ts))[-MAX_FACTS:]
+                state = msgspec.structs.replace(state, relieved=relieved)
+    return state
+
+
+def _newest(facts: dict[str, Fact], most: int) -> dict[str, Fact]:
+    return dict(list(facts.items())[-most:])
+
+
+def _sampled(state: State, row: EvictionSignal) -> State:
+    """A sample of a signal begins, deepens or ends a shortage."""
+    now = next((each for each in state.shortages if each.signal == row.signal and each.until is None), None)
+    met = max((each for each in (row.hard_threshold, row.soft_threshold) if each is not None), default=0)
+    if not (row.hard_met or row.soft_met):
+        if now is None:
+            return state
+        then = msgspec.structs.replace(now, until=row.ts, after=row.available)
+    elif now is None:
+        then = Shortage(row.signal, row.ts, met, row.available)
+    elif row.available < now.low:
+        then = msgspec.structs.replace(now, low=row.available)
+    else:
+        return state
+    others = (each for each in state.shortages if each is not now)
+    return msgspec.structs.replace(state, shortages=(*others, then)[-MAX_FACTS:])
+
+
+def _rows(state: State) -> list[Reclaim]:
+    return [_row(state, attempt) for attempt in state.attempts.values()]
+
+
+def _row(state: State, attempt: Attempt) -> Reclaim:
+    begun, over = attempt.first - ONE_ROUND, attempt.last + ONE_ROUND
+    short = [
+        each
+        for each in state.shortages
+        if RESOURCES[each.signal] == attempt.resource
+        and each.since <= over
+        and (each.until is None or each.until >= begun)
+    ]
+    shortage = max(short, key=lambda each: (each.until is not None, each.threshold - each.low), default=None)
+    logged = any(what in {"", attempt.resource} and begun <= at <= over for what, at in state.enough)
+    relieved = any(what == _PRESSURES[attempt.resource] and at >= attempt.last for what, at in state.relieved)
+    is_over = logged or relieved or (shortage is not None and shortage.until is not None)
+    evicted = sum(what == attempt.resource and begun <= at <= over for what, at in state.evicted.values())
+    return Reclaim(
+        cluster=state.cluster,
+        ts=attempt.first,
+        node=state.node,
+        resource=attempt.resource,
+        last_at=attempt.last,
+        times=attempt.times,
+        outcome="evicted" if evicted else "no_eviction_seen" if is_over else "unknown",
+        evicted=evicted,
+        signal="" if shortage is None else shortage.signal,
+        threshold=None if shortage is None else shortage.threshold,
+        available_low=None if shortage is None else shortage.low,
+        available_after=None if shortage is None else shortage.after,
+        images_removed=_removed(state.images, attempt),
+        logged=logged,
+        time_known=attempt.is_known,
+        version=attempt.times + evicted + is_over + len(state.images) + len(short) + (shortage is not None),
+    )
+
+
+def _removed(images: Sequence[tuple[datetime, float]], attempt: Attempt) -> int | None:
+    """The images deleted from the last count before the attempt to the first after it; None if that is not known."""
+    before = [count for at, count in images if at <= attempt.first]
+    after = [count for at, count in images if at > attempt.last]
+    if not before or not after or after[0] <= before[-1]:
+        return None
+    return round(after[0] - before[-1])
+
+
+REDUCER: Final = Reducer(
+    name="reclaims",
+    version=1,
+    log="node",
+    takes=(EventRecord, MetricsRecord),
+    over=(EvictionSignal, Eviction, PressureChange, KubeletLogLine),
+    state=State,
+    step=step,
+)
