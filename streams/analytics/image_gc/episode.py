@@ -318,6 +318,13 @@ def _recovered(episode: Episode) -> str:
     )
 
 
+def works_again(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
+    """A finding that a sample ends: by it there was nothing to free in a run that was due."""
+    used = f"{decision.usage_percent} % of the image file system is used"
+    starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
+    return f"{used}, and it {starts}. It had failed {_times(episode)} {_span(episode)} because {_why(episode)}."
+
+
 def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
     """A finding of settings that are replaced since: by those in force now there is nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
