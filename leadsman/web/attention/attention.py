@@ -225,7 +225,7 @@ _UNREAD: Final = Step("See which kubelets could not be read", "source_errors")
 
 
 def _save_summary(node: str) -> Step:
-    """Of a dump, in which no kubelet was asked."""
+    """Return the step for a dump, in which no kubelet was asked."""
     name = plain(node)
     path, file = quote(f"/api/v1/nodes/{name}/proxy/stats/summary"), quote(f"{name}.summary.json")
     return Step(f"Save what each kubelet knows beside the dump: kubectl get --raw {path} > {file}")

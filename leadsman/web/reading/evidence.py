@@ -41,7 +41,7 @@ class Evidence(NamedTuple):
     unread: tuple[str, ...] = ()
     """Streams of the whole cluster that were silent or unreadable for a time."""
     bad: int = 0
-    """Records that could not be understood."""
+    """Records of the range that could not be understood, and those whose time could not be read."""
     unexplained: int = 0
     """Pods with the reason Evicted in words that name no known cause."""
     events_seen: bool = True
@@ -89,9 +89,11 @@ class Evidence(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Tell whether every node's statistics were seen until the end, and every stream was read all the time."""
+        """Tell whether every node's statistics were seen until the end, and every stream was read all the time and
+        understood.
+        """
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
-        return self.counts and self.events_known and sampled and not self.unread and not self.unexplained
+        return self.counts and self.events_known and sampled and not (self.unread or self.unexplained or self.bad)
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:

@@ -142,7 +142,7 @@ _WINDOWS: Final = -65_536
 KERNEL_KILLS: Final = (
     "Either the container reached its memory limit, or the node ran out of memory before the kubelet could evict."
 )
-"""What an OOM kill can mean."""
+"""Possible causes of an OOM kill."""
 
 
 @row(table="storage_limits")

@@ -232,7 +232,7 @@ def _others(text: str) -> Refusal | None:
 
 
 def _plugins(text: str) -> Refusal | None:
-    """What the kubelet learns of device plugins while it admits the pod."""
+    """Blame the device manager for what it learns of plugins while the pod is admitted."""
     if not text.startswith("Update plugin resources failed due to "):
         return None
     return Refusal("device_manager", words="The kubelet could not count the devices that the pod was given.")

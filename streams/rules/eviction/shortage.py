@@ -1,4 +1,4 @@
-"""What a node is short of, in the words of the story, cards and alerts alike."""
+"""Words for what a node is short of, in the story, cards and alerts alike."""
 
 from typing import Final
 

@@ -103,5 +103,10 @@ SELECT
                 UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
             )
     ) AS unexplained,
-    (SELECT count() FROM dead_letters WHERE cluster IN ({cluster:String}, '')) AS bad
+    (
+        -- Of a record whose time could not be read the epoch is stored
+        SELECT count()
+        FROM dead_letters
+        WHERE cluster IN ({cluster:String}, '') AND (ts = toDateTime64(0, 6, 'UTC') OR (ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}))
+    ) AS bad
 SETTINGS final = 0

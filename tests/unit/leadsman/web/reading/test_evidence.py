@@ -287,6 +287,14 @@ def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:
     )
 
 
+def test_what_nobody_understood_leaves_nothing_well() -> None:
+    """It may have been a pod that was evicted, or a node under pressure."""
+    for odd in (SEEN._replace(bad=1), SEEN._replace(unexplained=1)):
+        assert not odd.complete
+        assert nothing_found(odd).endswith(": leadsman query dead_letters.")
+    assert "No evictions" not in nothing_found(SEEN._replace(unexplained=1))
+
+
 def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     quiet = "No alert fired"
     assert absent(SEEN, quiet) == "No alert fired."
