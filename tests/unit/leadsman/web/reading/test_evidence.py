@@ -315,7 +315,8 @@ LATER_DUMP = T0 + timedelta(days=2)
 NO_CPUS = {"scope": "node", "node": "n", "fidelity": "none"}
 POD = {"change": "bound", "phase": "Running", "node": "n", "uid": "u"}
 PODS_WATCHED = {"resource": "pods", "since": T0, "ts": LATER_DUMP}
-DUMPS: dict[str, tuple[list[tuple[type[Row], dict[str, Any]]], set[str]]] = {
+Given = list[tuple[type[Row], dict[str, Any]]]
+DUMPS: dict[str, tuple[Given, set[str]]] = {
     "neither": ([], set()),
     "pods-listed": ([(PodBinding, POD | {"ts": LATER_DUMP})], {"pods"}),
     "nodes-listed": ([(NodeRow, {"node": "n", "ready": True, "ts": LATER_DUMP})], {"nodes"}),
@@ -338,13 +339,13 @@ DUMPS: dict[str, tuple[list[tuple[type[Row], dict[str, Any]]], set[str]]] = {
 def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Database) -> None:
     """A row of the same may be missing where it is watched: then nothing changed."""
     for cluster, (later, _) in DUMPS.items():
-        older = [
+        older: Given = [
             (NodeRow, {"node": "n", "ready": True}),
             (PodBinding, POD),
             (NumaSkew, NO_CPUS | {"cpu_manager_policy": "none"}),
         ]
-        heard = (NodeEvent, {"name": "e", "ts": LATER_DUMP, "observed_at": LATER_DUMP})
-        store(database, *(row(kind, cluster=cluster, **values) for kind, values in (*older, heard, *later)))
+        heard: Given = [(NodeEvent, {"name": "e", "ts": LATER_DUMP, "observed_at": LATER_DUMP})]
+        store(database, *(row(kind, cluster=cluster, **values) for kind, values in older + heard + later))
     for cluster, (_, kinds) in DUMPS.items():
         found = read_evidence(database, Scope(cluster, T0, LATER_DUMP + timedelta(seconds=1)))
         seen = {"nodes": found.nodes > 0, "pods": found.pods_seen, "numa": found.numa_seen}
