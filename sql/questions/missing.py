@@ -1,7 +1,7 @@
 """Why a saved question has no rows: what was never seen, what contradicts that, else what was looked at."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from common.amounts import counted
@@ -71,20 +71,26 @@ GROUP BY cluster, reason
 ORDER BY max(ts) DESC, reason
 """
 _LOOKED: Final = """
-SELECT cluster, sum(nodes), sum(pods), sum(events), max(last)
+SELECT cluster, max(last), sumIf(seen, kind = 'nodes'), maxIf(last, kind = 'nodes'),
+    sumIf(seen, kind = 'pods'), maxIf(last, kind = 'pods'), sumIf(seen, kind = 'events'), maxIf(last, kind = 'events')
 FROM
 (
-    SELECT cluster, uniqExact(node) AS nodes, 0 AS pods, 0 AS events, max(ts) AS last FROM nodes GROUP BY cluster
-    UNION ALL SELECT cluster, 0, uniqExact(uid), 0, max(ts) FROM pod_bindings GROUP BY cluster
-    UNION ALL SELECT cluster, 0, 0, uniqExact(namespace, name), max(observed_at) FROM node_events GROUP BY cluster
-    UNION ALL SELECT cluster, 0, 0, 0, max(last_at) FROM node_samples_5m GROUP BY cluster
-    UNION ALL SELECT cluster, 0, 0, 0, max(ts) FROM kubelet_settings GROUP BY cluster
-    UNION ALL SELECT cluster, 0, 0, 0, max(ts) FROM kubelet_log GROUP BY cluster
+    SELECT cluster, 'nodes' AS kind, uniqExact(node) AS seen, max(ts) AS last FROM nodes GROUP BY cluster
+    UNION ALL SELECT cluster, 'pods', uniqExact(uid), max(ts) FROM pod_bindings GROUP BY cluster
+    UNION ALL SELECT cluster, 'events', uniqExact(namespace, name), max(observed_at) FROM node_events GROUP BY cluster
+    UNION ALL SELECT cluster, '', 0, max(last_at) FROM node_samples_5m GROUP BY cluster
+    UNION ALL SELECT cluster, '', 0, max(ts) FROM kubelet_settings GROUP BY cluster
+    UNION ALL SELECT cluster, '', 0, max(ts) FROM kubelet_log GROUP BY cluster
+    UNION ALL SELECT cluster, toString(resource), 0, max(ts) FROM watches
+        WHERE resource IN ('nodes', 'pods', 'events') GROUP BY cluster, resource
 )
 GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
+"""How much was seen of each cluster, and until when; what is watched is looked at as long as its watch is heard."""
+_LISTED: Final = timedelta(hours=1)
+"""Objects that were last seen so long before the rest are those of an older dump."""
 _STREAMS: Final[Mapping[str, str]] = {
     "samples": "stats/summary",
     "psi": "stats/summary",
@@ -226,10 +232,14 @@ def _told(rows: Sequence[Sequence[Any]]) -> str:
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
-def _in_words(nodes: int, pods: int, events: int, last: datetime) -> str:
-    """Put into words how much was looked at, and until when."""
-    looked = f"{counted(nodes, 'node')}, {counted(pods, 'pod')} and {counted(events, 'Event')}"
-    return f"{looked} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC"
+def _in_words(last: datetime, *counts: Any) -> str:
+    """Put into words how much was looked at, and until when: of nodes, pods and Events a number and the last time."""
+    kinds = list(zip(("node", "pod", "Event"), counts[::2], counts[1::2], strict=True))
+    nodes, pods, events = (counted(number, name) for name, number, _ in kinds)
+    older = "".join(
+        f", {name}s only until {at:%Y-%m-%d %H:%M:%S}" for name, number, at in kinds if number and last - at > _LISTED
+    )
+    return f"{nodes}, {pods} and {events} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC{older}"
 
 
 def _nothing(given: Mapping[str, str], looked: str) -> str:

@@ -22,6 +22,7 @@ from common.nearest import nearest
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 from sql.questions.limits import Limits
+from sql.schema.rules import with_rules
 
 QUERIES: Final = Path(__file__).parent / "queries"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
@@ -154,7 +155,7 @@ def _read(file: Path) -> SavedQuery:
     lines = file.read_text("utf-8").splitlines()
     found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
     parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
-    sql = "\n".join(line for line in lines if not line.startswith("--"))
+    sql = with_rules("\n".join(line for line in lines if not line.startswith("--")))
     needs, events, shows = (
         tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
     )

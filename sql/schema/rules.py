@@ -1,6 +1,6 @@
-"""Rules of Kubernetes in the text of views: each is asked of its place in Python, with the columns of the query.
+"""Rules of Kubernetes in the text of views and saved questions, each asked of its place in Python.
 
-So a view never states a rule. A placeholder says in which columns it finds what it needs.
+It gets the columns of the query, so no SQL states a rule. A placeholder says in which columns it finds what it needs.
 """
 
 from collections import defaultdict
@@ -116,11 +116,11 @@ RULES: Final[Mapping[str, Amount]] = {
     ),
     **{name: _said(words) for name, words in (*SENTENCES.items(), *REASONS.items())},
 }
-"""The text of each rule and sentence by its placeholder in views."""
+"""The text of each rule and sentence by its placeholder in views and saved questions."""
 
 
 def with_rules(text: str) -> str:
-    """A view's text with its rules."""
+    """The text of a view or question with its rules."""
     for name, rule in RULES.items():
         text = text.replace(f"{{{name}}}", str(rule))
     return text

@@ -10,17 +10,13 @@ from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
 from streams.alerting.words import SHOWN, name, shortened
 from streams.fold.findings import PodEnd
+from streams.rules.eviction.shortage import PRESSURES
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of more, the rest are counted by row."""
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
-_CONDITIONS: Final = {
-    "MemoryPressure": "memory pressure",
-    "DiskPressure": "disk pressure",
-    "PIDPressure": "process id pressure",
-}
 _LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
 _SYSTEM: Final = "they are for another operating system"
 _SHUTDOWN: Final = "the node is shutting down"
@@ -30,9 +26,9 @@ _WORDS: Final = {
     "OutOfmemory": "not enough memory is left",
     "OutOfpods": "the node has as many pods as it takes",
     "OutOfephemeral-storage": "not enough ephemeral storage is left",
-    "TopologyAffinityError": "their CPUs and devices cannot be aligned on NUMA nodes",
+    "TopologyAffinityError": "their resources cannot be aligned on NUMA nodes",
     "SMTAlignmentError": "they do not ask for whole physical cores",
-    "UnexpectedAdmissionError": "the kubelet could not allocate what they request",
+    "UnexpectedAdmissionError": "their kubelet met an error that it did not expect",
     "NodeAffinity": _LABELS,
     "MatchNodeSelector": _LABELS,
     "NodeSelectorMismatching": _LABELS,
@@ -64,7 +60,7 @@ def because(reason: str) -> str:
         return _WORDS[reason]
     if reason.startswith(_OUT_OF):
         return f"not enough {name(reason.removeprefix(_OUT_OF))} is left"
-    conditions = [_CONDITIONS[each] for each in reason.split(",") if each in _CONDITIONS]
+    conditions = [PRESSURES[each] for each in reason.split(",") if each in PRESSURES]
     if conditions:
         return f"the node is under {' and '.join(conditions)}"
     return "of what the kubelet's message names"

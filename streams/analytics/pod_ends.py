@@ -29,8 +29,8 @@ from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    OUTLIVED_KILL,
     SIGKILL,
-    SIGTERM,
     WITHOUT_WITNESS,
     ContainerEnd,
     End,
@@ -195,10 +195,10 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
     """Record the end of a container. An OOM kill is an end by itself, and so is a kill by an unknown actor with a
     restart after it. The status of another end has the exit code for its Event.
 
-    The kernel did not kill a container that ended by SIGTERM, even if its cgroup had counted a kill before.
+    The kernel did not kill a container that completed, or ended by SIGTERM, even if its cgroup had counted a kill.
     """
     pod, terminated = record.object.metadata, ended.terminated
-    if terminated.reason == OOM_KILLED and terminated.exit_code != SIGTERM:
+    if terminated.reason == OOM_KILLED and terminated.exit_code not in OUTLIVED_KILL:
         end = End(
             "oom_kill",
             "kernel",

@@ -8,10 +8,11 @@ from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE
 from streams.rules.values.expressions import Amount, choose
-from streams.rules.values.wording import counted, first_of, joined, percent, said
+from streams.rules.values.wording import counted, first_of, grouped, joined, percent, said, where_known
 
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
+_HOUR: Final = 3600
 
 
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
@@ -71,7 +72,32 @@ def guard() -> str:
     return "Set it in evictionHard, or mergeDefaultEvictionSettings (1.33 and later)."
 
 
+def sizing(
+    outside_pods: Amount,
+    step: Amount,
+    advised_reserved: Amount,
+    fastest_fall: Amount,
+    advised_threshold: Amount,
+    measured_seconds: Amount,
+) -> Amount:
+    """How the advice of `node_sizing` was reckoned, in bytes or millicores; null is not known."""
+
+    def reserve(most: Amount) -> Amount:
+        times = said("times 1.25, up to a multiple of ", grouped(step), ", is ", grouped(advised_reserved), ".")
+        return said("Reserve: at most ", grouped(most), " was used outside of pods; ", times)
+
+    def threshold(most: Amount) -> Amount:
+        times = "times 2, up to a multiple of 16,777,216, at least 104,857,600, is "
+        fell = said("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
+        return said(fell, grouped(advised_threshold), ".")
+
+    reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
+    briefly = said("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
+    unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
+    return choose(reckoned == "", unknown, reckoned)
+
+
 REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
-    each.__name__: each for each in (imbalance, before_not_ready, without_threshold, unguarded, guard)
+    each.__name__: each for each in (imbalance, before_not_ready, without_threshold, unguarded, guard, sizing)
 }
 """Each by its name, which is its placeholder in a view."""

@@ -7,18 +7,26 @@ whole seconds. An empty name or text is left out.
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from streams.rules.eviction.shortage import PRESSURES
 from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES
 from streams.rules.values.expressions import Amount, choose
-from streams.rules.values.wording import among, counted, first_of, grouped, lasting, moment, said, shown_to, sized
+from streams.rules.values.wording import (
+    among,
+    counted,
+    first_of,
+    grouped,
+    joined,
+    lasting,
+    moment,
+    said,
+    shown_to,
+    sized,
+)
 
 _NAMES: Final = {each: f"{measured(each)[0].upper()}{measured(each)[1:]}" for each in SIGNALS}
 _CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
-_UNDER: Final = {
-    "MemoryPressure": " under memory pressure",
-    "DiskPressure": " under disk pressure",
-    "PIDPressure": " under PID pressure",
-}
+_UNDER: Final = {condition: f" under {pressure}" for condition, pressure in PRESSURES.items()}
 
 
 def kubelet_started() -> str:
@@ -205,6 +213,18 @@ def partial(resource: Amount, entries: Amount) -> Amount:
     return said("Verdicts from ", resource, " are partial from here on: ", dropped, " had no room within the hour.")
 
 
+def event_seen(
+    reason: Amount, object_kind: Amount, namespace: Amount, object_name: Amount, message: Amount
+) -> Amount:
+    """One Event, as it was received."""
+    thing = said(choose(namespace == "", "", said(namespace, "/")), object_name)
+    return said(reason, " of ", object_kind, " ", thing, _before(": ", message))
+
+
+def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, reason: Amount) -> Amount:
+    return joined(", ", said("Pod ", namespace, "/", pod, " ", change), phase, reason)
+
+
 def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
     return said(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
 
@@ -224,6 +244,7 @@ SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
         *(kubelet_started, ran_low, rejected, ended, taken, images_removed, not_admitted, disagreement, late_joiners),
         *(readiness, readiness_by_event, began_often, machine, problem, cordon, stood_still, setting),
         *(silenced, pending, warning, fell_silent, unsampled, partial),
+        *(event_seen, pod_changed),
     )
 }
 """Each by its name, which is its placeholder in a view."""

@@ -153,6 +153,14 @@ DRAINED: Final = {
         {"name": "app", "state": {"terminated": {"reason": "OOMKilled", "exitCode": 143, "finishedAt": at(4.5)}}}
     ],
 }
+OUTLIVED: Final = {
+    "phase": "Succeeded",
+    "startTime": at(-59),
+    "containerStatuses": [
+        {"name": "app", "state": {"terminated": {"reason": "OOMKilled", "exitCode": 0, "finishedAt": at(4.5)}}}
+    ],
+}
+UNALIGNED: Final = "Pod was rejected: Resources cannot be allocated with Topology locality"
 CAME: Final = {"phase": "Running", "startTime": at(5)}
 RUNNING: Final = {"phase": "Running", "startTime": at(-59)}
 LIMIT: Final = {"gpu": {"cpu": "1", "nvidia.com/gpu": "8"}, "four": {"cpu": "4"}, "two": {"cpu": "2"}}
@@ -202,9 +210,9 @@ ROWS: Final = (
             event("FreeDiskSpaceFailed", "Node", "again", -50, NOTHING_FREED),
             *(sample("again", minutes) for minutes in (-52, -44, 7, END)),
         ],
-        ["Image GC works again: The next run was not heard to fail. It had failed once at 09:10:00"],
+        ["Image GC works again: 20 % of the image file system is used, and it starts at 85 %. It had failed once"],
         answers={"image_gc": '"verdict": "recovered"'},
-        never=["critical Image GC", "criticalImage GC", "The image file system is full"],
+        never=["critical Image GC", "criticalImage GC", "The image file system is full", "was not heard to fail"],
         cluster="grown",
     ),
     Row(
@@ -242,6 +250,22 @@ ROWS: Final = (
         [node("drained"), pod("worker", "drained", DRAINED, deletionTimestamp=at(5))],
         answers={"pod_ends": '"pod": "worker"'},
         never=["OOM kill", "oom_kill", "killed by the kernel"],
+    ),
+    Row(
+        "a container that completed was not killed by the kernel",
+        [node("outlived"), pod("parent", "outlived", OUTLIVED)],
+        never=["OOM kill", "oom_kill", "killed by the kernel"],
+    ),
+    Row(
+        "no CPU is spoken of where the Topology Manager names none",
+        [
+            node("aligned"),
+            configured("aligned", cpuManagerPolicy="none", memoryManagerPolicy="Static"),
+            refused("wide", "aligned", "TopologyAffinityError", UNALIGNED, owner="StatefulSet/wide"),
+        ],
+        ["Their resources cannot be aligned on NUMA nodes", "Resources cannot be allocated with Topology locality"],
+        {"refused_pods": '"refused_by": "topology_manager"'},
+        ["CPUs and devices"],
     ),
     Row(
         "a minimum reclaim of nothing asks for nothing",
@@ -316,6 +340,14 @@ ROWS: Final = (
         {"not_ready": "NodeNotReady"},
         ["nodes that are not Ready, Warning Events", "No Warning Event", "The database is empty"],
         cluster="events",
+    ),
+    Row(
+        "an eviction in unknown words is one",
+        [node("nightly"), refused("cleared", "nightly", "Evicted", "The pod was removed by our nightly job")],
+        ["1 pod was evicted in words that name no known cause: leadsman query dead_letters."],
+        {"pod_ends": "1 record could not be understood: leadsman query dead_letters"},
+        ["No evictions"],
+        cluster="odd",
     ),
     Row(
         "a pod that waits in other words waits",

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from shlex import quote
 from typing import Final
 
 from common.amounts import counted
@@ -213,10 +214,21 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         of = "" if view.node else f" of {len(nodes)} of {counted(len(view.nodes), 'node')}"
         title = f"No recent statistics{of}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
-        step = Step("See which kubelets could not be read", "source_errors")
+        asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
+        step = _UNREAD if asked else _save_summary(nodes[0])
         about = (("StreamStalled", "stats/summary"),)
         item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
         yield item._replace(of_each="No recent statistics").begun(since)
+
+
+_UNREAD: Final = Step("See which kubelets could not be read", "source_errors")
+
+
+def _save_summary(node: str) -> Step:
+    """Return the step for a dump, in which no kubelet was asked."""
+    name = plain(node)
+    path, file = quote(f"/api/v1/nodes/{name}/proxy/stats/summary"), quote(f"{name}.summary.json")
+    return Step(f"Save what each kubelet knows beside the dump: kubectl get --raw {path} > {file}")
 
 
 def _without_news(view: Overview) -> Iterator[Item]:

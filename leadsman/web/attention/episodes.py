@@ -10,6 +10,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, headed, ticks
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
+from streams.rules.eviction.shortage import short_of
 
 APART: Final = timedelta(minutes=10)
 """A repetition within this time, or within this part of a longer range, belongs to the same episode."""
@@ -238,7 +239,8 @@ def _words(group: Sequence[Happening]) -> tuple[str, str]:
     if len(group) == 1:
         return first.head, first.what
     if first.pod:
-        return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(first.about)}", ""
+        about = short_of(first.about) if first.kind == "eviction" else first.about
+        return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(about)}", ""
     times = counted(len(group), "time")
     if first.kind in {"kubelet", "pressure", "node"}:
         return f"{first.about}: {times}", ""

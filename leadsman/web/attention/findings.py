@@ -16,6 +16,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
+from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
@@ -233,7 +234,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
             yield Item(
                 Severity.WARNING,
                 condition if len(under) == 1 else f"{condition} on {len(under)} nodes",
-                "No new pods are placed there, and pods can be evicted.",
+                WHILE_UNDER_PRESSURE,
                 tuple(node.name for node in under),
                 "nodes",
                 since=since,

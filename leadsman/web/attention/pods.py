@@ -14,7 +14,9 @@ from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import because, fewer
+from streams.fold.findings import KERNEL_KILLS
 from streams.rules.events.admission import amount, of, parse_refusal
+from streams.rules.eviction.shortage import short_of
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""
@@ -24,11 +26,6 @@ MOST_TEXT: Final = 300
 """Characters of a message."""
 MOST_AUTOSCALER_TEXT: Final = 500
 """Karpenter names the resources, the requirements and only then the reason."""
-_RESOURCES: Final = {
-    "ephemeral-storage": "ephemeral storage",
-    "pids": "process ids",
-    "": "a resource that the kubelet did not name",
-}
 
 
 def evicted(view: Overview) -> Iterator[Item]:
@@ -38,7 +35,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         rows = [row for row in under_pressure if row["resource"] == resource]
         pods = sum(row["pods"] for row in rows)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
-        title = f"{counted(pods, 'pod')} evicted for {_RESOURCES.get(resource, resource)}"
+        title = f"{counted(pods, 'pod')} evicted for {short_of(resource)}"
         yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
@@ -156,7 +153,6 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.killed if row["cause"] == "oom_kill"]:
         kills = sum(row["times"] for row in rows)
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
-        text = "The kernel killed them at their memory limit, or because the node had none left."
         yield _ended(
             Severity.WARNING,
             f"{counted(kills, 'OOM kill')} of {counted(containers, 'container')}",
@@ -164,7 +160,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             rows,
             "times",
         )._replace(
-            text=text if kills > 1 else text.replace("them at their", "it at its"),
+            text=KERNEL_KILLS,
             step=Step(f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak"),
             about=(("ContainersOOMKilled", ""),),
         )

@@ -16,7 +16,9 @@ _SOONEST: Final = timedelta(seconds=10)
 _WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _LISTED: Final = timedelta(hours=1)
-"""An API server keeps Events for an hour by default: later ones would be beside those that were seen."""
+"""An API server keeps Events for an hour by default: later ones would be beside those that were seen. Of a dump, each
+kind of object has a row at its time.
+"""
 
 
 class Evidence(NamedTuple):
@@ -24,7 +26,7 @@ class Evidence(NamedTuple):
 
     scope: Scope
     nodes: int
-    """That exist at the end."""
+    """That exist at the end, if Node objects were seen in this range or are watched."""
     sampled_nodes: int
     """With statistics (/stats/summary) in the range."""
     pods: int
@@ -33,15 +35,19 @@ class Evidence(NamedTuple):
     last_at: datetime | None
     """Time of the last observation of any kind."""
     pods_seen: bool = True
-    """True if any pod was seen until the end. An account that may not read pods sees no eviction."""
+    """True if pods were seen in this range, or are watched. An account that may not read pods sees no eviction."""
+    pods_until: datetime | None = None
+    """The last change of a pod, where later ones were not looked at: an older dump had pods, this one has none."""
     unread: tuple[str, ...] = ()
     """Streams of the whole cluster that were silent or unreadable for a time."""
     bad: int = 0
-    """Records that could not be understood."""
+    """Records of the range that could not be understood, and those whose time could not be read."""
+    unexplained: int = 0
+    """Pods with the reason Evicted in words that name no known cause."""
     events_seen: bool = True
     """True if Events of this range were seen: image GC, and pods that are gone, are known from Events alone."""
     numa_seen: bool = True
-    """True if a source of exclusive CPUs was seen until the end, or a kubelet that gives none."""
+    """True if this range, or a stream that goes on, has a source of exclusive CPUs, or a kubelet that gives none."""
     events_since: datetime | None = None
     """Since when Events are watched without a break; None if they are not watched now."""
     events_until: datetime | None = None
@@ -83,24 +89,37 @@ class Evidence(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Tell whether every node's statistics were seen until the end, and every stream was read all the time."""
+        """Tell whether every node's statistics were seen until the end, and every stream was read all the time and
+        understood.
+        """
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
-        return self.counts and self.events_known and sampled and not self.unread
+        return self.counts and self.events_known and sampled and not (self.unread or self.unexplained or self.bad)
 
 
 def read_evidence(db: Database, scope: Scope) -> Evidence:
     (row,) = ask(db, "evidence", scope)
-    since, heard_at, watched = row.pop("watched")
-    watched = watched and scope.judged_at - heard_at <= _WATCHED
-    at = row.pop("events_at")
-    listed = at is not None and at >= max(scope.since, row["last_at"] - _LISTED)
-    events = {
-        "events_seen": listed or (watched and at is not None and at >= since),
-        "events_since": since if watched else None,
-        "events_until": None if listed or watched else at,
+    spans = {resource: (since, heard_at) for resource, since, heard_at in row.pop("watched")}
+    at = {name: row.pop(f"{name}_at") for name in ("nodes", "pods", "events", "numa")}
+    last_at = row["last_at"]
+    listed = {name for name, seen in at.items() if seen is not None and seen >= max(scope.since, last_at - _LISTED)}
+    # what is watched has no row while it does not change, and kubelets are asked for as long
+    going_on = {
+        name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= _WATCHED
     }
-    seen = {name: bool(row[name]) for name in ("pods_seen", "numa_seen")}
-    return Evidence(scope, **row | seen | events | {"unread": tuple(row["unread"])})
+    pods_seen = "pods" in listed or ("pods" in going_on and at["pods"] is not None)
+    since, heard_at = spans.get("events", (None, None))
+    watched = heard_at is not None and scope.judged_at - heard_at <= _WATCHED
+    events_at = at["events"]
+    seen = {
+        "nodes": row["nodes"] if "nodes" in listed | going_on else 0,
+        "pods_seen": pods_seen,
+        "pods_until": None if pods_seen else at["pods"],
+        "numa_seen": "numa" in listed or ("pods" in going_on and at["numa"] is not None),
+        "events_seen": "events" in listed or (watched and events_at is not None and events_at >= since),
+        "events_since": since if watched else None,
+        "events_until": None if "events" in listed or watched else events_at,
+    }
+    return Evidence(scope, **row | seen | {"unread": tuple(row["unread"])})
 
 
 def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
@@ -174,7 +193,7 @@ def _looked_for(evidence: Evidence) -> str:
     # who may read one namespace alone sees no Event of a node
     of_nodes = by_nodes or (by_events and not evidence.scope.namespace)
     things = {
-        "evictions": by_pods,
+        "evictions": by_pods and not evidence.unexplained,
         "node pressure": of_nodes,
         "nodes that are not Ready": of_nodes,
         "pending pods": by_pods,
@@ -191,7 +210,7 @@ def _looked_for(evidence: Evidence) -> str:
 
 def gaps(evidence: Evidence) -> list[str]:
     """Describe the missing evidence of a range, a sentence for each kind."""
-    bad = counted(evidence.bad, "record")
+    bad, odd = counted(evidence.bad, "record"), counted(evidence.unexplained, "pod was", "pods were")
     missing = {
         "No Node object was seen.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
@@ -200,6 +219,7 @@ def gaps(evidence: Evidence) -> list[str]:
         no_event(evidence): not evidence.events_known,
         quiet(evidence): evidence.quiet_since is not None,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
+        f"{odd} evicted in words that name no known cause: leadsman query dead_letters.": bool(evidence.unexplained),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
     return [text for text, is_missing in missing.items() if is_missing]
@@ -207,19 +227,26 @@ def gaps(evidence: Evidence) -> list[str]:
 
 def no_pod(evidence: Evidence) -> str:
     """Return what is not known without pods."""
+    after = _after(evidence.pods_until)
     if evidence.events_known:
-        return "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
+        known = "what happened to pods is known from Events alone, and pending pods are not."
+        return f"No Pod object was seen{after}: {known}"
     if evidence.log_lines:
-        return "No pod was seen: what happened to pods is known from kubelets' logs alone, and pending pods are not."
-    return "No pod was seen: evictions, OOM kills, rejections and pending pods are not known."
+        known = "what happened to pods is known from kubelets' logs alone, and pending pods are not."
+        return f"No pod was seen{after}: {known}"
+    return f"No pod was seen{after}: evictions, OOM kills, rejections and pending pods are not known."
 
 
 def no_event(evidence: Evidence) -> str:
     """Return what is not known without Events."""
     if evidence.log_lines:
         return "No Event was seen: image GC and pods that are gone are known from kubelets' logs alone."
-    after = f" after {timestamp(evidence.events_until)} UTC" if evidence.events_until else ""
-    return f"No Event was seen{after}: image GC, Warnings, and what happened to pods that are gone are not known."
+    unknown = "image GC, Warnings, and what happened to pods that are gone are not known."
+    return f"No Event was seen{_after(evidence.events_until)}: {unknown}"
+
+
+def _after(at: datetime | None) -> str:
+    return f" after {timestamp(at)} UTC" if at else ""
 
 
 def quiet(evidence: Evidence) -> str:

@@ -20,7 +20,7 @@ FROM
         cluster,
         node,
         'event' AS kind,
-        concat(reason, ' of ', object_kind, ' ', if(namespace = '', '', concat(namespace, '/')), object_name, if(message = '', '', ': '), message) AS what,
+        {event_seen} AS what,
         arrayFilter(each -> each != '', [namespace]) AS namespaces
     FROM node_events
     WHERE {all:UInt8} = 1
@@ -30,7 +30,7 @@ FROM
         cluster,
         node,
         'pod' AS kind,
-        concat('Pod ', namespace, '/', pod, ' ', change, arrayStringConcat(arrayMap(each -> concat(', ', each), arrayFilter(each -> each != '', [phase, reason])))) AS what,
+        {pod_changed} AS what,
         [namespace] AS namespaces
     FROM pod_bindings
     WHERE {all:UInt8} = 1

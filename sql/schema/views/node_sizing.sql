@@ -120,13 +120,6 @@ SELECT
         outside_pods IS NULL OR reserved IS NULL, 'unknown',
         reserved < outside_pods, 'too_little',
         reserved > advised_reserved * 2, 'generous', 'enough') AS verdict,
-    if(outside_pods IS NULL AND fastest_fall IS NULL,
-        if(measured_seconds < 3600, concat('Unknown: measured for ', toString(measured_seconds), ' s, which is less than an hour.'),
-            'Unknown: what pods use together was not measured.'),
-        concat(
-            if(outside_pods IS NULL, '', concat('reserve ', toString(toInt64(outside_pods)), ' used outside of pods at most, times 1.25, up to a multiple of ',
-                toString(step), ' = ', toString(advised_reserved), '. ')),
-            if(fastest_fall IS NULL, '', concat('threshold: fell by ', toString(toInt64(fastest_fall)),
-                ' in 10 s at most, times 2, up to a multiple of 16777216, at least 104857600 = ', toString(advised_threshold), '. ')))) AS arithmetic
+    {sizing} AS arithmetic
 FROM known
 COMMENT 'Advice for each node''s system reservation and hard thresholds, with the arithmetic behind it'

@@ -8,7 +8,7 @@ from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, shortened
-from streams.fold.findings import PodEnd
+from streams.fold.findings import KERNEL_KILLS, PodEnd
 
 MAX_MEMBERS: Final = 1000
 """Kills of one alert that are kept apart; the alert counts no further."""
@@ -45,8 +45,7 @@ def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     kills = "1 OOM kill" if group.count == 1 else f"{group.count} OOM kills within {in_words(group.seconds)}"
     which = shortened(group.parts)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
-        f"The kernel killed {which}. Either the container reached its memory limit, or the node ran out of memory "
-        "before the kubelet could evict. Raise the limit or find the leak; if the node was low, see "
+        f"The kernel killed {which}. {KERNEL_KILLS} Raise the limit or find the leak; if the node was low, see "
         "EvictionThresholdNear. List the kills: leadsman query pod_ends --param cause=oom_kill."
     )
 

@@ -8,11 +8,12 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, name, timestamp
 from streams.fold.findings import PressureChange
+from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
 
 _RESOURCES: Final = {
     "MemoryPressure": ("memory", "memory"),
     "DiskPressure": ("disk space or inodes", "ephemeral-storage"),
-    "PIDPressure": ("process ids", "pids"),
+    "PIDPressure": ("process IDs", "pids"),
 }
 """The scarce resource in words, and the resource whose advice applies."""
 
@@ -31,8 +32,8 @@ def _lasting(row: PressureChange, settings: RuleSettings, now: Now) -> Change:
     return Holds(
         labels,
         f"Node {name(row.node)}: {row.condition} since {timestamp(row.ts)}",
-        f"The node is short of {short} and does not recover by itself. No new pods are placed on it, and pods can be "
-        f"evicted. {EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
+        f"The node is short of {short} and does not recover by itself. {WHILE_UNDER_PRESSURE} "
+        f"{EVICTION_ADVICE[resource]}. See the room: leadsman query next_eviction.",
         at_once=now.at - row.ts >= timedelta(seconds=settings.for_seconds),
     )
 

@@ -276,17 +276,20 @@ def _benign(episode: Episode) -> str:
 
 
 def _persistent(episode: Episode) -> str:
+    since = _clock(episode.first_at)
+    again = "" if episode.occurrences == 1 else f" run after run ({_times(episode)}, since {since})"
     if episode.reported.reason == "invalid_capacity":
+        once = f"read capacity 0 of the image file system at {since}, samples show none either,"
+        runs = f"reads capacity 0 of the image file system{again}" if again else once
         return (
-            f"Image GC reads capacity 0 of the image file system run after run ({_times(episode)}, since "
-            f"{_clock(episode.first_at)}) and gives up before it frees anything: imageGCHighThresholdPercent "
+            f"Image GC {runs} and gives up before it frees anything: imageGCHighThresholdPercent "
             f"({episode.settings.high_percent} %) does not apply, and the disk fills until pods are evicted. The "
             "kubelet does not know the device that images lie on: look at the container runtime and at its mount."
         )
+    fails = f"fails{again}" if again else f"failed at {since}"
     return (
-        f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}) because "
-        f"{_why(episode)}, so unused images stay. Look at the kubelet's log and at the container "
-        "runtime."
+        f"Image GC {fails} because {_why(episode)}, so unused images stay. Look at the kubelet's log and at the "
+        "container runtime."
     )
 
 
@@ -316,6 +319,13 @@ def _recovered(episode: Episode) -> str:
         f"The next run was not heard to fail{sample}. It had failed {_times(episode)} {_span(episode)} "
         f"because {_why(episode)}."
     )
+
+
+def works_again(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:
+    """A finding that a sample ends: by it there was nothing to free in a run that was due."""
+    used = f"{decision.usage_percent} % of the image file system is used"
+    starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
+    return f"{used}, and it {starts}. It had failed {_times(episode)} {_span(episode)} because {_why(episode)}."
 
 
 def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision) -> str:

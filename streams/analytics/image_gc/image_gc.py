@@ -30,6 +30,7 @@ from streams.analytics.image_gc.episode import (
     nothing_to_free,
     row_of,
     verdict,
+    works_again,
 )
 from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
@@ -283,7 +284,12 @@ def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tup
     was_next_run = state.failed_at is not None and now - state.failed_at >= NEXT_RUN
     if episode.verdict in BROKEN_GC and decision and works and (was_next_run or replaced):
         row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
-            ts=now, result="success", usage_percent=decision.usage_percent, wanted_bytes=None, freed_bytes=None
+            ts=now,
+            result="success",
+            usage_percent=decision.usage_percent,
+            wanted_bytes=None,
+            freed_bytes=None,
+            explanation=works_again(episode, held, decision),
         )
         if replaced:
             row = row._replace(

@@ -45,6 +45,7 @@ from streams.fold.findings.numa import (
 from streams.fold.findings.pods import (
     BLIND_ADVICE,
     BLIND_VERDICTS,
+    KERNEL_KILLS,
     CpuThrottling,
     PodBinding,
     PodEnd,
@@ -63,6 +64,7 @@ __all__ = [
     "BROKEN_GC",
     "GC_VERDICTS",
     "HIGH_RATE",
+    "KERNEL_KILLS",
     "NEVER_REPLACED",
     "REPEAT_EVERY",
     "TABLES",

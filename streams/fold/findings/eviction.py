@@ -8,6 +8,7 @@ from common.durations import in_words
 from streams.fold.findings.row import row
 from streams.rules.eviction.messages import PressureEviction, parse_evicted
 from streams.rules.eviction.order import UNEXPLAINED
+from streams.rules.eviction.shortage import short_of
 
 
 @row(table="eviction_signals", high_rate=True, replaced=False)
@@ -121,7 +122,7 @@ class Eviction(NamedTuple):
     @property
     def low_on(self) -> str:
         """The shortage that the kubelet's message names."""
-        low = f"low on {self.resource or 'a resource that its kubelet did not name'}"
+        low = f"low on {short_of(self.resource)}"
         if self.available is None or self.threshold is None:
             return low
         left, bound, by = str(self.available), f"the threshold of {self.threshold}", ""

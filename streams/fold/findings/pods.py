@@ -139,6 +139,12 @@ _WINDOWS: Final = -65_536
 """Below it, a code is a status of Windows."""
 
 
+KERNEL_KILLS: Final = (
+    "Either the container reached its memory limit, or the node ran out of memory before the kubelet could evict."
+)
+"""Possible causes of an OOM kill."""
+
+
 @row(table="storage_limits")
 class StorageLimit(NamedTuple):
     cluster: str

@@ -198,7 +198,9 @@ def _out_of(reason: str, text: str) -> Refusal | None:
     if requested is None or capacity is None:
         return Refusal("resources", name)
     asked = amount(requested, name)
-    if not capacity:
+    if not capacity and name.startswith("hugepages-"):
+        words = f"By its kubelet the node has no {name}."
+    elif not capacity:
         words = _UNKNOWN_THEN.format(name) if "/" in name else f"The kubelet did not know yet how much {name} it has."
     elif used is None or requested > capacity:
         words = f"The pod requests {asked}, the node can give {amount(capacity, name)}."
@@ -213,7 +215,8 @@ def _out_of(reason: str, text: str) -> Refusal | None:
 def _of_managers(text: str) -> Refusal:
     found = _CAUSE.fullmatch(text)
     cause = found[1] if found else text
-    return _others(text) or _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause) or Refusal()
+    named = _others(text) or _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause)
+    return named or _plugins(text) or Refusal()
 
 
 def _others(text: str) -> Refusal | None:
@@ -226,6 +229,13 @@ def _others(text: str) -> Refusal | None:
     if "checkpoint" in text and _DISK_FULL in text:
         return Refusal("device_manager", words="The kubelet could not write its checkpoint: its disk is full.")
     return None
+
+
+def _plugins(text: str) -> Refusal | None:
+    """Blame the device manager for what it learns of plugins while the pod is admitted."""
+    if not text.startswith("Update plugin resources failed due to "):
+        return None
+    return Refusal("device_manager", words="The kubelet could not count the devices that the pod was given.")
 
 
 def _missing(name: str, lacks: int | None) -> str:

@@ -10,7 +10,7 @@ CONSEQUENCES: Final = {
     "memory": "Nothing is evicted; once memory is used up, the kernel kills processes.",
     "ephemeral-storage": "Nothing is evicted; image GC still runs, and once the disk is full, every write fails.",
     "inodes": "Nothing is evicted; once no inode is free, no file can be created.",
-    "pids": "Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet.",
+    "pids": "Nothing is evicted; once no process ID is free, nothing can be started, not even by the kubelet.",
 }
 """The consequence if a resource runs out without a threshold."""
 LOW_PERCENT: Final = 5

@@ -288,10 +288,11 @@ def _unexpected(error: Exception) -> _Refused:
 
 def _of_pod(containers: Sequence[Request]) -> Request:
     """Return the maximum that the whole pod requests at one time: its last containers together, or an init
-    container.
+    container with the sidecars before it.
     """
-    running = _sum([each for each in containers if not each.is_init])
-    return _sum_of_most([running, *(each for each in containers if each.is_init)])
+    lasting = [[each for each in containers[:at] if not each.is_init] for at in range(len(containers) + 1)]
+    starting = [_sum([*before, each]) for before, each in zip(lasting, containers, strict=False) if each.is_init]
+    return _sum_of_most([_sum(lasting[-1]), *starting])
 
 
 def _sum_of_most(requests: Sequence[Request]) -> Request:

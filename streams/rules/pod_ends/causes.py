@@ -48,8 +48,9 @@ OOM_KILLED: Final = "OOMKilled"
 SIGKILL: Final = 137
 """The exit code of a process that was killed: by the kernel, a kubelet whose grace period was over, or anybody."""
 SIGTERM: Final = 143
-"""The exit code of a process that SIGTERM ended; OOMKilled beside it shows an earlier kill in the cgroup
-(rules: how-pods-end)."""
+"""The exit code of a process that SIGTERM ended."""
+OUTLIVED_KILL: Final = frozenset({0, SIGTERM})
+"""Exit codes beside which OOMKilled shows an earlier kill of another process in the cgroup (rules: how-pods-end)."""
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),

@@ -4,7 +4,7 @@ So a sentence is written once, in Python, and views have it too. The engine plan
 parts are joined before.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -107,6 +107,13 @@ def percent(amount: Amount, whole: int = 1) -> Amount:
     if isinstance(amount, Expression):
         return said(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
     return f"{round(whole * amount)} %"
+
+
+def where_known(amount: Amount, words: Callable[[Amount], Amount]) -> Amount:
+    """The words about an amount; empty where it is null."""
+    if isinstance(amount, Expression):
+        return Expression(f"ifNull({words(amount)}, '')")
+    return "" if amount is None else words(amount)
 
 
 def joined(separator: str, *texts: Amount) -> Amount:

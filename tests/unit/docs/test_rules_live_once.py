@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 
 from paths import FLOORS, ROOT
+from sql.questions.queries import QUERIES
 from sql.schema.rules import RULES as RULES_OF_VIEWS
 from sql.schema.views import VIEWS
 from streams.fold.sentences import SENTENCES
@@ -32,6 +33,7 @@ ASKED: Final = {
     "image_pulls": {"image_gc_percent"},
     "kubelet_warnings": {"unguarded", "guard"},
     "node_imbalance": {"meets", "imbalance"},
+    "node_sizing": {"sizing"},
     "not_ready": {"before_not_ready"},
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", *SENTENCES},
     "unguarded_signals": {
@@ -42,7 +44,7 @@ ASKED: Final = {
         "without_threshold",
     },
 }
-"""What each view asks of Python, instead of stating it."""
+"""What each view, with the saved question of its name, asks of Python, instead of stating it."""
 STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"
@@ -78,7 +80,9 @@ def test_no_sql_computes_a_rule_that_has_its_place_in_python() -> None:
 
 
 def test_a_view_that_judges_asks_python_for_the_rule() -> None:
-    texts = {file.stem: file.read_text() for file in VIEWS.glob("*.sql")}
+    texts: dict[str, str] = {}
+    for file in (*VIEWS.glob("*.sql"), *QUERIES.glob("*.sql")):
+        texts[file.stem] = texts.get(file.stem, "") + file.read_text()
     asked = {view: {name for name in RULES_OF_VIEWS if f"{{{name}}}" in text} for view, text in texts.items()}
     assert {view: names for view, names in asked.items() if names} == ASKED
     assert set().union(*ASKED.values()) == set(RULES_OF_VIEWS)

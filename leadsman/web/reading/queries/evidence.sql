@@ -44,33 +44,46 @@ SELECT
         )
     ) AS last_at,
     (
-        SELECT count() > 0
-        FROM (SELECT 1 FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} LIMIT 1)
-    ) AS pods_seen,
+        SELECT nullIf(max(ts), toDateTime64(0, 6, 'UTC')) FROM nodes WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS nodes_at,
+    (
+        SELECT nullIf(max(ts), toDateTime64(0, 6, 'UTC')) FROM pod_bindings WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
+    ) AS pods_at,
     (
         SELECT nullIf(max(least(observed_at, {until:DateTime64(6)})), toDateTime64(0, 6, 'UTC'))
         FROM node_events
         WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
     ) AS events_at,
     (
-        SELECT count() > 0
+        -- Of nodes whose last row has a source of exclusive CPUs, or a kubelet that gives none
+        SELECT nullIf(max(at), toDateTime64(0, 6, 'UTC'))
         FROM
         (
-            SELECT 1 FROM numa_skew
-            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node' AND (fidelity != 'none' OR cpu_manager_policy = 'none')
-            LIMIT 1
+            SELECT max(ts) AS at, argMax(fidelity != 'none' OR cpu_manager_policy = 'none', ts) AS is_known
+            FROM numa_skew
+            WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND scope = 'node'
+            GROUP BY node
         )
-    ) AS numa_seen,
+        WHERE is_known
+    ) AS numa_at,
     (
         -- Of a span that goes on after the end, all is known up to the end; an error behind its last sign of life ended it
-        SELECT (argMax(since, since), least(argMax(ts, since), {until:DateTime64(6)}) AS heard_at, count() > 0 AND heard_at >=
+        SELECT groupArray((toString(resource), begun, heard_at))
+        FROM
         (
-            SELECT max(ts)
+            SELECT resource, max(since) AS begun, least(argMax(ts, since), {until:DateTime64(6)}) AS heard_at
+            FROM watches
+            WHERE cluster = {cluster:String} AND resource IN ('nodes', 'pods', 'events') AND since < {until:DateTime64(6)}
+            GROUP BY resource
+        ) AS w
+        LEFT JOIN
+        (
+            SELECT resource, max(ts) AS broken_at
             FROM source_errors
-            WHERE cluster = {cluster:String} AND node = '' AND resource = 'events' AND kind IN ('silent', 'gap', 'unreadable') AND ts < {until:DateTime64(6)}
-        ))
-        FROM watches
-        WHERE cluster = {cluster:String} AND resource = 'events' AND since < {until:DateTime64(6)}
+            WHERE cluster = {cluster:String} AND node = '' AND kind IN ('silent', 'gap', 'unreadable') AND ts < {until:DateTime64(6)}
+            GROUP BY resource
+        ) AS e ON e.resource = w.resource
+        WHERE heard_at >= broken_at
     ) AS watched,
     (
         SELECT arraySort(groupUniqArray(toString(resource)))
@@ -78,5 +91,22 @@ SELECT
         WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
             AND node = '' AND kind IN ('silent', 'unreadable') AND resource IN ('nodes', 'pods', 'events')
     ) AS unread,
-    (SELECT count() FROM dead_letters WHERE cluster IN ({cluster:String}, '')) AS bad
+    (
+        -- Pods that their status calls evicted, in words of which no eviction was concluded
+        SELECT uniqExact(uid)
+        FROM pod_bindings
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND reason = 'Evicted'
+            AND ({namespace:String} = '' OR namespace = {namespace:String})
+            AND uid NOT IN
+            (
+                SELECT uid FROM evictions WHERE cluster = {cluster:String}
+                UNION ALL SELECT uid FROM pod_ends WHERE cluster = {cluster:String} AND container = ''
+            )
+    ) AS unexplained,
+    (
+        -- Of a record whose time could not be read the epoch is stored
+        SELECT count()
+        FROM dead_letters
+        WHERE cluster IN ({cluster:String}, '') AND (ts = toDateTime64(0, 6, 'UTC') OR (ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}))
+    ) AS bad
 SETTINGS final = 0

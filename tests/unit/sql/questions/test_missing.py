@@ -23,6 +23,7 @@ from streams.fold.findings import (
     PodBinding,
     Row,
     SourceError,
+    Watch,
 )
 
 TELLING = [query for query in saved_queries() if query.events]
@@ -222,3 +223,17 @@ def test_warnings_that_no_finding_mentions_stay(database: Database) -> None:
         ("FailedScheduling", "u"),
         ("NodeNotReady", "u"),
     ]
+
+
+def test_what_only_an_older_dump_had_was_not_looked_at_until_now(database: Database) -> None:
+    """Nodes and pods are of the day before; those of the other cluster are watched, and did not change."""
+    later = {"ts": T0 + timedelta(days=1), "observed_at": T0 + timedelta(days=1)}
+    for cluster in ("dumps", "live"):
+        seen = row(NodeRow, cluster=cluster, node="n"), row(PodBinding, cluster=cluster, uid="u", change="bound")
+        store(database, *seen, event("Pulled", cluster=cluster, **later))
+    watched = {"cluster": "live", "since": T0, "ts": later["ts"]}
+    store(database, *(row(Watch, resource=each, **watched) for each in ("nodes", "pods")))
+    told = {each: why_empty(database, saved_query("evicted_pods"), {"cluster": each}) for each in ("dumps", "live")}
+    seen_until = "nothing of this kind in 1 node, 1 pod and 1 Event that were seen until 2026-07-02 12:00:00 UTC"
+    older = ", nodes only until 2026-07-01 12:00:00, pods only until 2026-07-01 12:00:00"
+    assert told == {"dumps": f"Cluster dumps: {seen_until}{older}", "live": f"Cluster live: {seen_until}"}

@@ -27,7 +27,9 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("memory_full_percent", "io_full_percent"), (0.0, 9.9, 10.0, 45.4, 100.0)),
     **dict.fromkeys(("timed", "fits", "would_fit", "percent", "evictions"), NUMBERS),
     **dict.fromkeys(("lowest", "capacity", "freed", "swapped"), BYTES),
-    "seconds": SECONDS,
+    **dict.fromkeys(("outside_pods", "fastest_fall"), (None, *BYTES)),
+    **dict.fromkeys(("step", "advised_reserved", "advised_threshold"), BYTES),
+    **dict.fromkeys(("seconds", "measured_seconds"), SECONDS),
     **dict.fromkeys(("bounded", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)),
     **dict.fromkeys(("begins", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
     **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
@@ -53,6 +55,8 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
 
 def _column(value: Any) -> Expression:
     match value:
+        case None:
+            return Expression("CAST(NULL, 'Nullable(Int64)')")
         case str():
             return Expression(literal(value))
         case bool():

@@ -24,7 +24,7 @@ def test_the_story_has_each_time_that_little_was_left_without_a_threshold(databa
         left(0, "imagefs.available", 3 << 30, 100 << 30, 1 << 30),
         left(4, "nodefs.inodesFree", 3 * 10**6, 10**8),
     )
-    forks = "Nothing is evicted; once no process id is free, nothing can be started, not even by the kubelet."
+    forks = "Nothing is evicted; once no process ID is free, nothing can be started, not even by the kubelet."
     assert dicts(database, "SELECT ts, node, what, about FROM story WHERE kind = 'unguarded' ORDER BY ts, what") == [
         {
             "ts": T0 + timedelta(minutes=4),

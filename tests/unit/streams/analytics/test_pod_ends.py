@@ -91,9 +91,11 @@ def test_a_container_that_ends_with_an_error_by_itself_has_no_row() -> None:
     assert rows(RUNS, IS_OVER, WAITS, RUNS_AGAIN) == []
 
 
-@pytest.mark.parametrize(("code", "killed"), [(137, True), (7, True), (143, False)])
-def test_a_container_that_sigterm_ended_was_not_killed_by_the_kernel(code: int, *, killed: bool) -> None:
-    """kubernetes#140716: the reason is OOMKilled where its cgroup had counted a kill before."""
+@pytest.mark.parametrize(("code", "killed"), [(137, True), (7, True), (143, False), (0, False)])
+def test_a_container_that_sigterm_ended_or_that_completed_was_not_killed_by_the_kernel(
+    code: int, *, killed: bool
+) -> None:
+    """kubernetes#140716, kubernetes#104454: the reason is OOMKilled where its cgroup had counted a kill before."""
     ended = {"terminated": {"reason": "OOMKilled", "exitCode": code, "startedAt": START, "finishedAt": KILLED}}
     assert [each.cause for each in rows(RUNS, status(0, ended))] == ["oom_kill"] * killed
 

@@ -21,7 +21,7 @@ def test_an_eviction_tells_what_was_low_and_which_rank_was_predicted() -> None:
     found = evicted(
         resource="ephemeral-storage", available=GIB, threshold=2 * GIB, predicted_rank=1, ranked_pods=4, tied_pods=3
     )
-    low = "Pod shop/web was evicted: low on ephemeral-storage, 1.00 GiB available, below the 2.00 GiB threshold."
+    low = "Pod shop/web was evicted: low on ephemeral storage, 1.00 GiB available, below the 2.00 GiB threshold."
     assert found == f"{low} Predicted rank 1 of 4, tied with 2 other pods."
 
 

@@ -8,6 +8,7 @@ import pytest
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
 from leadsman.web.reading.alerts import Alert
+from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.begun import Since
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.margins import Margin
@@ -104,6 +105,22 @@ def test_a_quiet_cluster_needs_none() -> None:
 def test_a_finding_of_a_node_has_a_card_with_a_next_step(changed: NodeLine, severity: str, title: str) -> None:
     assert (severity, title) in titles(view(changed))
     assert all(str(item.step).endswith(".") for item in attention(view(changed)))
+
+
+@pytest.mark.parametrize(
+    ("errors", "step"),
+    [
+        ((), "kubectl get --raw /api/v1/nodes/n/proxy/stats/summary > n.summary.json."),
+        (({"resource": "stats/summary", "kind": "unreadable"},), "leadsman query source_errors."),
+        (({"resource": "events", "kind": "unreadable"},), "> n.summary.json."),
+    ],
+    ids=("a dump", "asked in vain", "others were asked"),
+)
+def test_who_asked_no_kubelet_is_told_how_to_save_what_it_knows(errors: tuple[RowDict, ...], step: str) -> None:
+    """Only of a kubelet that was asked there is an error to see."""
+    seen = view(node(stale=True), unknown=NOTHING._replace(source_errors=errors))
+    (card,) = [item for item in attention(seen) if item.title.startswith("No recent statistics")]
+    assert str(card.step).endswith(step)
 
 
 @pytest.mark.parametrize(
@@ -445,7 +462,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
     (item,) = attention(seen)
     assert (item.severity, item.title) == (Severity.CRITICAL, "100 pods rejected at admission")
     assert item.who == "ReplicaSet web-98cbc7457 in shop, 100 times"
-    assert item.text == "Their CPUs and devices cannot be aligned on NUMA nodes. The last: It asked for 8 CPUs."
+    assert item.text == "Their resources cannot be aligned on NUMA nodes. The last: It asked for 8 CPUs."
     assert str(item.step).startswith("Scale ReplicaSet web-98cbc7457 down")
     assert (item.alerts, item.now) == (("TopologyAdmissionRunaway",), True)
 

@@ -88,6 +88,7 @@ ALERTS: Final = {
     "below the hard threshold on 1 node": "EvictionThresholdNear",
     "below the soft threshold on 1 node": "EvictionThresholdNear",
     "near a threshold on 1 node": "EvictionThresholdNear",
+    "without a threshold": "EvictionThresholdNear",
     "Image GC does not run": "ImageGCInvalidCapacity",
     "Image GC fails at every start": "ImageGCRestartLoop",
     "Image GC frees too little": "ImageGCInsufficientFreed",

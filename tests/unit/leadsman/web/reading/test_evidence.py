@@ -1,6 +1,7 @@
 """Nothing is called well without evidence: in the story, on the page and in the report."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from streams.fold.findings import (
     Row,
     SchedulingFailure,
     SourceError,
+    Watch,
 )
 
 GIB = 1 << 30
@@ -285,6 +287,14 @@ def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:
     )
 
 
+def test_what_nobody_understood_leaves_nothing_well() -> None:
+    """It may have been a pod that was evicted, or a node under pressure."""
+    for odd in (SEEN._replace(bad=1), SEEN._replace(unexplained=1)):
+        assert not odd.complete
+        assert nothing_found(odd).endswith(": leadsman query dead_letters.")
+    assert "No evictions" not in nothing_found(SEEN._replace(unexplained=1))
+
+
 def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     quiet = "No alert fired"
     assert absent(SEEN, quiet) == "No alert fired."
@@ -299,6 +309,51 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
         "The last observation was at 2026-06-30 06:00:00 UTC, 1 d 7 h before the end."
     )
     assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
+
+
+LATER_DUMP = T0 + timedelta(days=2)
+NO_CPUS = {"scope": "node", "node": "n", "fidelity": "none"}
+POD = {"change": "bound", "phase": "Running", "node": "n", "uid": "u"}
+PODS_WATCHED = {"resource": "pods", "since": T0, "ts": LATER_DUMP}
+Given = list[tuple[type[Row], dict[str, Any]]]
+DUMPS: dict[str, tuple[Given, set[str]]] = {
+    "neither": ([], set()),
+    "pods-listed": ([(PodBinding, POD | {"ts": LATER_DUMP})], {"pods"}),
+    "nodes-listed": ([(NodeRow, {"node": "n", "ready": True, "ts": LATER_DUMP})], {"nodes"}),
+    "pods-watched": ([(Watch, PODS_WATCHED)], {"pods", "numa"}),
+    "nodes-watched": ([(Watch, PODS_WATCHED | {"resource": "nodes"})], {"nodes"}),
+    "watch-over": ([(Watch, PODS_WATCHED | {"ts": T0 + timedelta(hours=1)})], set()),
+    "watch-refused": (
+        [
+            (Watch, PODS_WATCHED),
+            (SourceError, {"resource": "pods", "kind": "unreadable", "ts": LATER_DUMP + timedelta(seconds=0.5)}),
+        ],
+        set(),
+    ),
+    "kubelets-asked": ([(NumaSkew, NO_CPUS | {"cpu_manager_policy": "none", "ts": LATER_DUMP})], {"numa"}),
+    "policy-lost": ([(Watch, PODS_WATCHED), (NumaSkew, NO_CPUS | {"ts": LATER_DUMP})], {"pods"}),
+}
+"""What a later dump or stream has beside an Event, and which of its kinds were looked at, by cluster."""
+
+
+def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Database) -> None:
+    """A row of the same may be missing where it is watched: then nothing changed."""
+    for cluster, (later, _) in DUMPS.items():
+        older: Given = [
+            (NodeRow, {"node": "n", "ready": True}),
+            (PodBinding, POD),
+            (NumaSkew, NO_CPUS | {"cpu_manager_policy": "none"}),
+        ]
+        heard: Given = [(NodeEvent, {"name": "e", "ts": LATER_DUMP, "observed_at": LATER_DUMP})]
+        store(database, *(row(kind, cluster=cluster, **values) for kind, values in older + heard + later))
+    for cluster, (_, kinds) in DUMPS.items():
+        found = read_evidence(database, Scope(cluster, T0, LATER_DUMP + timedelta(seconds=1)))
+        seen = {"nodes": found.nodes > 0, "pods": found.pods_seen, "numa": found.numa_seen}
+        assert {kind for kind, is_seen in seen.items() if is_seen} == kinds, cluster
+        told = nothing_found(found)
+        after = "No Pod object was seen after 2026-07-01 12:00:00 UTC: "
+        assert ("evictions, " in told, after in told) == (found.pods_seen, not found.pods_seen), cluster
+        assert ("No Node object was seen." in told) is (found.nodes == 0), cluster
 
 
 REASSURING = ("all clear", "No alert fired in this range.", "It did not fire in this range.", "list of nodes.")

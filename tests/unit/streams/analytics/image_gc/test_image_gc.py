@@ -87,6 +87,14 @@ def test_a_benign_verdict_becomes_persistent_when_the_next_run_fails_too() -> No
     assert (first.ts, second.occurrences) == (second.ts, 2)
 
 
+def test_one_failure_that_samples_confirm_is_not_called_many() -> None:
+    unread = [summary(f"12:0{minute}:00", "n", image_fs=filesystem(0, 0)) for minute in (1, 6)]
+    found = rows(started("11:00:00"), invalid("12:00:00"), *unread)[-1]
+    assert (found.verdict, found.occurrences) == ("persistent", 1)
+    assert "read capacity 0 of the image file system at 12:00:00, samples show none either" in found.explanation
+    assert "run after run" not in found.explanation
+
+
 def test_after_a_recovery_the_next_failure_is_a_new_episode() -> None:
     enough = summary("12:07:00", "n", image_fs=filesystem(50 * GIB, 100 * GIB))
     found = rows(
@@ -99,6 +107,8 @@ def test_after_a_recovery_the_next_failure_is_a_new_episode() -> None:
         ("12:07", "recovered", "success"),
         ("13:00", "insufficient_freed", "noop"),
     ]
+    assert found[1].explanation.startswith("50 % of the image file system is used, and it starts at 85 %.")
+    assert "not heard" not in found[1].explanation
 
 
 def test_no_recovery_is_claimed_before_the_next_run_has_been_or_while_there_is_something_to_free() -> None:

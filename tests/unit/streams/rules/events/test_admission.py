@@ -157,6 +157,11 @@ def allocate(cause: str) -> str:
         ),
         (
             UNEXPECTED,
+            "Update plugin resources failed due to node lister returned no node, which is unexpected.",
+            ("device_manager", "", None, None),
+        ),
+        (
+            UNEXPECTED,
             allocate("rpc error: code = Unknown desc = device number not matched"),
             ("device_manager", "", None, None),
         ),
@@ -204,6 +209,7 @@ def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
     [
         ("nvidia.com/gpu", "no device plugin had registered it"),
         ("ephemeral-storage", "did not know yet how much ephemeral-storage"),
+        ("hugepages-2Mi", "By its kubelet the node has no hugepages-2Mi."),
     ],
 )
 def test_a_kubelet_that_knows_of_none_is_not_a_full_node(resource: str, words: str) -> None:

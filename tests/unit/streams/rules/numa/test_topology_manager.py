@@ -261,6 +261,16 @@ def test_a_sidecar_keeps_its_cpus() -> None:
     assert not found.cpus[0] & found.cpus[1]
 
 
+def test_a_pod_needs_room_for_an_init_container_beside_the_sidecars_before_it() -> None:
+    """podGuaranteedCPUs: 2 of the sidecar and 6 of the init container, where 7 are free on either side."""
+    machine = Machine(MACHINE, ALL - {0, 8})
+    sidecar, init, app = Request(cpus=2), Request(cpus=6, is_init=True), Request(cpus=1)
+    of_pod = SINGLE._replace(topology_scope="pod")
+    assert admit(machine, of_pod, [sidecar, init, app]).reason == "TopologyAffinityError"
+    assert admit(machine, of_pod, [init, sidecar, app]).admitted
+    assert admit(Machine(MACHINE, ALL), of_pod, [sidecar, init, app]).admitted
+
+
 def test_a_device_of_an_init_container_is_taken_over() -> None:
     machine = Machine(MACHINE, ALL, devices={"gpu": Devices({0: 1, 1: 1}, {0: 1, 1: 1})})
     found = admit(machine, SINGLE, [Request(devices={"gpu": 1}, is_init=True), Request(devices={"gpu": 1})])

@@ -1,0 +1,21 @@
+"""Words for what a node is short of, in the story, cards and alerts alike."""
+
+from typing import Final
+
+_SHORT_OF: Final = {
+    "ephemeral-storage": "ephemeral storage",
+    "pids": "process IDs",
+    "": "a resource that its kubelet did not name",
+}
+PRESSURES: Final = {
+    "MemoryPressure": "memory pressure",
+    "DiskPressure": "disk pressure",
+    "PIDPressure": "PID pressure",
+}
+"""The node's conditions, as they follow "under"."""
+WHILE_UNDER_PRESSURE: Final = "No new pods are placed there, and pods can be evicted."
+
+
+def short_of(resource: str) -> str:
+    """Return the resource that a kubelet evicts for, as it follows "low on"; an unknown one stays unchanged."""
+    return _SHORT_OF.get(resource, resource)
