@@ -15,8 +15,10 @@ import msgspec
 from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
-from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
-from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED
+from ingest.files.texts.columns import columns_of
+from ingest.files.texts.described import IS_DESCRIBED, beheaded, described, newest_in
+from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone
+from ingest.files.texts.parts import Part, parts, spans_left, tidied
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -27,6 +29,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS)
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
 _BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
@@ -62,12 +65,25 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 def is_pasted(head: bytes) -> bool:
     """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
-    return any(each.search(head) for each in (IS_DESCRIBED, IS_TABLE, HAS_ROWS))
+    if any(each.search(head) for each in _FORMS):
+        return True
+    text = tidied(head.decode(errors="replace"))
+    own = text.encode()
+    if own != head and any(each.search(own) for each in _FORMS):
+        return True
+    return any(_may_be_read(part) for part in parts(text.splitlines()))
+
+
+def _may_be_read(part: Part) -> bool:
+    """Tell whether the command of a part says what its lines do not, or their heads do."""
+    command = part.command
+    is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
+    return is_described or any(columns_of(line, command)[0] for line in part.lines)
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
     """Yield the objects in text that was printed at a time, if that is given."""
-    text = _without_tabs(data.decode(errors="replace").replace("\r\n", "\n"))
+    text = _without_tabs(tidied(data.decode(errors="replace")))
     newest = newest_in(text)
     printed = (
         Printed(at, "")
@@ -76,11 +92,19 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    is_alone = IS_DESCRIBED.search(data) is None
-    found = chain(described(text, printed), tabled(text, printed, is_alone=is_alone))
-    for number, each in enumerate(found, start=1):
+    for number, each in enumerate(_objects(text.splitlines(), printed), start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
+
+
+def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield what is described, and what the lines around that say by their commands and forms."""
+    found = described(lines, printed)
+    yield from found.objects
+    for part in parts(spans_left(lines, found.spans)):
+        of_one = beheaded(part, printed)
+        yield from of_one or alone(part.lines, printed)
+        yield from tabled(part, printed)
 
 
 def _without_tabs(text: str) -> str:

@@ -6,12 +6,14 @@ them, are read if their form shows what they are.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
 from ingest.files.texts.described import UNKNOWN
+from ingest.files.texts.columns import cells_of, columned
 from ingest.files.texts.event_rows import each_named, event_object
+from ingest.files.texts.parts import Part
 from ingest.messages.reasons import is_by_kubelet, spelled
 
 Row = dict[str, str]
@@ -39,12 +41,12 @@ _POD_ROW: Final = (
     r"(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?"
 )
 _EVENT_ROW: Final = (
-    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}) +(?P<TYPE>Normal|Warning) +"
-    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[a-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
+    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +(?P<TYPE>Normal|Warning) +"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
 )
 _ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
 """Rows of pods and Events by their form alone."""
-_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
+_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
@@ -52,23 +54,32 @@ _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 
 
-def tabled(text: str, printed: Printed, *, is_alone: bool) -> Iterator[dict[str, Any]]:
-    """Yield the objects in all tables of a text: nodes, Events, and pods that failed.
+def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the tables of a part: nodes, Events, and pods that failed.
 
-    Rows without a head count only in a text that `is_alone`: a container can write one into a described pod.
+    What is not in a table is in its command: the namespace, and what custom columns have.
     """
-    for kind, rows in _tables(text, _ROWS if is_alone else {}):
-        made = filter(None, (_MADE[kind](row, printed) for row in rows))
+    namespace = {"NAMESPACE": part.command.namespace} if part.command.namespace else {}
+    for kind, rows in _tables(part.lines):
+        made = list(filter(None, (_MADE[kind](namespace | row, printed) for row in rows)))
         yield from each_named(made) if kind in {"events", "old_events"} else made
+    chosen = list(columned(part, printed))
+    yield from (each for each in chosen if each["kind"] != "Event")
+    yield from each_named(each for each in chosen if each["kind"] == "Event")
 
 
-def _tables(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[tuple[str, list[Row]]]:
+def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
+    """The kind of table that a line is the head of, and its heads with their places."""
+    found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
+    names = {name for name, _ in found}
+    return next((each for each, wanted in _HEADS.items() if wanted <= names), ""), found
+
+
+def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
     kind, heads, rows = "", list[tuple[str, int]](), list[Row]()
-    for line in [*text.splitlines(), ""]:
-        found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
-        names = {name for name, _ in found}
-        known = next((each for each, wanted in _HEADS.items() if wanted <= names), "")
-        of_row, row = ("", None) if heads or known else _headless(line, forms)
+    for line in [*lines, ""]:
+        known, found = _known(line)
+        of_row, row = ("", None) if heads or known else _headless(line)
         if known or not line.strip() or (kind and not heads and of_row != kind):
             if kind:
                 yield kind, rows
@@ -76,30 +87,17 @@ def _tables(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[tuple[s
         if row is not None:
             kind = of_row
             rows.append(row)
-        elif heads and not known and (cells := _cells(line, heads)):
+        elif heads and not known and (cells := cells_of(line, heads)):
             rows.append(cells)
 
 
-def _headless(line: str, forms: Mapping[str, re.Pattern[str]]) -> tuple[str, Row | None]:
+def _headless(line: str) -> tuple[str, Row | None]:
     """The kind and cells of a row whose head is gone; neither for other text."""
-    for kind, form in forms.items():
+    for kind, form in _ROWS.items():
         if (found := form.fullmatch(line.strip())) is not None:
             cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
             return kind, {name: "" if cell == "<none>" else cell for name, cell in cells.items()}
     return "", None
-
-
-def _cells(line: str, heads: list[tuple[str, int]]) -> Row:
-    ends = [*(begin for _, begin in heads[1:]), len(line)]
-    if all(begin == 0 or line[begin - 1 : begin] in {" ", ""} for _, begin in heads):
-        cells = [line[begin:end].strip() for (_, begin), end in zip(heads, ends, strict=True)]
-    else:
-        cells = re.split(r"\s{2,}", line.strip(), maxsplit=len(heads) - 1)
-    if len(cells) != len(heads):
-        return {}
-    return {
-        name: "" if cell in {"<none>", "<unknown>"} else cell for (name, _), cell in zip(heads, cells, strict=True)
-    }
 
 
 def _named(row: Row) -> str:
@@ -150,7 +148,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
 
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
-    kind = _KINDS.get(found["kind"] or "", "") if found else ""
+    kind = _KINDS.get((found["kind"] or "").lower(), "") if found else ""
     age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     if not kind or found is None or not _AGE.fullmatch(age):
         return None
