@@ -18,6 +18,8 @@ _DEPTH: Final = 500
 _TEXTS: Final = (":timestamp", ":merge")
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$|\A(?:" + TYPED + rb")[^\n]*$", re.MULTILINE)
 """Lines of kubectl anywhere, and of a terminal before the first: within YAML they look like text."""
+_CUTS: Final = re.compile(rb"^[ \t]*(?:- )?(?:\.{3,}|\[\.\.\.\]|<(?:snip|cut|redacted|omitted)>)[ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""What a person writes where a part was left out."""
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
@@ -87,6 +89,8 @@ def _to_json(place: str, text: bytes) -> bytes | Bad:
     except _AliasError:
         return Bad(place, text, "bomb", "the YAML has aliases, which Kubernetes never writes")
     except yaml.YAMLError as error:
+        if (whole := _CUTS.sub(b"", text)) != text:
+            return _to_json(place, whole)
         mark = getattr(error, "problem_mark", None)
         where = f" in line {mark.line + 1} of it" if mark else ""
         return Bad(place, text, "not_yaml", f"{plain(getattr(error, 'problem', None) or 'not YAML')}{where}")

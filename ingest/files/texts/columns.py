@@ -12,6 +12,8 @@ from ingest.files.texts.event_rows import event_object
 from ingest.files.texts.parts import Command, Part
 from ingest.messages.reasons import is_by_kubelet, spelled
 
+MOST_COLUMNS: Final = 64
+"""More than `kubectl get -o wide` prints, with labels as columns."""
 _UNKNOWN_QOS: Final = "Unknown"
 _NONE: Final = frozenset({"", "<none>", "<unknown>", "<nil>"})
 _SEPARATED: Final = re.compile(r"\S+(?: \S+)*")
@@ -84,6 +86,8 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     All are empty for any other line.
     """
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
+    if len(heads) > MOST_COLUMNS:
+        return "", [], []
     names = [re.sub(r"[ _.-]", "", name).upper() for name, _ in heads]
     if command.columns and command.resource:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]

@@ -19,7 +19,7 @@ from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
 from ingest.resources import kubelet_log as resource
-from ingest.resources.kubelet_log import SAID, VALUES
+from ingest.resources.kubelet_log import LOW_ON_SOMETHING, SAID, VALUES
 
 _FILES: Final = (
     rb"eviction_manager|image_gc_manager|kubelet|kubelet_[a-z_]+|kuberuntime_[a-z]+|pod_workers|pod_startup_latency_tracker"
@@ -202,22 +202,44 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
 
 
 def _with_resources(lines: list[Known]) -> list[Known]:
-    """An eviction with the resource that the round before its line was about: one round evicts one pod."""
+    """An eviction with the resource that the round before its line was about: one round evicts one pod.
+
+    A log that was filtered may lack that line. Then any other line of a round shows that the node was low on something;
+    without one, the pod may have been evicted for its own limit.
+    """
     told: list[Known] = []
+    is_whole = any(SAID[each.line.said].kind == "must_evict" for each in lines)
     low: tuple[Value, Line] | None = None
+    ranked: Line | None = None
+    refused: Line | None = None
     for each in lines:
         line = each.line
         kind = SAID[line.said].kind
-        if kind == "must_evict":
+        if kind == "must_evict" or (kind == "threshold_met" and not is_whole):
             low = (line.values.get("resourceName", ""), line)
         elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
-            low = None
-        elif kind == "evicted" and low is not None and "message" not in line.values and _is_near(line, low[1]):
-            told.append(each._replace(line=line._replace(values={**line.values, "resourceName": low[0]})))
-            low = None
+            low = ranked = refused = None
+        elif kind == "ranked":
+            ranked = line
+        elif "nodeCondition" in line.values and not is_whole:
+            refused = line
+        elif kind == "evicted" and "message" not in line.values:
+            if low is not None and _is_near(line, low[1]):
+                values: dict[str, Value] = {"resourceName": low[0]}
+            elif _is_ranked(line, ranked) or (refused is not None and _is_near(line, refused)):
+                values = {"message": LOW_ON_SOMETHING}
+            else:
+                values = {}
+            told.append(each._replace(line=line._replace(values={**line.values, **values})))
+            low = ranked = None
             continue
         told.append(each)
     return told
+
+
+def _is_ranked(line: Line, ranked: Line | None) -> bool:
+    pods = ranked.values.get("pods", []) if ranked is not None else []
+    return ranked is not None and line.values.get("pod") in pods and _is_near(line, ranked)
 
 
 def _is_near(line: Line, before: Line) -> bool:

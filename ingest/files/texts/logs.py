@@ -58,6 +58,17 @@ class Logs:
         """The newest time that needs nothing else of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
+    @property
+    def uids(self) -> dict[str, set[str]]:
+        """UIDs of pods in the lines that are read, by `namespace/name`."""
+        found = defaultdict[str, set[str]](set)
+        for each in self._files:
+            for line, uid, _ in each.log.lines:
+                pod = line.values.get("pod") or line.values.get("object")
+                if uid and isinstance(pod, str):
+                    found[pod].add(uid)
+        return found
+
     def facts(
         self,
         known: Iterable[Fact],

@@ -11,14 +11,18 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 _BLANKS: Final = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
-_STARRED: Final = re.compile(r"^\* ==> ", re.MULTILINE)
-_STAR: Final = re.compile(r"^\* ?", re.MULTILINE)
+_STARRED: Final = re.compile(rb"^\* ==> ", re.MULTILINE)
+_STAR: Final = re.compile(rb"^\* ?", re.MULTILINE)
 """Begins each line of `minikube logs` before 1.15."""
 _QUOTE: Final = re.compile(r"^(?:> )+(?!\s*(?:kubectl|oc)\b)", re.MULTILINE)
 _CODE: Final = re.compile(r"^([ \t]*)`([^`\n]{20,4000})`[^`\n]{0,200}$", re.MULTILINE)
 """A line of a table that a page has as code within a sentence."""
 _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILINE)
 """A row of a table in Markdown."""
+_FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
+_SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
+_BOX: Final = re.compile("[│┃║↑↓●]")
+"""What k9s draws around a table, and in it."""
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
 _VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
@@ -76,10 +80,15 @@ def tidied(text: str) -> str:
     text = text.replace("\r\n", "\n")
     if not text.isascii():
         text = _BLANKS.sub(" ", text)
-    if _STARRED.search(text):
-        text = _STAR.sub("", text)
+    if _FRAME.search(text):
+        text = _BOX.sub(" ", _SIDE.sub("", _FRAME.sub("", text)))
     text = _CODE.sub(r"\1\2", _QUOTE.sub("", text))
     return _PIPED.sub(lambda found: found[1].replace("|", "  "), text) if "|" in text else text
+
+
+def unstarred(data: bytes) -> bytes:
+    """Return `minikube logs` without the star before each line."""
+    return _STAR.sub(b"", data) if _STARRED.search(data) else data
 
 
 def is_typed(line: str) -> bool:

@@ -18,7 +18,7 @@ from ingest.files.texts.ages import Printed
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import IS_DESCRIBED, beheaded, described, newest_in
 from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone
-from ingest.files.texts.parts import Part, parts, spans_left, tidied
+from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -67,7 +67,7 @@ def is_pasted(head: bytes) -> bool:
     """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
     if any(each.search(head) for each in _FORMS):
         return True
-    text = tidied(head.decode(errors="replace"))
+    text = tidied(unstarred(head).decode(errors="replace"))
     own = text.encode()
     if own != head and any(each.search(own) for each in _FORMS):
         return True
@@ -112,20 +112,21 @@ def _without_tabs(text: str) -> str:
     return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
 
 
-def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield what was pasted and is not among the objects, each thing once, with the UIDs of those that are."""
+def completed(
+    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}  # noqa: B006 - never changed
+) -> Iterator[Fact]:
+    """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
+
+    `of_logs` has UIDs of pods in logs, by `namespace/name`.
+    """
     pasted, objects = list(pasted), list(objects)
     if not pasted:
         return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
-    uids: dict[str, set[str]] = {}
-    told: set[tuple[str, ...]] = set()
-    for fact in objects:
-        if fact.thing.resource == PODS.name and fact.thing.identity:
-            _, namespace, name, uid = fact.thing.identity
-            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
-        elif fact.thing.resource == EVENTS.name:
-            told.add(_told(fact))
+    told = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
+    uids = _uids_of_pods(objects)
+    for name, others in of_logs.items():
+        uids.setdefault(name, set()).update(others)
     pasted = list(_in_namespaces(pasted, objects))
     nodes = _nodes_of_pods((*pasted, *objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
@@ -141,7 +142,24 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             fullest[key] = fact
     for fact in fullest.values():
         is_event = fact.thing.resource == EVENTS.name
-        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else _bound(fact, nodes)
+        fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
+        yield _dated(fact, dated) if is_event else fact
+
+
+def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
+    """Return the UIDs of pods by what has them: the pods, and Events about them."""
+    uids: dict[str, set[str]] = {}
+    for fact in objects:
+        if fact.thing.resource == PODS.name and fact.thing.identity:
+            _, namespace, name, uid = fact.thing.identity
+            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
+        elif fact.thing.resource == EVENTS.name:
+            with suppress(*UNDECODABLE):
+                event = _EVENT.decode(fact.thing.raw)
+                about = event.involved_object or event.regarding
+                if about is not None and about.kind == "Pod" and about.uid:
+                    uids.setdefault(f"{about.namespace}/{about.name}", set()).add(about.uid)
+    return uids
 
 
 def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
@@ -306,10 +324,15 @@ def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
 
 
 def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    event = _ANY.decode(fact.thing.raw)
-    about = event["involvedObject"]
-    known = uids.get(about["uid"], set())
+    """Give a pod, or an Event about one, the only UID that its name is known to have had."""
+    made = _ANY.decode(fact.thing.raw)
+    about = made.get("involvedObject", made["metadata"])
+    known = uids.get(about.get("uid", ""), set())
     if len(known) != 1:
         return fact
-    raw = msgspec.json.encode(event | {"involvedObject": about | {"uid": next(iter(known))}})
-    return fact._replace(thing=fact.thing._replace(raw=raw))
+    (uid,) = known
+    raw = msgspec.json.encode(made | {name: about | {"uid": uid} for name in ("involvedObject", "metadata") if made.get(name) is about})
+    identity = fact.thing.identity
+    if identity and fact.thing.resource == PODS.name:
+        identity = (*identity[:3], uid)
+    return fact._replace(thing=fact.thing._replace(raw=raw, identity=identity))

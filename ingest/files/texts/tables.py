@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
 from ingest.files.texts.described import UNKNOWN
-from ingest.files.texts.columns import cells_of, columned
+from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
 from ingest.files.texts.event_rows import each_named, event_object
 from ingest.files.texts.parts import Part
 from ingest.messages.reasons import is_by_kubelet, spelled
@@ -26,14 +26,12 @@ _HEADS: Final = {
 IS_TABLE: Final = re.compile(
     rb"^(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
-    rb"|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
+    rb"|NAME +(?:(?:PF +)?READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
     rb"|^(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
     rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
-_MOST_COLUMNS: Final = 64
-"""More than `kubectl get -o wide` prints, with labels as columns."""
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
@@ -52,6 +50,8 @@ _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
 """Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
+_STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
+"""The status of the condition Ready by what kubectl prints; `Unknown` stands for a Node without one."""
 
 
 def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
@@ -83,7 +83,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
         if known or not line.strip() or (kind and not heads and of_row != kind):
             if kind:
                 yield kind, rows
-            kind, heads, rows = (known, found, []) if known and len(found) <= _MOST_COLUMNS else ("", [], [])
+            kind, heads, rows = (known, found, []) if known and len(found) <= MOST_COLUMNS else ("", [], [])
         if row is not None:
             kind = of_row
             rows.append(row)
@@ -107,9 +107,9 @@ def _named(row: Row) -> str:
 
 def _node(row: Row, _: Printed) -> dict[str, Any] | None:
     name, states = _named(row), row["STATUS"].split(",")
-    if not name or states[0] not in {"Ready", "NotReady"}:
+    if not name or states[0] not in _STATES:
         return None
-    ready = {"type": "Ready", "status": "True" if states[0] == "Ready" else "False"}
+    ready = [{"type": "Ready", "status": status}] if (status := _STATES[states[0]]) else []
     roles = [each for each in row["ROLES"].split(",") if each]
     info = {"kubeletVersion": row["VERSION"], "containerRuntimeVersion": row.get("CONTAINER-RUNTIME", "")}
     return {
@@ -117,7 +117,7 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
         "kind": "Node",
         "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{each}": "" for each in roles}},
         "spec": {"unschedulable": "SchedulingDisabled" in states},
-        "status": {"conditions": [ready], "nodeInfo": info},
+        "status": {"conditions": ready, "nodeInfo": info},
     }
 
 
