@@ -129,7 +129,7 @@ class _Dump:
     ) -> tuple[int | None, datetime | None]:
         """Add what a file holds in each of its forms.
 
-        Return how many lines of a kubelet's log were read, if it has any, and the newest time of all else.
+        Return how many lines of a kubelet's log were read, if it has any, and the newest time in what else there is.
         """
         if kind not in {FileKind.LOG, FileKind.TEXT} or is_about_a_cache(data):
             return None, self._add_parts(kind, data, file, skipped)
@@ -142,10 +142,14 @@ class _Dump:
                 skipped[without_lines(data)] += 1
             return told, None if is_log else self._add_parts(kind, data, file, skipped)
         objects, rest = taken_apart(data) if is_small else ([], data)
-        found = [self._add_parts(kind_of(each) or kind, each, file, skipped) for each in objects]
+        found = [self._add_parts(kind_of(text) or kind, text, file, skipped) for text in objects]
         found.append(self._add_parts(FileKind.TEXT, rest, file, skipped))
-        for line, what in left_out(rest) if is_small else ():
-            self._snapshot.refused.append(SourceError(f"{plain(named(file.path))}: line {line}: {plain(what)}"))
+        for line, each in left_out(rest) if is_small else ():
+            if each.is_evidence:
+                place = f"{plain(named(file.path))}: line {line}"
+                self._snapshot.refused.append(SourceError(f"{place}: {plain(each.what)}"))
+            else:
+                skipped[each.what] += 1
         return told or None, max(filter(None, found), default=None)
 
     def _add_parts(self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]) -> datetime | None:

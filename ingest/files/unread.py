@@ -12,10 +12,10 @@ _ERRORS: Final = (
     r"|E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ memcache\.go"
 )
 _RUNTIME: Final = r'(?:[^\n"]{0,200} (?:containerd|dockerd|crio)(?:\[\d+\])?: )?time="[^"\n]{0,40}" level=\w+ '
-_KILLED: Final = r"[^\n]{0,200}(?:oom-kill:constraint=|invoked oom-killer: |Out of memory: Kill|Killed process \d+ \()"
-_DRAINED: Final = (
-    r"(?:[^\n]*\n){0,9}?(?:node/\S+ (?:already )?cordoned|evicting pod \S+|error when evicting pods?[/ ]|pod/\S+ evicted)"
+_KILLED: Final = (
+    r"[^\n]{0,200}(?:oom-kill:constraint=|invoked oom-killer: |Out of memory: Kill|Killed process \d+ \()"
 )
+_DRAINED: Final = r"(?:node/\S+ (?:already )?cordoned|evicting pod \S+|error when evicting pods?[/ ]|pod/\S+ evicted)"
 _CRICTL: Final = r"(?:CONTAINER(?: ID)? {3,}IMAGE {3,}CREATED|POD ID {3,}CREATED|IMAGE {3,}TAG {3,}IMAGE ID)"
 _MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |\s+total +used +\**free)"
 _TOP: Final = r"(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) "
@@ -46,7 +46,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (_RUNTIME, f"a container runtime's log, which is not read; {SAVE}"),
     (rf"[^\n]{{0,200}} kernel: |{_KILLED}", f"the kernel's log, which is not read; {SAVE}"),
-    (_DRAINED, f"what kubectl drain prints, which is not read; {SAVE}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_DRAINED}", f"what kubectl drain prints, which is not read; {SAVE}"),
     (rf"(?:[^\n]*\n){{0,9}}?{_CRICTL}", f"a table of crictl, which is not read; {SAVE}"),
     (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"what free or df prints, which is not read; {_STATISTICS}"),
     (
@@ -99,17 +99,16 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),
 )
+_OOM: Final = r"\[[ A-Z][^\]\n]{1,30}\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{0,200} kernel: "
 _WITHIN: Final = tuple(
-    (re.compile(rf"^{pattern}".encode(), re.MULTILINE), what)
-    for pattern, what in (
-        (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}"),
-        (
-            rf"\[[ A-Z][^\]\n]{{1,30}}\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{{0,200}} kernel: |{_KILLED}",
-            f"the kernel's log, which is not read; {SAVE}",
-        ),
-        (_RUNTIME, f"a container runtime's log, which is not read; {SAVE}"),
-        (r"(?:evicting pod \S+|error when evicting pods?[/ ])", f"what kubectl drain prints, which is not read; {SAVE}"),
-        (_CRICTL, f"a table of crictl, which is not read; {SAVE}"),
+    (re.compile(rf"^(?:{pattern})".encode(), re.MULTILINE), what, is_evidence)
+    for pattern, what, is_evidence in (
+        (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}", True),
+        (f"{_OOM}|{_KILLED}", f"the kernel's log, which is not read; {SAVE}", True),
+        (_DRAINED, f"what kubectl drain prints, which is not read; {SAVE}", True),
+        (_RUNTIME, "a container runtime's log", False),
+        (_CRICTL, "a table of crictl", False),
+        (_MACHINE, "what free or df prints", False),
     )
 )
 """Forms that may stand beside others in one text, and are not read."""
@@ -164,11 +163,11 @@ def unread(path: PurePath, head: bytes) -> Unread:
     return Unread("other text" if is_text else "binary", is_evidence=False)
 
 
-def left_out(text: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the first line of each form in a text that is read but for these, and what it is."""
-    for pattern, what in _WITHIN:
+def left_out(text: bytes) -> Iterator[tuple[int, Unread]]:
+    """Yield the first line of each form that is not read in a text of which the rest is, and what it is."""
+    for pattern, what, is_evidence in _WITHIN:
         if (found := pattern.search(text)) is not None:
-            yield text.count(b"\n", 0, found.start()) + 1, what
+            yield text.count(b"\n", 0, found.start()) + 1, Unread(what, is_evidence)
 
 
 def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:

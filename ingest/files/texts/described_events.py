@@ -1,10 +1,12 @@
-"""The Event in the text of `kubectl describe event`, which prints an object's fields in words (rules: pasted-text)."""
+"""The Event in the text of `kubectl describe event`, which prints fields in words (rules: pasted-text)."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-_FIELD: Final = re.compile(r"(?P<indent> {0,4})(?P<name>[A-Z][A-Za-z]{0,30}(?: [A-Z][A-Za-z]{0,30}){0,3}):(?: +(?P<value>.*))?")
+_FIELD: Final = re.compile(
+    r"(?P<indent> {0,4})(?P<name>[A-Z][A-Za-z]{0,30}(?: [A-Z][A-Za-z]{0,30}){0,3}):(?: +(?P<value>.*))?"
+)
 _OF_EVENT: Final = re.compile(r"Kind: +Event")
 _ABOUT: Final = re.compile(r"(?:Involved Object|Regarding):")
 _TEXTS: Final = ("type", "reason", "message", "note", "reportingComponent")
@@ -34,16 +36,16 @@ def event_of(lines: Sequence[str]) -> dict[str, Any] | None:
             within.setdefault(name, value)
     metadata = {"name": made.get("name"), "namespace": made.get("namespace")} | _mapping(made, "metadata")
     about = _mapping(made, "involvedObject") or _mapping(made, "regarding")
-    times = {name: at for name in _TIMES if isinstance(at := made.get(name), str)}
+    times = _texts(made, _TIMES)
     if not {"kind", "name"} <= about.keys() or not times:
         return None
     about = {"namespace": "", "uid": f"{about.get('namespace', '')}/{about['name']}"} | about
-    count, told = made.get("count"), {name: each for name in _TEXTS if isinstance(each := made.get(name), str)}
+    count, told = made.get("count"), _texts(made, _TEXTS)
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {name: each for name in ("name", "namespace", "uid") if isinstance(each := metadata.get(name), str)},
-        "involvedObject": {name: each for name, each in about.items() if isinstance(each, str)},
+        "metadata": _texts(metadata, ("name", "namespace", "uid")),
+        "involvedObject": _texts(about, about),
         "type": "",
         "reason": "",
         "message": told.pop("note", ""),
@@ -53,6 +55,11 @@ def event_of(lines: Sequence[str]) -> dict[str, Any] | None:
         **told,
         **times,
     }
+
+
+def _texts(made: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    found = {name: made.get(name) for name in names}
+    return {name: each for name, each in found.items() if isinstance(each, str)}
 
 
 def _mapping(made: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -15,11 +15,12 @@ import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, parse
+from ingest.files.texts.rounds import with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
 from ingest.resources import kubelet_log as resource
-from ingest.resources.kubelet_log import LOW_ON_SOMETHING, SAID, VALUES
+from ingest.resources.kubelet_log import SAID, VALUES
 
 _FILES: Final = (
     rb"eviction_manager|image_gc_manager|kubelet|kubelet_[a-z_]+|kuberuntime_[a-z]+|pod_workers|pod_startup_latency_tracker"
@@ -74,8 +75,6 @@ _ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved so much later than the objects of its dump."""
-_ROUND: Final = timedelta(seconds=60)
-"""A round of the eviction manager, waiting for its pod included."""
 _MOST_PAIRS: Final = 1_000_000
 """Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
 
@@ -165,7 +164,9 @@ def read_log(data: bytes) -> Log:
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     host = next((each.line.host for each in lines if each.line.host), "")
-    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+    told = with_resources([each.line for each in lines])
+    lines = [each._replace(line=line) for each, line in zip(lines, told, strict=True)]
+    return Log(lines, registered[1].decode() if registered else "", host, offset)
 
 
 def _needed(data: bytes) -> Iterator[tuple[int, int]]:
@@ -199,52 +200,6 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
     begin, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
     is_new = _STARTS.search(data, max(begin, at - _REST), last if last >= 0 else at + _REST)
     return "" if is_new else uid
-
-
-def _with_resources(lines: list[Known]) -> list[Known]:
-    """An eviction with the resource that the round before its line was about: one round evicts one pod.
-
-    A log that was filtered may lack that line. Then any other line of a round shows that the node was low on something;
-    without one, the pod may have been evicted for its own limit.
-    """
-    told: list[Known] = []
-    is_whole = any(SAID[each.line.said].kind == "must_evict" for each in lines)
-    low: tuple[Value, Line] | None = None
-    ranked: Line | None = None
-    refused: Line | None = None
-    for each in lines:
-        line = each.line
-        kind = SAID[line.said].kind
-        if kind == "must_evict" or (kind == "threshold_met" and not is_whole):
-            low = (line.values.get("resourceName", ""), line)
-        elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
-            low = ranked = refused = None
-        elif kind == "ranked":
-            ranked = line
-        elif "nodeCondition" in line.values and not is_whole:
-            refused = line
-        elif kind == "evicted" and "message" not in line.values:
-            if low is not None and _is_near(line, low[1]):
-                values: dict[str, Value] = {"resourceName": low[0]}
-            elif _is_ranked(line, ranked) or (refused is not None and _is_near(line, refused)):
-                values = {"message": LOW_ON_SOMETHING}
-            else:
-                values = {}
-            told.append(each._replace(line=line._replace(values={**line.values, **values})))
-            low = ranked = None
-            continue
-        told.append(each)
-    return told
-
-
-def _is_ranked(line: Line, ranked: Line | None) -> bool:
-    pods = ranked.values.get("pods", []) if ranked is not None else []
-    return ranked is not None and line.values.get("pod") in pods and _is_near(line, ranked)
-
-
-def _is_near(line: Line, before: Line) -> bool:
-    pairs = ((line.at, before.at), (line.local, before.local))
-    return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:

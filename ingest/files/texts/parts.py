@@ -1,6 +1,6 @@
 """Parts of pasted text by the commands that are typed in it, without what pages and tools put around lines.
 
-A command tells what the text below it does not: the namespace of a table, the name of an object whose head was cut
+A command has what the text below it lacks: the namespace of a table, the name of an object whose head was cut
 off, the fields of columns (rules: pasted-text).
 """
 
@@ -22,16 +22,16 @@ _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILIN
 _FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
 _SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
 _BOX: Final = re.compile("[│┃║↑↓●]")
-"""What k9s draws around a table, and in it."""
+"""Matches what k9s draws around a table, and in it."""
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
 _VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
 _TYPED: Final = re.compile(
-    rf"(?:[^\n`]{{0,100}}?[$#>%»❯➜~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
+    rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
 _END: Final = re.compile(r"\||>|;|&&|`|\*\*")
-"""What ends a command's own arguments."""
+"""Matches the end of a command's own arguments."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 _RESOURCES: Final = {
     each: name
@@ -76,7 +76,7 @@ class Part(NamedTuple):
 
 
 def tidied(text: str) -> str:
-    """Return text without quote marks, pipes of a table, and blanks that are no spaces; each line keeps its place."""
+    """Return text without quote marks and pipes of a table, with spaces for other blanks, in as many lines."""
     text = text.replace("\r\n", "\n")
     if not text.isascii():
         text = _BLANKS.sub(" ", text)
@@ -170,5 +170,3 @@ def spans_left(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[s
     for begin, end in spans:
         left[begin:end] = [""] * (end - begin)
     return left
-
-

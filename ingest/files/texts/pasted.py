@@ -113,7 +113,7 @@ def _without_tabs(text: str) -> str:
 
 
 def completed(
-    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}  # noqa: B006 - never changed
+    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}
 ) -> Iterator[Fact]:
     """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
 
@@ -331,7 +331,8 @@ def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
     if len(known) != 1:
         return fact
     (uid,) = known
-    raw = msgspec.json.encode(made | {name: about | {"uid": uid} for name in ("involvedObject", "metadata") if made.get(name) is about})
+    field = "involvedObject" if "involvedObject" in made else "metadata"
+    raw = msgspec.json.encode(made | {field: about | {"uid": uid}})
     identity = fact.thing.identity
     if identity and fact.thing.resource == PODS.name:
         identity = (*identity[:3], uid)

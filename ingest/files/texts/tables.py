@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
-from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
+from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import each_named, event_object
 from ingest.files.texts.parts import Part
 from ingest.messages.reasons import is_by_kubelet, spelled
@@ -39,7 +39,8 @@ _POD_ROW: Final = (
     r"(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?"
 )
 _EVENT_ROW: Final = (
-    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +(?P<TYPE>Normal|Warning) +"
+    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +"
+    r"(?P<TYPE>Normal|Warning) +"
     r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
 )
 _ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
@@ -57,7 +58,7 @@ _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
 def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the objects in the tables of a part: nodes, Events, and pods that failed.
 
-    What is not in a table is in its command: the namespace, and what custom columns have.
+    The command has what a table lacks: the namespace, and what custom columns are.
     """
     namespace = {"NAMESPACE": part.command.namespace} if part.command.namespace else {}
     for kind, rows in _tables(part.lines):
