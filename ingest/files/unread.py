@@ -50,6 +50,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     (rf"(?:[^\n]*\n){{0,9}}?{_CRICTL}", f"a table of crictl, which is not read; {SAVE}"),
     (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"what free or df prints, which is not read; {_STATISTICS}"),
     (
+        r"(?:[^\n]*\n){0,40}?[ \t]*(?:Memory|Disk|PID)Pressure[ \t]+(?:True|False|Unknown)[ \t]+\w{3}, ",
+        "a part of a described node, without its name; write the command above it: kubectl describe node NAME",
+    ),
+    (
         rf"(?:[^\n]*\n){{0,40}}?{_ROW}",
         f"rows of Events without their object, which are not read; {SAVE}",
     ),

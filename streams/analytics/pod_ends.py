@@ -38,6 +38,8 @@ from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
+    PREEMPTED,
+    SCHEDULER,
     SIGKILL,
     SIGTERM,
     ContainerEnd,
@@ -247,8 +249,8 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
         return state, rows
     when, text, component = event_when(event, record.ts), message(event), component_of(event)
     at = when.at
-    if component not in {"", KUBELET}:
-        end = preempted_end(event.reason, text, component, when)
+    if component not in {"", KUBELET} or event.reason == PREEMPTED:
+        end = preempted_end(event.reason, text, component or SCHEDULER, when)
         return (state if end is None else witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)

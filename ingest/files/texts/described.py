@@ -121,11 +121,12 @@ def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
         return []
     if resource == "nodes":
         return list(_node(_ordered([f"Name:  {name}", "Roles:  ", *lines]), printed))
-    if "Status" not in named:
-        return []
-    own = [] if "Node" in named else ["Node:  "]
-    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace or UNKNOWN_NAME}", *own, *lines])
-    return list(_pod(sections, printed))
+    namespace, own = namespace or UNKNOWN_NAME, [] if "Node" in named else ["Node:  "]
+    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
+    if "Status" in named:
+        return list(_pod(sections, printed))
+    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
+    return list(_events(sections, about, "", printed))
 
 
 def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:

@@ -92,7 +92,11 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    for number, each in enumerate(_objects(text.splitlines(), printed), start=1):
+    lines = text.splitlines()
+    found = list(_objects(lines, printed))
+    if printed.bound == "earliest" and (later := _printed_after(found, printed.at)) > printed.at:
+        found = list(_objects(lines, printed._replace(at=later)))
+    for number, each in enumerate(found, start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
 
@@ -105,6 +109,21 @@ def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
         of_one = beheaded(part, printed)
         yield from of_one or alone(part.lines, printed)
         yield from tabled(part, printed)
+
+
+def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:
+    """When text was printed at the earliest: what a kubelet says of a pod, it says after the pod's start.
+
+    `at` is the time from which the ages of Events in the objects were counted.
+    """
+    started: dict[str, datetime] = {}
+    heard: list[tuple[str, datetime]] = []
+    for each in found:
+        if each["kind"] == "Pod" and (start := each["status"].get("startTime")):
+            started[each["metadata"]["uid"]] = datetime.fromisoformat(start)
+        elif each["kind"] == "Event" and each["source"]["component"] == "kubelet" and "earliest" in each:
+            heard.append((each["involvedObject"].get("uid", ""), datetime.fromisoformat(each["lastTimestamp"])))
+    return max((at + (started[uid] - last) for uid, last in heard if uid in started), default=at)
 
 
 def _without_tabs(text: str) -> str:

@@ -60,9 +60,9 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
 
     The command has what a table lacks: the namespace, and what custom columns are.
     """
-    namespace = {"NAMESPACE": part.command.namespace} if part.command.namespace else {}
     for kind, rows in _tables(part.lines):
-        made = list(filter(None, (_MADE[kind](namespace | row, printed) for row in rows)))
+        placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
+        made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
         yield from each_named(made) if kind in {"events", "old_events"} else made
     chosen = list(columned(part, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
