@@ -115,20 +115,21 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
     if not held:
         return SourceError(f"{plain(named(path))}: the file is empty")
     first = held[0]
-    if first.raw[257:262] == b"ustar":
-        return SourceError(f"{plain(named(path))}: this is a tar archive that holds nothing known")
-    if first.raw.startswith(b"PK\x03\x04"):
-        return SourceError(f"{plain(named(path))}: this is a zip archive that holds nothing known")
+    packed = "tar" if first.raw[257:262] == b"ustar" else "zip" if first.raw.startswith(b"PK\x03\x04") else ""
+    if packed:
+        return SourceError(f"{plain(named(path))}: this is a {packed} archive that holds nothing known")
     if first.error_type in {"damaged", "bomb"}:
         return SourceError(f"{plain(named(path))}: {first.reason}")
     known = unread(path, head_of(path) if path.is_file() else first.raw)
     if known.is_evidence:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")
-    what = "a capture is JSON Lines"
     if not first.raw.lstrip().startswith((b"{", b"[")):
-        what = f"nor an object: {known.what}; {SAVE}"
+        return SourceError(
+            f"{plain(named(path))}: nothing in it is an observation, nor an object: {known.what}; {SAVE}"
+        )
     return SourceError(
-        f"{plain(named(path))}: nothing in it is an observation, {what}; line {first.position.place}: {first.reason}"
+        f"{plain(named(path))}: nothing in it is an observation, a capture is JSON Lines;"
+        f" line {first.position.place}: {first.reason}"
     )
 
 

@@ -20,11 +20,13 @@ from ingest.files.names import named
 from ingest.files.nested import within
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
-from ingest.files.sniff import FileKind, file_kind
+from ingest.files.sniff import FileKind, file_kind, kind_of
 from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.texts.logs import Logs
-from ingest.files.texts.pasted import completed, pasted_parts
-from ingest.files.unread import of_kind, unread, without_kind
+from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
+from ingest.files.texts.parts import unstarred
+from ingest.files.texts.pasted import completed, is_pasted, pasted_parts
+from ingest.files.unread import left_out, of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
 from ingest.resources.kubelet import CONFIGZ
@@ -107,12 +109,9 @@ class _Dump:
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
-        is_log = kind is FileKind.LOG and is_kubelets_log(data)
-        told = self._logs.add(path, data, _modified_at(path)) if is_log else None
-        if told == 0:
-            skipped[without_lines(data)] += 1
-        newest = None if told is not None else self._add_parts(kind, data, file, skipped)
-        if kind is FileKind.TEXT and newest is None and len(self._pasted) == before[1]:
+        told, newest = self._add(kind, data, file, skipped)
+        is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not told
+        if kind is FileKind.TEXT and newest is None and is_nothing:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
         self._snapshot.skipped.update(skipped)
         self._note(newest, path)
@@ -125,8 +124,36 @@ class _Dump:
         ):
             self._refuse_empty(path, before[2], skipped)
 
+    def _add(
+        self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]
+    ) -> tuple[int | None, datetime | None]:
+        """Add what a file holds in each of its forms.
+
+        Return how many lines of a kubelet's log were read, if it has any, and the newest time in what else there is.
+        """
+        if kind not in {FileKind.LOG, FileKind.TEXT} or is_about_a_cache(data):
+            return None, self._add_parts(kind, data, file, skipped)
+        is_small = len(data) <= LIMIT_BYTES
+        data = unstarred(data) if is_small else data
+        is_log = is_kubelets_log(data)
+        told = self._logs.add(file.path, data, _modified_at(file.path)) if is_log else None
+        if kind is FileKind.LOG and (told is None or not is_small or not is_pasted(data)):
+            if told == 0:
+                skipped[without_lines(data)] += 1
+            return told, None if is_log else self._add_parts(kind, data, file, skipped)
+        objects, rest = taken_apart(data) if is_small else ([], data)
+        found = [self._add_parts(kind_of(text) or kind, text, file, skipped) for text in objects]
+        found.append(self._add_parts(FileKind.TEXT, rest, file, skipped))
+        for line, each in left_out(rest) if is_small else ():
+            if each.is_evidence:
+                place = f"{plain(named(file.path))}: line {line}"
+                self._snapshot.refused.append(SourceError(f"{place}: {plain(each.what)}"))
+            else:
+                skipped[each.what] += 1
+        return told or None, max(filter(None, found), default=None)
+
     def _add_parts(self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]) -> datetime | None:
-        """Add what a file holds. Return the newest time in it."""
+        """Add the objects of one form. Return the newest time in them."""
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
         parts = (
@@ -179,7 +206,7 @@ class _Dump:
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
-        found += completed(self._pasted, found)
+        found += completed(self._pasted, found, self._logs.uids)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(

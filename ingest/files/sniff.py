@@ -14,6 +14,7 @@ from ingest.files.around import TYPED, as_utf8, is_prefixed
 from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.names import named
 from ingest.files.texts.kubelet_log import is_kubelets_log
+from ingest.files.texts.mixed import is_mixed
 from ingest.files.texts.pasted import is_pasted
 from ingest.files.unread import is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
@@ -29,7 +30,7 @@ class FileKind(Enum):
     LOG = "log"
     """A log in klog's format, such as a scheduler's, with or without a container runtime's prefix."""
     TEXT = "text"
-    """Text that kubectl prints for people."""
+    """Text that kubectl prints for people, perhaps with objects in it."""
 
 
 class Folder(NamedTuple):
@@ -113,6 +114,7 @@ def _is_json(head: bytes) -> bool:
 
 _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
     (FileKind.LOG, lambda head: _JSON_LOG.match(head) and is_kubelets_log(head)),
+    (FileKind.TEXT, is_mixed),
     (FileKind.JSON, _is_json),
     (FileKind.YAML, _YAML.match),
     (FileKind.LOG, lambda head: _LOG.match(head) or is_kubelets_log(head)),

@@ -1,7 +1,7 @@
 """Names what a file is that Leadsman does not read, in words, and what to save instead."""
 
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -11,6 +11,15 @@ _ERRORS: Final = (
     r"Error from server|[Ee]rror: |The connection to the server|Unable to connect to|No resources found"
     r"|E\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ memcache\.go"
 )
+_RUNTIME: Final = r'(?:[^\n"]{0,200} (?:containerd|dockerd|crio)(?:\[\d+\])?: )?time="[^"\n]{0,40}" level=\w+ '
+_KILLED: Final = (
+    r"[^\n]{0,200}(?:oom-kill:constraint=|invoked oom-killer: |Out of memory: Kill|Killed process \d+ \()"
+)
+_DRAINED: Final = r"(?:node/\S+ (?:already )?cordoned|evicting pod \S+|error when evicting pods?[/ ]|pod/\S+ evicted)"
+_CRICTL: Final = r"(?:CONTAINER(?: ID)? {3,}IMAGE {3,}CREATED|POD ID {3,}CREATED|IMAGE {3,}TAG {3,}IMAGE ID)"
+_MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |\s+total +used +\**free)"
+_TOP: Final = r"(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) "
+_ROW: Final = r"[ \t`|]*(?:Normal|Warning)[ |]+[A-Z]\w+[ |]+(?:\d+[ydhms])+ "
 _OF_MUST_GATHER: Final = "event-filter.html"
 """A page that shows the Events beside it."""
 _TEXTS: Final[tuple[tuple[str, str], ...]] = (
@@ -27,7 +36,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"a table of kubectl, of which nodes, Events and failed pods are read; {SAVE}",
     ),
     (
-        r"NAME +CPU\(cores\) |(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) ",
+        _TOP,
         f"a table of kubectl top; {_STATISTICS}",
     ),
     (r"(?i:<!doctype html|<html)", f"a web page, perhaps a proxy's error; {SAVE}"),
@@ -35,7 +44,23 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         r"\[(?: *\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4})\] ",
         f"the kernel's log, which is not read; {SAVE}",
     ),
-    (r'time="[^"\n]{0,40}" level=\w+ ', f"a container runtime's log, which is not read; {SAVE}"),
+    (_RUNTIME, f"a container runtime's log, which is not read; {SAVE}"),
+    (rf"[^\n]{{0,200}} kernel: |{_KILLED}", f"the kernel's log, which is not read; {SAVE}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_DRAINED}", f"what kubectl drain prints, which is not read; {SAVE}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_CRICTL}", f"a table of crictl, which is not read; {SAVE}"),
+    (rf"(?:[^\n]*\n){{0,9}}?{_MACHINE}", f"what free or df prints, which is not read; {_STATISTICS}"),
+    (
+        r"(?:[^\n]*\n){0,40}?[ \t]*(?:Memory|Disk|PID)Pressure[ \t]+(?:True|False|Unknown)[ \t]+\w{3}, ",
+        "a part of a described node, without its name; write the command above it: kubectl describe node NAME",
+    ),
+    (
+        rf"(?:[^\n]*\n){{0,40}}?{_ROW}",
+        f"rows of Events without their object, which are not read; {SAVE}",
+    ),
+    (
+        r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}-o[ =]?'?(?:jsonpath|go-template)",
+        f"fields without names, as a template prints them; {SAVE}",
+    ),
     (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal without lines in klog's format; {SAVE}"),
     (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
@@ -78,6 +103,19 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),
 )
+_OOM: Final = r"\[[ A-Z][^\]\n]{1,30}\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{0,200} kernel: "
+_WITHIN: Final = tuple(
+    (re.compile(rf"^(?:{pattern})".encode(), re.MULTILINE), what, is_evidence)
+    for pattern, what, is_evidence in (
+        (_TOP, f"a table of kubectl top, which is not read; {_STATISTICS}", True),
+        (f"{_OOM}|{_KILLED}", f"the kernel's log, which is not read; {SAVE}", True),
+        (_DRAINED, f"what kubectl drain prints, which is not read; {SAVE}", True),
+        (_RUNTIME, "a container runtime's log", False),
+        (_CRICTL, "a table of crictl", False),
+        (_MACHINE, "what free or df prints", False),
+    )
+)
+"""Forms that may stand beside others in one text, and are not read."""
 _BY_TEXT: Final = tuple((re.compile(pattern.encode()), what) for pattern, what in _TEXTS)
 _OF_KINDS: Final = {
     "Table": f"a table, as kubectl reads it from the API server, without its objects; {SAVE}",
@@ -91,6 +129,10 @@ _OF_FIELDS: Final = {
     "__REALTIME_TIMESTAMP": "systemd's journal of other programs than the kubelet",
     "caller": "a component's log as JSON",
     "imageFilesystems": "a container runtime's answer",
+    **dict.fromkeys(
+        ("phase", "lastState", "containerStatuses", "lastTransitionTime"),
+        "a part of an object, without its kind and name",
+    ),
 }
 _OF_PYTHON: Final = f"objects as Kubernetes' Python client names their fields; {SAVE}"
 _MEDIA: Final = (b"\x89PNG", b"%PDF-", b"\xff\xd8\xff", b"GIF8", b"SQLite format 3")
@@ -123,6 +165,13 @@ def unread(path: PurePath, head: bytes) -> Unread:
         return Unread("compressed data that are compressed again, or damaged; unpack them first", is_evidence=True)
     is_text = b"\0" not in head[:1024] and not head.startswith(_MEDIA)
     return Unread("other text" if is_text else "binary", is_evidence=False)
+
+
+def left_out(text: bytes) -> Iterator[tuple[int, Unread]]:
+    """Yield the first line of each form that is not read in a text of which the rest is, and what it is."""
+    for pattern, what, is_evidence in _WITHIN:
+        if (found := pattern.search(text)) is not None:
+            yield text.count(b"\n", 0, found.start()) + 1, Unread(what, is_evidence)
 
 
 def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:

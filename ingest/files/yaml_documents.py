@@ -18,6 +18,10 @@ _DEPTH: Final = 500
 _TEXTS: Final = (":timestamp", ":merge")
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$|\A(?:" + TYPED + rb")[^\n]*$", re.MULTILINE)
 """Lines of kubectl anywhere, and of a terminal before the first: within YAML they look like text."""
+_CUTS: Final = re.compile(
+    rb"^[ \t]*(?:- )?(?:\.{3,}|\[\.\.\.\]|<(?:snip|cut|redacted|omitted)>)[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
+"""Marks with which a person replaces a part that was left out."""
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
@@ -76,6 +80,13 @@ def _document_parts(place: str, document: bytes) -> Iterator[Part]:
 
 
 def _to_json(place: str, text: bytes) -> bytes | Bad:
+    raw = _as_json(place, text)
+    if isinstance(raw, Bad) and raw.error_type == "not_yaml" and (left := _CUTS.sub(b"", text)) != text:
+        return _as_json(place, left)
+    return raw
+
+
+def _as_json(place: str, text: bytes) -> bytes | Bad:
     try:
         _check_depth(text)
         value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader

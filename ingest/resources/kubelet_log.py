@@ -36,6 +36,8 @@ _RUNS: Final = (
 """The error of a run of image GC, and the Event with the same text."""
 
 
+LOW_ON_SOMETHING: Final = "The node was low on compute resources."
+"""The words of a kubelet that did not name the resource, for an eviction whose log does not have it."""
 _OF_OTHERS: Final = frozenset(
     [
         ("Node", "CIDRAssignmentFailed"),
@@ -161,6 +163,8 @@ class Line(msgspec.Struct, frozen=True):
 def event_of(line: Line, node: str, at: datetime) -> Event | None:
     """The Event with the content of a line; None if no Event has it."""
     said = SAID.get(line.said)
+    if said is not None and said.kind == "evicted" and line.values.get("message"):
+        said = said._replace(message="{message}", needs="message")
     if said is None or (said.needs and not line.values.get(said.needs)):
         return None
     values = {name: _text(line.values.get(name)) for name in VALUES}

@@ -21,17 +21,27 @@ from ingest.model.records import (
     PodRecord,
     Record,
 )
-from streams.analytics.pod_end_rows import new_row, with_actor, with_witness
+from streams.analytics.pod_end_machine import (
+    BOUNDED,
+    bounded,
+    compared_with,
+    is_unexplained,
+    left_open,
+    told_of_machine,
+)
+from streams.analytics.pod_end_rows import new_row
+from streams.analytics.pod_end_state import MAX_ENDS, Acted, Open, State, changed, key_of, witnessed
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
-from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.fold.shelves import on_shelf, put, taken
 from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
     OUTLIVED_KILL,
+    PREEMPTED,
+    SCHEDULER,
     SIGKILL,
-    WITHOUT_WITNESS,
     ContainerEnd,
     End,
     container_ends,
@@ -46,90 +56,31 @@ from streams.rules.pod_ends.causes import (
     restarted_by_probe,
 )
 from streams.rules.pod_ends.machine import (
-    Machine,
-    compared,
     end_of_container,
     may_be_of_a_reboot,
-    narrowed,
     was_rebooted,
     with_event,
     with_node,
 )
-from streams.rules.pod_ends.restarts import Restarts, attempt_that_ended, restarts_of
+from streams.rules.pod_ends.restarts import attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
 from streams.rules.scheduling.constraints import constraints_of
-from streams.rules.scheduling.selectors import Terms
 
-MAX_ENDS: Final = 500
-"""Ends of a node that later witnesses can still confirm."""
 DELETION_GRACE: Final = timedelta(seconds=30)
 """The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
 PROBE_MEMORY: Final = timedelta(minutes=10)
 """So long a failed probe is remembered: the longest usual grace period, and more."""
 
 
-_BOUNDED: Final = frozenset({"node_lost", "node_shutdown"})
-"""Causes that the machine shows too, with their times."""
-
-
-class Open(msgspec.Struct, frozen=True):
-    """An end as its pod alone shows it, which the node's Events can bound or explain."""
-
-    row: PodEnd
-    began_at: datetime | None = None
-    """When a restarted container was started before its end."""
-    started_at: datetime | None = None
-    """When a restarted container was started next."""
-    wanted: Terms | None = None
-    """Labels of a node that a pod asks for which was refused over them."""
-
-
-class Acted(msgspec.Struct, frozen=True, array_like=True):
-    """An announcement that a pod is ended, by another component than the kubelet."""
-
-    cause: str
-    actor: str
-    reason: str
-    message: str
-    at: datetime
-
-
-class State(msgspec.Struct, frozen=True):
-    disruptor: str = ""
-    """The program that has tainted the node to drain it."""
-    machine: Machine = Machine()
-    """The node's machine, as far as it is known."""
-    open: Shelves[Open] = {}
-    """Ends that the machine can still bound or explain, with the keys of `ends`."""
-    ends: Shelves[PodEnd] = {}
-    """The last row of each end, by UID, container and attempt."""
-    finished: Shelves[bool] = {}
-    """UIDs of pods that ended by themselves."""
-    gone: str = ""
-    """The one of these that went last. It is forgotten with the next record of another pod, because its own may be
-    delivered twice.
-    """
-    restarts: Shelves[dict[str, Restarts]] = {}
-    """Restarts of each container that has any, by the pod's UID."""
-    unhealthy: dict[str, datetime] = {}
-    """When a liveness or startup probe of a pod last failed, by UID."""
-    acts: Shelves[Acted] = {}
-    """The last announcement about each pod, by its UID."""
-    mirrored: dict[str, str] = {}
-    """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
-    owners: Shelves[tuple[str, str]] = {}
-    """Kind and name of the controllers of pods, by UID, that a dump implies before it has the pod."""
-
-
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     match record:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
-            state = state if disruptor == state.disruptor else _with(state, disruptor=disruptor)
-            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
+            state = state if disruptor == state.disruptor else changed(state, disruptor=disruptor)
+            after, rows = told_of_machine(state, with_node(state.machine, node), record)
         case KnownNodeRecord(object=node):
-            after, rows = _told_of_machine(state, with_node(state.machine, node), record)
+            after, rows = told_of_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
         case KnownPodRecord(object=pod):
@@ -149,11 +100,7 @@ def _implied(state: State, pod: Pod) -> State:
     owner = next((each for each in pod.metadata.owner_references or () if each.controller), None)
     owners = state.owners if owner is None else put(state.owners, uid, (owner.kind, owner.name))
     mirror = {annotations.config_mirror: uid} if annotations is not None and annotations.config_mirror else {}
-    return _with(state, owners=owners, mirrored=state.mirrored | mirror)
-
-
-def _with(state: State, **changes: object) -> State:
-    return msgspec.structs.replace(state, **changes)
+    return changed(state, owners=owners, mirrored=state.mirrored | mirror)
 
 
 def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
@@ -162,8 +109,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
     for each in container_ends(pod):
         state = _container_ended(state, record, each, rows)
     if state.owners:
-        state = _with(state, owners=taken(state.owners, uid))
-    known = on_shelf(state.ends, _key(uid, "", 0))
+        state = changed(state, owners=taken(state.owners, uid))
+    known = on_shelf(state.ends, key_of(uid, "", 0))
     end = pod_end(pod, record.ts, is_gone=is_gone, is_first=record.change == "ADDED")
     if end is None and known is None:
         end = _end_without_witness(state, record)
@@ -171,14 +118,14 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
         if end.cause == "api_eviction" and state.disruptor:
             end = end._replace(actor=state.disruptor)
         row = new_row(record, pod.metadata, end)
-        if end.cause in _BOUNDED and not row.time_known:
-            state = _left_open(state, Open(row))
-            row = _bounded(state.machine, row)
+        if end.cause in BOUNDED and not row.time_known:
+            state = left_open(state, Open(row))
+            row = bounded(state.machine, row)
         elif row.refused_by == "node_labels":
             wanted = constraints_of(pod).nodes
-            state = _left_open(state, Open(row, wanted=wanted))
-            row = _compared(state.machine, row, wanted)
-        state = _witnessed(state, row, rows)
+            state = left_open(state, Open(row, wanted=wanted))
+            row = compared_with(state.machine, row, wanted)
+        state = witnessed(state, row, rows)
     elif known is not None:
         is_both = known.witness == "event" and pod.status.phase in FINISHED
         later = known._replace(
@@ -187,7 +134,7 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
             updated_at=record.ts,
             witness="both" if is_both else known.witness,
         )
-        state = _witnessed(state, later, rows)
+        state = witnessed(state, later, rows)
     return _remember(state, record), rows
 
 
@@ -208,26 +155,26 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
         )
         row = new_row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
-        return _witnessed(state, row, rows)
-    known = on_shelf(state.ends, _key(pod.uid, ended.container, ended.attempt))
+        return witnessed(state, row, rows)
+    known = on_shelf(state.ends, key_of(pod.uid, ended.container, ended.attempt))
     when, failed_at = end_of_container(terminated), state.unhealthy.get(pod.uid)
     by_probe = failed_at is not None and when is not None and is_end_by_probe(record.object, failed_at, when.at)
     if when is not None and ended.restarted and may_be_of_a_reboot(terminated) and not by_probe:
         row = new_row(record, pod, End("node_reboot", "", "Rebooted", "", when), ended.container, ended.attempt)
         row = row._replace(exit_code=known_code(terminated), restarted=True, witness="both")
-        state = _left_open(state, Open(row, terminated.started_at, ended.started_at))
+        state = left_open(state, Open(row, terminated.started_at, ended.started_at))
         if was_rebooted(state.machine, terminated.started_at, when.at, ended.started_at):
-            return _witnessed(state, row, rows) if _is_unexplained(known) else state
+            return witnessed(state, row, rows) if is_unexplained(known) else state
     if known is None and ended.restarted and known_code(terminated) == SIGKILL and terminated.finished_at is not None:
         if by_probe:
             end = End("liveness", KUBELET, "Unhealthy", "", When(terminated.finished_at))
         else:
             end = End("exited", "", terminated.reason, "", When(terminated.finished_at))
         row = new_row(record, pod, end, ended.container, ended.attempt)
-        return _witnessed(state, row._replace(exit_code=SIGKILL, restarted=True), rows)
+        return witnessed(state, row._replace(exit_code=SIGKILL, restarted=True), rows)
     if known is None or known.exit_code is not None:
         return state
-    return _witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
+    return witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
@@ -256,7 +203,7 @@ def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
 def _ended_in_container(state: State, pod: Pod) -> bool:
     """Tell whether the end of a container, which has a row, ended the pod."""
     containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
-    rows = (on_shelf(state.ends, _key(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
+    rows = (on_shelf(state.ends, key_of(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
     return any(row is not None and not row.restarted for row in rows)
 
 
@@ -267,7 +214,7 @@ def _remember(state: State, record: PodRecord) -> State:
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     was_own, counts = on_shelf(state.finished, uid), {} if is_gone else restarts_of(pod)
-    is_own = pod.status.phase in FINISHED and (was_own or on_shelf(state.ends, _key(uid, "", 0)) is None)
+    is_own = pod.status.phase in FINISHED and (was_own or on_shelf(state.ends, key_of(uid, "", 0)) is None)
     finished, restarts = state.finished, state.restarts
     if state.gone not in {"", uid}:
         finished = taken(finished, state.gone)
@@ -289,7 +236,7 @@ def _remember(state: State, record: PodRecord) -> State:
         state.mirrored,
     ):
         return state
-    return _with(state, finished=finished, gone=gone, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
+    return changed(state, finished=finished, gone=gone, restarts=restarts, unhealthy=unhealthy, mirrored=mirrored)
 
 
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
@@ -297,19 +244,19 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     about = event.involved_object or event.regarding
     if about is not None and about.kind == "Node":
         at = event_time(event) or record.ts
-        return _told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
+        return told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
     if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
     when, text, component = event_when(event, record.ts), message(event), component_of(event)
     at = when.at
-    if component not in {"", KUBELET}:
-        end = preempted_end(event.reason, text, component, when)
-        return (state if end is None else _witnessed(state, new_row(record, about, end), rows)), rows
+    if component not in {"", KUBELET} or event.reason == PREEMPTED:
+        end = preempted_end(event.reason, text, component or SCHEDULER, when)
+        return (state if end is None else witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
-            state = _with(state, unhealthy=_recent(state.unhealthy, about.uid, at))
+            state = changed(state, unhealthy=_recent(state.unhealthy, about.uid, at))
         return state, rows
     if event.reason == "Killing":
         container = restarted_by_probe(text)
@@ -319,11 +266,11 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
             row = new_row(record, about, End("liveness", KUBELET, event.reason, text, when), container, attempt)
             row = _owned(state, row)._replace(restarted=True, exit_code=code)
-            state = _witnessed(state, row, rows)
+            state = witnessed(state, row, rows)
         return state, rows
     end = kubelet_end(event.reason, text, when)
     if end is not None and not on_shelf(state.finished, about.uid):
-        state = _witnessed(state, _owned(state, new_row(record, about, end)), rows)
+        state = witnessed(state, _owned(state, new_row(record, about, end)), rows)
     return state, rows
 
 
@@ -335,90 +282,22 @@ def _owned(state: State, row: PodEnd) -> PodEnd:
 def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
     """Remember who announced the end of a pod, and name it in the row of an end that is known."""
     acted, rows = Acted(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
-    state = _with(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
-    known = on_shelf(state.ends, _key(record.uid, "", 0))
+    state = changed(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
+    known = on_shelf(state.ends, key_of(record.uid, "", 0))
     if known is not None:
-        state = _witnessed(state, known._replace(updated_at=max(known.updated_at, record.ts)), rows)
+        state = witnessed(state, known._replace(updated_at=max(known.updated_at, record.ts)), rows)
     return state, rows
-
-
-def _left_open(state: State, end: Open) -> State:
-    key = _key(end.row.uid, end.row.container, end.row.attempt)
-    known = on_shelf(state.open, key)
-    if known is not None and (known.started_at is not None or end.started_at is None):
-        return state
-    return _with(state, open=put(state.open, key, end, MAX_ENDS))
-
-
-def _bounded(machine: Machine, row: PodEnd) -> PodEnd:
-    when = narrowed(machine, row.cause, When(row.ts, row.time_known, row.earliest, row.latest))
-    return row._replace(ts=when.at, earliest=when.earliest, latest=when.latest)
-
-
-def _compared(machine: Machine, row: PodEnd, wanted: Terms | None) -> PodEnd:
-    return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, wanted)}".rstrip())
-
-
-def _told_of_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
-    """Bound or explain what was left open by what the machine is now known to have done."""
-    rows = list[PodEnd]()
-    if machine == state.machine:
-        return state, rows
-    ends = state.ends
-    for key, each in all_on(state.open):
-        known = on_shelf(ends, key)
-        row = _told(machine, each, known)
-        if row is not None and row != known:
-            rows.append(row._replace(updated_at=record.ts))
-            ends = put(ends, key, rows[-1], MAX_ENDS)
-    return _with(state, ends=ends, machine=machine), rows
-
-
-def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
-    """The row of an end by what the machine did; None where that adds nothing."""
-    if end.row.cause == "node_reboot":
-        by_reboot = was_rebooted(machine, end.began_at, end.row.ts, end.started_at)
-        return end.row if by_reboot and _is_unexplained(known) else None
-    if known is None or known.cause != end.row.cause:
-        return None
-    if end.wanted is not None:
-        return _compared(machine, known, end.wanted) if known.explanation == end.row.explanation else None
-    bounded = _bounded(machine, end.row)
-    return (
-        None if known.time_known else known._replace(ts=bounded.ts, earliest=bounded.earliest, latest=bounded.latest)
-    )
-
-
-def _is_unexplained(known: PodEnd | None) -> bool:
-    return known is None or known.cause in WITHOUT_WITNESS
 
 
 def _attempt(state: State, uid: str, container: str, at: datetime) -> int:
     restarts = (on_shelf(state.restarts, uid) or {}).get(container)
-    before = restarts and on_shelf(state.ends, _key(uid, container, restarts.number - 1))
+    before = restarts and on_shelf(state.ends, key_of(uid, container, restarts.number - 1))
     return attempt_that_ended(restarts, at, before.ts if before else None)
 
 
 def _recent(unhealthy: dict[str, datetime], uid: str, at: datetime) -> dict[str, datetime]:
     kept = {each: failed_at for each, failed_at in unhealthy.items() if at - failed_at <= PROBE_MEMORY}
     return {**kept, uid: max(at, kept.get(uid, at))}
-
-
-def _witnessed(state: State, row: PodEnd, rows: list[PodEnd]) -> State:
-    key = _key(row.uid, row.container, row.attempt)
-    known, acted = on_shelf(state.ends, key), on_shelf(state.acts, row.uid)
-    if known is not None:
-        row = with_witness(known, row)
-    if acted is not None and not row.container:
-        row = with_actor(row, *msgspec.structs.astuple(acted))
-    if known is not None and row == known._replace(updated_at=row.updated_at):
-        return state
-    rows.append(row)
-    return _with(state, ends=put(state.ends, key, row, MAX_ENDS))
-
-
-def _key(uid: str, container: str, attempt: int) -> str:
-    return f"{uid}/{container}/{attempt}"
 
 
 REDUCER: Final = Reducer(

@@ -87,6 +87,11 @@ FORMS: dict[str, bytes] = {
     "noted.json": b'E0126 10:00:00.000001  123 memcache.go:265] "Unhandled Error" err="no metrics"\n' + TEXT.encode(),
     "terminal.txt": f"me@host:~$ kubectl get nodes,pods,events -A -o json\n{TEXT}me@host:~$ exit\n".encode(),
     "ticket.md": f"```json\n{TEXT}```\n".encode(),
+    "ticket-of-prose.md": f"It is down.\n\n```json\n{TEXT}```\n\nWhat happened?\n".encode(),
+    "session.txt": "".join(
+        f"$ oc get {kind} -A -o yaml\n{yaml.safe_dump(json.loads(listed(kind)))}$ oc get svc\nNAME   TYPE\n"
+        for kind in ("Node", "Pod", "Event")
+    ).encode(),
     "ticket-of-yaml.md": b"".join(b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS),
     "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
     "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
@@ -322,7 +327,6 @@ UNREAD: dict[str, tuple[str, str]] = {
         '\x1b[31mI0106 12:43:37.138045   26615 util.go:30] "No sandbox"\x1b[0m\n',
         "a log of neither a kubelet nor",
     ),
-    "ticket.md": ("It is down.\n\n```yaml\napiVersion: v1\nkind: Node\n```\n", "text around objects"),
     "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
     "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),

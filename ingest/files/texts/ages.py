@@ -18,7 +18,7 @@ _PARTS: Final = re.compile(r"(\d+)([ydhms])")
 _SECONDS: Final = {"y": 365 * 86_400, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _PRECISE: Final = ((600, 1), (8 * 3_600, 60), (8 * 86_400, 3_600))
 """Below so many seconds an age has a unit of so many; above it is in days."""
-_DATE: Final = re.compile(r"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d [+-]\d{4}")
+_DATE: Final = re.compile(r"\w{3}, \d\d \w{3} [12]\d{3} \d\d:\d\d:\d\d [+-]\d{4}")
 
 
 class Printed(NamedTuple):

@@ -1,4 +1,4 @@
-"""The objects in the text of `kubectl describe node` and `kubectl describe pod` (rules: pasted-text).
+"""The objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
 
 The text is read where it leaves no doubt: a cut or forged line costs what it is about.
 A pod's UID is not in it: `namespace/name` stands for it.
@@ -11,8 +11,11 @@ from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import Printed, date
-from ingest.files.texts.event_rows import alone, event_row, events_of
+from ingest.files.texts.described_events import event_of
+from ingest.files.texts.event_rows import ROWS_HEAD, event_row, events_of
 from ingest.files.texts.headings import OF_POD, RANKS
+from ingest.files.texts.parts import Part, is_typed
+from ingest.model.objects.base import UNKNOWN_NAME
 
 IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
@@ -63,17 +66,77 @@ def newest_in(text: str) -> datetime | None:
     return max(filter(None, map(date, found)), default=None)
 
 
-def described(text: str, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the nodes and pods that are described, the pods that a node has, and their Events, as objects."""
-    lines = text.splitlines()
-    starts = [*_starts(lines), len(lines)]
-    yield from alone(lines[: starts[0]], printed)
-    for begin, end in pairwise(starts):
-        sections = _ordered(lines[begin:end])
-        if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
-            yield from _node(sections, printed)
-        elif "Namespace" in sections and "Node" in sections:
-            yield from _pod(sections, printed)
+class Described(NamedTuple):
+    """The objects of a text, and the lines that are about each of them."""
+
+    objects: list[dict[str, Any]]
+    spans: list[tuple[int, int]]
+
+
+def described(lines: list[str], printed: Printed) -> Described:
+    """Return the nodes, pods and Events that are described, the pods that a node has, and Events about them."""
+    found = Described([], [])
+    for begin, end in pairwise([*_starts(lines), len(lines)]):
+        block = lines[begin:end]
+        if (event := event_of(block)) is not None:
+            found.objects.append(event)
+            ends = (number for number, line in enumerate(block) if line.startswith("Events:"))
+            found.spans.append((begin, begin + next(ends, len(block) - 1) + 1))
+            continue
+        sections = _ordered(block)
+        found.objects.extend(_objects(sections, printed))
+        found.spans.append((begin, begin + _length(block, sections)))
+    return found
+
+
+def _objects(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
+    if "Unschedulable" in sections or {"Capacity", "Allocatable"} <= sections.keys():
+        yield from _node(sections, printed)
+    elif "Namespace" in sections and "Node" in sections:
+        yield from _pod(sections, printed)
+
+
+def _length(block: list[str], sections: dict[str, Section]) -> int:
+    """The number of lines about an object: to the end of its Events, else to the next command."""
+    if "Events" in sections:
+        rows = sections["Events"].lines
+        is_over = (number for number, row in enumerate(rows) if not row[:1].isspace())
+        return len(block) - len(rows) + next(is_over, len(rows))
+    fields = (number for number, line in enumerate(block) if _second(line) in sections)
+    last = max(fields, default=0)
+    return next((number for number in range(last, len(block)) if is_typed(block[number])), len(block))
+
+
+def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
+    """Return what a part says of the only object that its command describes, whose head was cut off."""
+    verb, resource, name, namespace, _ = part.command
+    lines = part.lines
+    if verb != "describe" or not name or resource not in {"nodes", "pods"} or any(map(_NAME.fullmatch, lines)):
+        return []
+    named = [_second(each) for each in lines]
+    lines = list(_headed(lines, "Conditions", _CONDITION, named))
+    lines = list(_headed(lines, "Events", ROWS_HEAD, named))
+    known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(_second, lines))
+    if not known:
+        return []
+    if resource == "nodes":
+        return list(_node(_ordered([f"Name:  {name}", "Roles:  ", *lines]), printed))
+    namespace, own = namespace or UNKNOWN_NAME, [] if "Node" in named else ["Node:  "]
+    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
+    if "Status" in named:
+        return list(_pod(sections, printed))
+    about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
+    return list(_events(sections, about, "", printed))
+
+
+def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
+    """The lines with a heading before the first row that is of it, unless the text has that itself."""
+    is_needed = heading not in named
+    for line in lines:
+        if is_needed and first.fullmatch(line if heading == "Events" else line.strip()):
+            yield f"{heading}:"
+            is_needed = False
+        yield line
 
 
 def _starts(lines: list[str]) -> Iterator[int]:
@@ -87,7 +150,7 @@ def _starts(lines: list[str]) -> Iterator[int]:
         elif head is not None and head["name"] in OF_POD[OF_POD.index(within) + 1 if within else 0 :]:
             within = head["name"]
             is_closed = is_closed or within == "Events"
-        elif _PROMPT.fullmatch(line) or (not line.strip() and "Containers" not in within):
+        elif is_typed(line) or _PROMPT.fullmatch(line) or (not line.strip() and "Containers" not in within):
             is_closed = True
 
 

@@ -11,7 +11,7 @@ from ingest.files.texts.ages import AGE, Printed, when
 HAS_ROWS: Final = re.compile(
     rb"^[ \t]+(?:Type[ \t]+Reason[ \t]+Age|FirstSeen[ \t]+LastSeen[ \t]+Count)[ \t]", re.MULTILINE
 )
-_HEAD: Final = re.compile(r"\s+(?:Type\s+Reason\s+Age|FirstSeen\s+LastSeen\s+Count)\s.*")
+ROWS_HEAD: Final = re.compile(r"\s+(?:Type\s+Reason\s+Age|FirstSeen\s+LastSeen\s+Count)\s.*")
 _RULE: Final = re.compile(r"[\s-]*")
 _ROW: Final = re.compile(
     rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
@@ -89,9 +89,9 @@ def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
         row = event_row(line) if rows is not None else None
         if row is not None and rows is not None:
             rows.append(row)
-        elif _HEAD.fullmatch(line) or (rows is not None and not _RULE.fullmatch(line)) or not line.strip():
+        elif ROWS_HEAD.fullmatch(line) or (rows is not None and not _RULE.fullmatch(line)) or not line.strip():
             yield from _of_one_object(rows or [], printed)
-            rows = [] if _HEAD.fullmatch(line) else None
+            rows = [] if ROWS_HEAD.fullmatch(line) else None
 
 
 def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]]:

@@ -15,6 +15,7 @@ import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, parse
+from ingest.files.texts.rounds import with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
@@ -74,8 +75,6 @@ _ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved so much later than the objects of its dump."""
-_ROUND: Final = timedelta(seconds=60)
-"""A round of the eviction manager, waiting for its pod included."""
 _MOST_PAIRS: Final = 1_000_000
 """Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
 
@@ -165,7 +164,9 @@ def read_log(data: bytes) -> Log:
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     host = next((each.line.host for each in lines if each.line.host), "")
-    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+    told = with_resources([each.line for each in lines])
+    lines = [each._replace(line=line) for each, line in zip(lines, told, strict=True)]
+    return Log(lines, registered[1].decode() if registered else "", host, offset)
 
 
 def _needed(data: bytes) -> Iterator[tuple[int, int]]:
@@ -199,30 +200,6 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
     begin, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
     is_new = _STARTS.search(data, max(begin, at - _REST), last if last >= 0 else at + _REST)
     return "" if is_new else uid
-
-
-def _with_resources(lines: list[Known]) -> list[Known]:
-    """An eviction with the resource that the round before its line was about: one round evicts one pod."""
-    told: list[Known] = []
-    low: tuple[Value, Line] | None = None
-    for each in lines:
-        line = each.line
-        kind = SAID[line.said].kind
-        if kind == "must_evict":
-            low = (line.values.get("resourceName", ""), line)
-        elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
-            low = None
-        elif kind == "evicted" and low is not None and "message" not in line.values and _is_near(line, low[1]):
-            told.append(each._replace(line=line._replace(values={**line.values, "resourceName": low[0]})))
-            low = None
-            continue
-        told.append(each)
-    return told
-
-
-def _is_near(line: Line, before: Line) -> bool:
-    pairs = ((line.at, before.at), (line.local, before.local))
-    return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
 
 
 def _offset_of_lines(lines: Iterable[Line]) -> timedelta | None:

@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import combinations
@@ -16,7 +16,7 @@ from ingest.files.history import Fact
 from ingest.files.names import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, grouped, placed, read_log, told_about
-from ingest.model.objects.base import in_utc
+from ingest.model.objects.base import UNKNOWN_NAME, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
 from ingest.resources.events import EVENTS
@@ -29,6 +29,17 @@ _BETWEEN: Final = re.compile(r"[-_.]")
 _POD: Final = msgspec.json.Decoder(EventTimes)
 """Decodes a pod's time of creation, which is where an Event has its own."""
 _EVENT: Final = msgspec.json.Decoder(Event)
+
+
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str = ""
+
+
+class _Placed(msgspec.Struct, frozen=True):
+    spec: _Spec = _Spec()
+
+
+_PLACE: Final = msgspec.json.Decoder(_Placed)
 
 
 class _File(NamedTuple):
@@ -58,6 +69,17 @@ class Logs:
         """The newest time that needs nothing else of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
+    @property
+    def uids(self) -> dict[str, set[str]]:
+        """UIDs of pods in the lines that are read, by `namespace/name`."""
+        found = defaultdict[str, set[str]](set)
+        for each in self._files:
+            for line, uid, _ in each.log.lines:
+                pod = line.values.get("pod") or line.values.get("object")
+                if uid and isinstance(pod, str):
+                    found[pod].add(uid)
+        return found
+
     def facts(
         self,
         known: Iterable[Fact],
@@ -80,11 +102,13 @@ class Logs:
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
         )
+        on_nodes = _nodes_of_pods(known)
         mixed = {path for path, times in Counter(each.path for each in self._files).items() if times > 1}
         for path, log, saved_at in self._files:
             named_so = _named(path) or ("" if given else _in_path(path, nodes))
             of_host = "" if given else _of_host(log.host, nodes) or (log.host if path in mixed else "")
-            node = log.node or of_host or named_so or given or node_of(path, log.host)
+            of_pods = "" if log.host else _of_pods(log, on_nodes)
+            node = log.node or of_host or named_so or given or of_pods or node_of(path, log.host)
             if node:
                 lines = placed(log, node, newest, events, uids, is_dated=is_dated, saved_at=saved_at)
                 for number, each in enumerate(lines, start=1):
@@ -114,6 +138,23 @@ def _of_host(host: str, nodes: Sequence[str]) -> str:
     after = bisect_left(nodes, f"{host}.")
     found.update(each for each in nodes[after : after + 2] if each.startswith(f"{host}."))
     return found.pop() if len(found) == 1 else ""
+
+
+def _of_pods(log: Log, on_nodes: Mapping[str, set[str]]) -> str:
+    """The only node that the pods of a log were on."""
+    pods = (line.values.get("pod") for line, _, _ in log.lines)
+    found = set().union(*(on_nodes.get(pod, ()) for pod in pods if isinstance(pod, str)))
+    return found.pop() if len(found) == 1 else ""
+
+
+def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
+    found = defaultdict[str, set[str]](set)
+    for fact in facts:
+        if fact.thing.resource == PODS.name and fact.thing.identity:
+            with suppress(*UNDECODABLE):
+                if node := _PLACE.decode(fact.thing.raw).spec.node_name.replace(UNKNOWN_NAME, ""):
+                    found["/".join(fact.thing.identity[1:3])].add(node)
+    return found
 
 
 def _in_path(path: Path, nodes: Sequence[str]) -> str:

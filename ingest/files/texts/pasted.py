@@ -15,8 +15,10 @@ import msgspec
 from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
-from ingest.files.texts.described import IS_DESCRIBED, described, newest_in
-from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED
+from ingest.files.texts.columns import columns_of
+from ingest.files.texts.described import IS_DESCRIBED, beheaded, described, newest_in
+from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone
+from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -27,6 +29,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS)
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
 _BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
@@ -62,12 +65,25 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 def is_pasted(head: bytes) -> bool:
     """Tell whether text holds what `kubectl describe` or `kubectl get` prints for people."""
-    return any(each.search(head) for each in (IS_DESCRIBED, IS_TABLE, HAS_ROWS))
+    if any(each.search(head) for each in _FORMS):
+        return True
+    text = tidied(unstarred(head).decode(errors="replace"))
+    own = text.encode()
+    if own != head and any(each.search(own) for each in _FORMS):
+        return True
+    return any(_may_be_read(part) for part in parts(text.splitlines()))
+
+
+def _may_be_read(part: Part) -> bool:
+    """Tell whether the command of a part says what its lines do not, or their heads do."""
+    command = part.command
+    is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
+    return is_described or any(columns_of(line, command)[0] for line in part.lines)
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
     """Yield the objects in text that was printed at a time, if that is given."""
-    text = _without_tabs(data.decode(errors="replace").replace("\r\n", "\n"))
+    text = _without_tabs(tidied(data.decode(errors="replace")))
     newest = newest_in(text)
     printed = (
         Printed(at, "")
@@ -76,11 +92,38 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
         if newest
         else Printed(modified_at, "latest")
     )
-    is_alone = IS_DESCRIBED.search(data) is None
-    found = chain(described(text, printed), tabled(text, printed, is_alone=is_alone))
+    lines = text.splitlines()
+    found = list(_objects(lines, printed))
+    if printed.bound == "earliest" and (later := _printed_after(found, printed.at)) > printed.at:
+        found = list(_objects(lines, printed._replace(at=later)))
     for number, each in enumerate(found, start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
+
+
+def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield what is described, and what the lines around that say by their commands and forms."""
+    found = described(lines, printed)
+    yield from found.objects
+    for part in parts(spans_left(lines, found.spans)):
+        of_one = beheaded(part, printed)
+        yield from of_one or alone(part.lines, printed)
+        yield from tabled(part, printed)
+
+
+def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:
+    """When text was printed at the earliest: what a kubelet says of a pod, it says after the pod's start.
+
+    `at` is the time from which the ages of Events in the objects were counted.
+    """
+    started: dict[str, datetime] = {}
+    heard: list[tuple[str, datetime]] = []
+    for each in found:
+        if each["kind"] == "Pod" and (start := each["status"].get("startTime")):
+            started[each["metadata"]["uid"]] = datetime.fromisoformat(start)
+        elif each["kind"] == "Event" and each["source"]["component"] == "kubelet" and "earliest" in each:
+            heard.append((each["involvedObject"].get("uid", ""), datetime.fromisoformat(each["lastTimestamp"])))
+    return max((at + (started[uid] - last) for uid, last in heard if uid in started), default=at)
 
 
 def _without_tabs(text: str) -> str:
@@ -88,20 +131,21 @@ def _without_tabs(text: str) -> str:
     return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
 
 
-def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
-    """Yield what was pasted and is not among the objects, each thing once, with the UIDs of those that are."""
+def completed(
+    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}
+) -> Iterator[Fact]:
+    """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
+
+    `of_logs` has UIDs of pods in logs, by `namespace/name`.
+    """
     pasted, objects = list(pasted), list(objects)
     if not pasted:
         return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
-    uids: dict[str, set[str]] = {}
-    told: set[tuple[str, ...]] = set()
-    for fact in objects:
-        if fact.thing.resource == PODS.name and fact.thing.identity:
-            _, namespace, name, uid = fact.thing.identity
-            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
-        elif fact.thing.resource == EVENTS.name:
-            told.add(_told(fact))
+    told = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
+    uids = _uids_of_pods(objects)
+    for name, others in of_logs.items():
+        uids.setdefault(name, set()).update(others)
     pasted = list(_in_namespaces(pasted, objects))
     nodes = _nodes_of_pods((*pasted, *objects))
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
@@ -117,7 +161,24 @@ def completed(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]
             fullest[key] = fact
     for fact in fullest.values():
         is_event = fact.thing.resource == EVENTS.name
-        yield _dated(_with_uid(_hosted(fact, nodes), uids), dated) if is_event else _bound(fact, nodes)
+        fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
+        yield _dated(fact, dated) if is_event else fact
+
+
+def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
+    """Return the UIDs of pods by what has them: the pods, and Events about them."""
+    uids: dict[str, set[str]] = {}
+    for fact in objects:
+        if fact.thing.resource == PODS.name and fact.thing.identity:
+            _, namespace, name, uid = fact.thing.identity
+            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
+        elif fact.thing.resource == EVENTS.name:
+            with suppress(*UNDECODABLE):
+                event = _EVENT.decode(fact.thing.raw)
+                about = event.involved_object or event.regarding
+                if about is not None and about.kind == "Pod" and about.uid:
+                    uids.setdefault(f"{about.namespace}/{about.name}", set()).add(about.uid)
+    return uids
 
 
 def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
@@ -282,10 +343,16 @@ def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
 
 
 def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    event = _ANY.decode(fact.thing.raw)
-    about = event["involvedObject"]
-    known = uids.get(about["uid"], set())
+    """Give a pod, or an Event about one, the only UID that its name is known to have had."""
+    made = _ANY.decode(fact.thing.raw)
+    about = made.get("involvedObject", made["metadata"])
+    known = uids.get(about.get("uid", ""), set())
     if len(known) != 1:
         return fact
-    raw = msgspec.json.encode(event | {"involvedObject": about | {"uid": next(iter(known))}})
-    return fact._replace(thing=fact.thing._replace(raw=raw))
+    (uid,) = known
+    field = "involvedObject" if "involvedObject" in made else "metadata"
+    raw = msgspec.json.encode(made | {field: about | {"uid": uid}})
+    identity = fact.thing.identity
+    if identity and fact.thing.resource == PODS.name:
+        identity = (*identity[:3], uid)
+    return fact._replace(thing=fact.thing._replace(raw=raw, identity=identity))

@@ -6,12 +6,14 @@ them, are read if their form shows what they are.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
+from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import each_named, event_object
+from ingest.files.texts.parts import Part
 from ingest.messages.reasons import is_by_kubelet, spelled
 
 Row = dict[str, str]
@@ -24,14 +26,12 @@ _HEADS: Final = {
 IS_TABLE: Final = re.compile(
     rb"^(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
-    rb"|NAME +(?:READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
+    rb"|NAME +(?:(?:PF +)?READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
     rb"|^(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
     rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
     re.MULTILINE,
 )
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
-_MOST_COLUMNS: Final = 64
-"""More than `kubectl get -o wide` prints, with labels as columns."""
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
@@ -39,67 +39,66 @@ _POD_ROW: Final = (
     r"(?: +\S+ +(?P<NODE>\S+)(?: .*)?)?"
 )
 _EVENT_ROW: Final = (
-    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}) +(?P<TYPE>Normal|Warning) +"
-    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[a-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
+    rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +"
+    r"(?P<TYPE>Normal|Warning) +"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
 )
 _ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
 """Rows of pods and Events by their form alone."""
-_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[a-z][a-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
+_OBJECT_NAME: Final = re.compile(r"(?:(?P<kind>[A-Za-z][A-Za-z.0-9]{0,62})/)?(?P<name>[a-z0-9][a-z0-9.:-]{0,252})")
 _SOURCE: Final = re.compile(r"\{(?P<component>[^\s}]{1,252})(?: (?P<host>[^\s}]{1,252}))? *\}")
 """The form before 1.7."""
 _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
 """Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
+_STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
+"""The status of the condition Ready by what kubectl prints; `Unknown` stands for a Node without one."""
 
 
-def tabled(text: str, printed: Printed, *, is_alone: bool) -> Iterator[dict[str, Any]]:
-    """Yield the objects in all tables of a text: nodes, Events, and pods that failed.
+def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the tables of a part: nodes, Events, and pods that failed.
 
-    Rows without a head count only in a text that `is_alone`: a container can write one into a described pod.
+    The command has what a table lacks: the namespace, and what custom columns are.
     """
-    for kind, rows in _tables(text, _ROWS if is_alone else {}):
-        made = filter(None, (_MADE[kind](row, printed) for row in rows))
+    for kind, rows in _tables(part.lines):
+        placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
+        made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
         yield from each_named(made) if kind in {"events", "old_events"} else made
+    chosen = list(columned(part, printed))
+    yield from (each for each in chosen if each["kind"] != "Event")
+    yield from each_named(each for each in chosen if each["kind"] == "Event")
 
 
-def _tables(text: str, forms: Mapping[str, re.Pattern[str]]) -> Iterator[tuple[str, list[Row]]]:
+def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
+    """The kind of table that a line is the head of, and its heads with their places."""
+    found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
+    names = {name for name, _ in found}
+    return next((each for each, wanted in _HEADS.items() if wanted <= names), ""), found
+
+
+def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
     kind, heads, rows = "", list[tuple[str, int]](), list[Row]()
-    for line in [*text.splitlines(), ""]:
-        found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
-        names = {name for name, _ in found}
-        known = next((each for each, wanted in _HEADS.items() if wanted <= names), "")
-        of_row, row = ("", None) if heads or known else _headless(line, forms)
+    for line in [*lines, ""]:
+        known, found = _known(line)
+        of_row, row = ("", None) if heads or known else _headless(line)
         if known or not line.strip() or (kind and not heads and of_row != kind):
             if kind:
                 yield kind, rows
-            kind, heads, rows = (known, found, []) if known and len(found) <= _MOST_COLUMNS else ("", [], [])
+            kind, heads, rows = (known, found, []) if known and len(found) <= MOST_COLUMNS else ("", [], [])
         if row is not None:
             kind = of_row
             rows.append(row)
-        elif heads and not known and (cells := _cells(line, heads)):
+        elif heads and not known and (cells := cells_of(line, heads)):
             rows.append(cells)
 
 
-def _headless(line: str, forms: Mapping[str, re.Pattern[str]]) -> tuple[str, Row | None]:
+def _headless(line: str) -> tuple[str, Row | None]:
     """The kind and cells of a row whose head is gone; neither for other text."""
-    for kind, form in forms.items():
+    for kind, form in _ROWS.items():
         if (found := form.fullmatch(line.strip())) is not None:
             cells = {name.replace("_", " "): each or "" for name, each in found.groupdict().items()}
             return kind, {name: "" if cell == "<none>" else cell for name, cell in cells.items()}
     return "", None
-
-
-def _cells(line: str, heads: list[tuple[str, int]]) -> Row:
-    ends = [*(begin for _, begin in heads[1:]), len(line)]
-    if all(begin == 0 or line[begin - 1 : begin] in {" ", ""} for _, begin in heads):
-        cells = [line[begin:end].strip() for (_, begin), end in zip(heads, ends, strict=True)]
-    else:
-        cells = re.split(r"\s{2,}", line.strip(), maxsplit=len(heads) - 1)
-    if len(cells) != len(heads):
-        return {}
-    return {
-        name: "" if cell in {"<none>", "<unknown>"} else cell for (name, _), cell in zip(heads, cells, strict=True)
-    }
 
 
 def _named(row: Row) -> str:
@@ -109,9 +108,9 @@ def _named(row: Row) -> str:
 
 def _node(row: Row, _: Printed) -> dict[str, Any] | None:
     name, states = _named(row), row["STATUS"].split(",")
-    if not name or states[0] not in {"Ready", "NotReady"}:
+    if not name or states[0] not in _STATES:
         return None
-    ready = {"type": "Ready", "status": "True" if states[0] == "Ready" else "False"}
+    ready = [{"type": "Ready", "status": status}] if (status := _STATES[states[0]]) else []
     roles = [each for each in row["ROLES"].split(",") if each]
     info = {"kubeletVersion": row["VERSION"], "containerRuntimeVersion": row.get("CONTAINER-RUNTIME", "")}
     return {
@@ -119,7 +118,7 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
         "kind": "Node",
         "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{each}": "" for each in roles}},
         "spec": {"unschedulable": "SchedulingDisabled" in states},
-        "status": {"conditions": [ready], "nodeInfo": info},
+        "status": {"conditions": ready, "nodeInfo": info},
     }
 
 
@@ -150,7 +149,7 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
 
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
-    kind = _KINDS.get(found["kind"] or "", "") if found else ""
+    kind = _KINDS.get((found["kind"] or "").lower(), "") if found else ""
     age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     if not kind or found is None or not _AGE.fullmatch(age):
         return None

@@ -43,6 +43,7 @@ Cause: TypeAlias = Literal[
     "exited",
     "deleted",
 ]
+SCHEDULER: Final = "default-scheduler"
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
 SIGKILL: Final = 137
@@ -54,8 +55,8 @@ OUTLIVED_KILL: Final = frozenset({0, SIGTERM})
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
-    "PreemptionByScheduler": ("scheduler_preemption", "default-scheduler"),
-    "PreemptionByKubeScheduler": ("scheduler_preemption", "default-scheduler"),  # 1.25
+    "PreemptionByScheduler": ("scheduler_preemption", SCHEDULER),
+    "PreemptionByKubeScheduler": ("scheduler_preemption", SCHEDULER),  # 1.25
     "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
     "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
     "DeletionByGCPControllerManager": ("pod_gc", "gcp-controller-manager"),  # GKE, where the node is gone too
@@ -78,6 +79,7 @@ _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
 )
 """How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+PREEMPTED: Final = "Preempted"
 _PREEMPTED: Final = ("Preempted by ", "by ")
 """How a scheduler's text begins, since 1.14 and before."""
 _SHUTDOWN: Final = frozenset({"NodeShutdown", "Shutdown"})
@@ -231,7 +233,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
     """Return the end that a scheduler's Event about a pod shows."""
-    if reason != "Preempted" or not plain(message).startswith(_PREEMPTED):
+    if reason != PREEMPTED or not plain(message).startswith(_PREEMPTED):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)
 

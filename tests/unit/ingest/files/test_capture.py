@@ -338,7 +338,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
         (b"\n\n \n", "the file is empty"),
         (gzip.compress(b"", mtime=0), "the file is empty"),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(range(256)) * 40, "nothing in it is an observation"),
-        (b"hello\nworld\n", "line 1: "),
+        (b"hello\nworld\n", "nor an object: other text"),
         (b'{"level":"info"}\n' * 5, "nothing in it is an observation"),
         (GOOD[:50], "nothing in it is an observation"),
         (b"etc/\0".ljust(257, b"\0") + b"ustar\x0000" + b"\0" * 700, "a tar archive that holds nothing known"),

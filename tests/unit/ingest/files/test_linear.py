@@ -12,6 +12,7 @@ from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.logs import Logs
+from ingest.files.texts.parts import Command, Part
 from ingest.files.texts.tables import tabled
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Position
@@ -44,7 +45,8 @@ def test_a_table_of_many_columns_does_not_make_each_line_long() -> None:
     head = "NAME   READY   STATUS   RESTARTS   " + "A  " * 10_000
     table = "NAME   READY   STATUS   RESTARTS\np   0/1   Evicted   0\n"
     began = time.process_time()
-    found = list(tabled(f"{head}\n{'x' * 9}\n" + "x\n" * 10_000 + table, Printed(AT, ""), is_alone=True))
+    lines = [head, "x" * 9, *["x"] * 10_000, *table.splitlines()]
+    found = list(tabled(Part(Command(), lines, 0), Printed(AT, "")))
     assert [each["metadata"]["name"] for each in found] == ["p"]
     assert time.process_time() - began < 5
 

@@ -1,0 +1,172 @@
+"""Parts of pasted text by the commands that are typed in it, without what pages and tools put around lines.
+
+A command has what the text below it lacks: the namespace of a table, the name of an object whose head was cut
+off, the fields of columns (rules: pasted-text).
+"""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+_BLANKS: Final = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
+_STARRED: Final = re.compile(rb"^\* ==> ", re.MULTILINE)
+_STAR: Final = re.compile(rb"^\* ?", re.MULTILINE)
+"""Begins each line of `minikube logs` before 1.15."""
+_QUOTE: Final = re.compile(r"^(?:> )+(?!\s*(?:kubectl|oc)\b)", re.MULTILINE)
+_CODE: Final = re.compile(r"^([ \t]*)`([^`\n]{20,4000})`[^`\n]{0,200}$", re.MULTILINE)
+"""A line of a table that a page has as code within a sentence."""
+_PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILINE)
+"""A row of a table in Markdown."""
+_FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
+_SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
+_BOX: Final = re.compile("[│┃║↑↓●]")
+"""Matches what k9s draws around a table, and in it."""
+_FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
+_TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
+_VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
+_TYPED: Final = re.compile(
+    rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
+)
+_INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
+_END: Final = re.compile(r"\||>|;|&&|`|\*\*")
+"""Matches the end of a command's own arguments."""
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
+_RESOURCES: Final = {
+    each: name
+    for name in ("nodes", "pods", "events")
+    for each in (name, name[:-1], {"nodes": "no", "pods": "po", "events": "ev"}[name])
+}
+_WITH_VALUE: Final = frozenset(
+    {
+        "-l",
+        "--selector",
+        "--field-selector",
+        "--sort-by",
+        "--context",
+        "--kubeconfig",
+        "-L",
+        "--for",
+        "--types",
+        "-c",
+        "--as",
+    }
+)
+_COLUMNS: Final = "custom-columns="
+
+
+class Command(NamedTuple):
+    """The parts of a command of kubectl that the text below it needs; each is empty where it has none."""
+
+    verb: str = ""
+    resource: str = ""
+    name: str = ""
+    """The only object that it is about."""
+    namespace: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+    """Heads of custom columns, with their paths."""
+
+
+class Part(NamedTuple):
+    command: Command
+    lines: list[str]
+    begin: int
+    """The number of its first line, from 0."""
+
+
+def tidied(text: str) -> str:
+    """Return text without quote marks and pipes of a table, with spaces for other blanks, in as many lines."""
+    text = text.replace("\r\n", "\n")
+    if not text.isascii():
+        text = _BLANKS.sub(" ", text)
+    if _FRAME.search(text):
+        text = _BOX.sub(" ", _SIDE.sub("", _FRAME.sub("", text)))
+    text = _CODE.sub(r"\1\2", _QUOTE.sub("", text))
+    return _PIPED.sub(lambda found: found[1].replace("|", "  "), text) if "|" in text else text
+
+
+def unstarred(data: bytes) -> bytes:
+    """Return `minikube logs` without the star before each line."""
+    return _STAR.sub(b"", data) if _STARRED.search(data) else data
+
+
+def is_typed(line: str) -> bool:
+    """Tell whether a line is a prompt with a command of kubectl."""
+    return _TYPED.fullmatch(line) is not None
+
+
+def parts(lines: Sequence[str]) -> list[Part]:
+    """Split text at the commands in it. Lines with fences become empty, as nothing goes on across one.
+
+    A command that names no object belongs to the one before, if both describe: people paste one text in pieces.
+    """
+    found = [(number, command) for number, line in enumerate(lines) if (command := _command(line)) is not None]
+    made = [Part(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
+    for (number, command), (end, _) in pairwise([*found, (len(lines), Command())]):
+        before = made[-1]
+        if command.verb == before.command.verb == "describe" and not command.name and before.command.name:
+            made[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, number + 1, end)])
+        else:
+            made.append(Part(command, list(_lines(lines, number + 1, end)), number + 1))
+    return made
+
+
+def _lines(lines: Sequence[str], begin: int, end: int) -> Iterator[str]:
+    return ("" if _FENCE.fullmatch(line) else line for line in lines[begin:end])
+
+
+def _command(line: str) -> Command | None:
+    found = _TYPED.fullmatch(line)
+    if found is None and "`" in line and "  " not in line.strip():
+        found = _INLINE.search(line)
+    return None if found is None else command_of(found["args"])
+
+
+def command_of(args: str) -> Command:
+    """Read the arguments of kubectl; what is not known, is left out."""
+    try:
+        words = shlex.split(args)
+    except ValueError:
+        words = args.split()
+    end = next((number for number, word in enumerate(words) if _END.match(word)), len(words))
+    values, named = dict[str, str](), list[str]()
+    flag = ""
+    for word in words[:end]:
+        if flag:
+            values[flag], flag = word, ""
+        elif word in {"-n", "--namespace", "-o", "--output", *_WITH_VALUE}:
+            flag = word.lstrip("-")[:1] if word in {"-n", "--namespace", "-o", "--output"} else word
+        elif found := re.fullmatch(r"-(?:-namespace=|n=?)(.+)", word):
+            values["n"] = found[1]
+        elif found := re.fullmatch(r"-(?:-output=|o=?)(.+)", word):
+            values["o"] = found[1]
+        elif not word.startswith("-"):
+            named.append(word.rstrip("`*,"))
+    verb, resource, names = (named[0] if named else ""), (named[1] if len(named) > 1 else ""), named[2:]
+    if "/" in resource:
+        resource, _, name = resource.partition("/")
+        names = [name, *names]
+    namespace = values.get("n", "")
+    return Command(
+        verb,
+        "events" if verb == "events" else _RESOURCES.get(resource, ""),
+        names[0] if len(names) == 1 and _NAME.fullmatch(names[0]) else "",
+        namespace if _NAME.fullmatch(namespace) else "",
+        _columns(values.get("o", "")),
+    )
+
+
+def _columns(output: str) -> tuple[tuple[str, str], ...]:
+    if not output.startswith(_COLUMNS):
+        return ()
+    pairs = (each.partition(":") for each in output.removeprefix(_COLUMNS).split(",")[:64])
+    return tuple((head.strip(), path.strip().lstrip(".")) for head, _, path in pairs if path)
+
+
+def spans_left(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
+    """Return the lines outside of the spans, which are in order; those within become empty."""
+    left = list(lines)
+    for begin, end in spans:
+        left[begin:end] = [""] * (end - begin)
+    return left

@@ -1,0 +1,59 @@
+"""Rounds of the eviction manager in a kubelet's log: which resource an evicted pod's node was low on.
+
+See the rules: kubelet-log.
+"""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Final
+
+from ingest.files.texts.klog import Line, Value
+from ingest.resources.kubelet_log import LOW_ON_SOMETHING, SAID
+
+_ROUND: Final = timedelta(seconds=60)
+"""A round of the eviction manager, waiting for its pod included."""
+
+
+def with_resources(lines: Sequence[Line]) -> list[Line]:
+    """An eviction with the resource that the round before its line was about: one round evicts one pod.
+
+    A log that was filtered may lack that line. Then any other line of a round shows that the node was low on
+    something; without one, the pod may have been evicted for its own limit.
+    """
+    told: list[Line] = []
+    is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
+    low: tuple[Value, Line] | None = None
+    ranked: Line | None = None
+    refused: Line | None = None
+    for line in lines:
+        kind = SAID[line.said].kind
+        if kind == "must_evict" or (kind == "threshold_met" and not is_whole):
+            low = (line.values.get("resourceName", ""), line)
+        elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
+            low = ranked = refused = None
+        elif kind == "ranked":
+            ranked = line
+        elif "nodeCondition" in line.values and not is_whole:
+            refused = line
+        elif kind == "evicted" and "message" not in line.values:
+            if low is not None and _is_near(line, low[1]):
+                values: dict[str, Value] = {"resourceName": low[0]}
+            elif _is_ranked(line, ranked) or (refused is not None and _is_near(line, refused)):
+                values = {"message": LOW_ON_SOMETHING}
+            else:
+                values = {}
+            told.append(line._replace(values={**line.values, **values}))
+            low = ranked = None
+            continue
+        told.append(line)
+    return told
+
+
+def _is_ranked(line: Line, ranked: Line | None) -> bool:
+    pods = ranked.values.get("pods", []) if ranked is not None else []
+    return ranked is not None and line.values.get("pod") in pods and _is_near(line, ranked)
+
+
+def _is_near(line: Line, before: Line) -> bool:
+    pairs = ((line.at, before.at), (line.local, before.local))
+    return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
