@@ -32,6 +32,22 @@ def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
 
 
+def type_in_words(kind: type) -> str:
+    """Name the type of a value of JSON or YAML, such as a list."""
+    return _TYPES.get(kind, "something else")
+
+
+_TYPES: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
+
+
 def visible(text: str) -> str:
     """Give text as `plain` does, whole, and with its lines and tabs."""
     return _UNSAFE.sub(_as_seen, text)

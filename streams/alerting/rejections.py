@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import how_often
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
 from streams.alerting.words import SHOWN, name, shortened
@@ -106,7 +107,7 @@ def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
 def owners_of(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
     most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.parts.items()))
-    return shortened((f"{owner}, {_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
+    return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:
@@ -119,7 +120,3 @@ def owned_by(namespace: str, kind: str, owner: str) -> str:
 def workload_labels(row: RejectionRecord) -> Mapping[str, str]:
     """Return labels that make one alert for each workload, on any number of nodes."""
     return {"namespace": name(row.namespace), "workload": f"{name(row.owner_kind)}/{name(row.owner_name)}"}
-
-
-def _often(times: int) -> str:
-    return "once" if times == 1 else f"{times} times"

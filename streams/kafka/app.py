@@ -208,7 +208,7 @@ class Worker:
         yield from self._retention.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
-                yield f"{topic} is no longer folded: {agent.failure!r}"
+                yield f"{topic} is no longer folded: see the error in the log"
 
     async def _until(self, stop: asyncio.Event) -> None:
         async with Tasks() as begin:

@@ -25,6 +25,7 @@ from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
 
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import Topic
 from streams.kafka.changelog import Changelog
 from streams.kafka.membership import Membership
@@ -309,7 +310,8 @@ async def crash(app: faust.App) -> None:
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
     await app._crashed.wait()
-    raise WorkerCrashed(f"Faust stopped: {app.crash_reason!r}") from app.crash_reason
+    reason = app.crash_reason
+    raise WorkerCrashed(f"Faust stopped: {explain_refusal(reason) if reason else 'no reason given'}") from reason
 
 
 def changelog_of(table: CollectionT) -> str:

@@ -13,6 +13,7 @@ gap, and read what is there.
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.amounts import counted
 from ingest.model.records import Problem
 
 GapKind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
@@ -56,7 +57,8 @@ class Gap(NamedTuple):
     @property
     def error(self) -> str:
         """The text for a row of `source_errors`."""
-        return f"gap: {self.message_count} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
+        messages = counted(self.message_count, "message")
+        return f"gap: {messages}, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 
 class Start(NamedTuple):

@@ -154,8 +154,9 @@ class AlertConsumer:
             try:
                 await self._follow()
             except KafkaError as error:
-                self._trouble = f"Kafka cannot be read: {explain_refusal(error)}"
-                log.warning("Kafka cannot be read", receiver=self._receiver.name, error=plain(repr(error)))
+                reason = explain_refusal(error)
+                self._trouble = f"Kafka cannot be read: {reason}"
+                log.warning("Kafka cannot be read", receiver=self._receiver.name, error=reason)
                 await backoff.wait()
 
     async def _follow(self) -> None:

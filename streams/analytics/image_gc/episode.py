@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from common.amounts import size
+from common.amounts import how_often, size
 from streams.fold.findings import ImageGc
 from streams.rules.image_gc.messages import ImageGcFailure, because
 from streams.rules.image_gc.thresholds import ImageGcDecision
@@ -246,7 +246,7 @@ def _explanation(episode: Episode, verdict: str) -> str:
 
 
 def _times(episode: Episode) -> str:
-    times = "once" if episode.occurrences == 1 else f"{episode.occurrences} times"
+    times = how_often(episode.occurrences)
     return f"at least {times}" if episode.lower_bound else times
 
 

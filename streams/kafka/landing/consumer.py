@@ -207,8 +207,8 @@ class Landing:
                     await self._land_due(stop)
                 except Abandoned:
                     log.warning("partitions were revoked, or the lander stopped, before everything was stored")
-                except (CommitFailedError, IllegalStateError) as error:
-                    log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
+                except (CommitFailedError, IllegalStateError):
+                    log.warning("offsets were not committed because the group was rebalanced")
 
     def _must_learn(self) -> bool:
         passed = time.monotonic() - self._checked_at
@@ -254,7 +254,7 @@ class Landing:
             raise
         except (KafkaError, TimeoutError) as error:
             self._ignorance = f"Kafka does not report what was begun: {reaching.explain_refusal(error)}"
-            log.warning("Kafka does not report what was begun", error=repr(error))
+            log.warning("Kafka does not report what was begun", error=reaching.explain_refusal(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         self._ignorance = ""
@@ -383,7 +383,8 @@ class Landing:
                 if self._revoking or generation != self._generation:
                     raise Abandoned from None
                 wait_seconds = backoff.next_seconds()
-                log.warning("Kafka did not take the offsets", error=repr(error), again_in_seconds=wait_seconds)
+                why = reaching.explain_refusal(error)
+                log.warning("Kafka did not take the offsets", error=why, again_in_seconds=wait_seconds)
                 await asyncio.sleep(wait_seconds)
             else:
                 return

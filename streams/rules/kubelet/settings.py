@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from common.amounts import size
+from common.amounts import cpus, size
 from common.durations import in_words, parse_duration
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects.node import KubeletConfiguration
@@ -279,7 +279,7 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 def _amount(value: int, resource: str) -> str:
-    return f"{value / 1000:g} CPUs" if resource == "cpu" else f"{value} bytes ({size(value)})"
+    return cpus(value) if resource == "cpu" else f"{value} bytes ({size(value)})"
 
 
 RULES: Final[Mapping[str, Rule]] = {

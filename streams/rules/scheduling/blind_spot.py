@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.amounts import counted
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Pod, Toleration
@@ -106,7 +107,7 @@ def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
         return None
     evidence = [f"0/{failure.nodes_total} nodes, but reasons for {failure.reason_sum}: {_shown(failure.reasons)}"]
     if missing > 0:
-        evidence.append(f"at least {missing} of {failure.nodes_total} nodes were never looked at")
+        evidence.append(f"the scheduler never looked at {missing} or more of {counted(failure.nodes_total, 'node')}")
     if unseen:
         evidence.append(
             f"node {failure.pinned_node[:_SHOWN_CHARACTERS]}, the only one for this pod, has been Ready, schedulable "
@@ -142,21 +143,23 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
     return ""
 
 
-def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
+def judge_counted(nodes_total: int, existing: Counted) -> Finding | None:
     """Is the scheduler's number of nodes that of the cluster (rules: blind-spots)?"""
-    if not counted.highest and nodes_total:
-        return Finding("inconclusive", f"the scheduler counts {nodes_total} nodes, but no Node was observed")
-    if nodes_total < counted.lowest:
+    if not existing.highest and nodes_total:
+        return Finding(
+            "inconclusive", f"the scheduler counts {counted(nodes_total, 'node')}, but no Node was observed"
+        )
+    if nodes_total < existing.lowest:
         return Finding(
             "stale_view",
-            f"the scheduler counts {nodes_total} nodes, {counted.lowest} have existed for over a minute: it lags "
-            "behind, or only serves a part of them",
+            f"the scheduler counts {counted(nodes_total, 'node')}, {counted(existing.lowest, 'has', 'have')} existed "
+            "for over a minute: it lags behind, or only serves a part of them",
         )
-    if nodes_total <= counted.highest:
+    if nodes_total <= existing.highest:
         return None
-    most = f"at most {counted.highest} have existed since {counted.since} before"
-    evidence = f"the scheduler counts {nodes_total} nodes, {most}"
-    if not counted.complete:
+    most = f"at most {counted(existing.highest, 'has', 'have')} existed since {existing.since} before"
+    evidence = f"the scheduler counts {counted(nodes_total, 'node')}, {most}"
+    if not existing.complete:
         return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
     return Finding("ghost_nodes", evidence)
 
@@ -165,7 +168,7 @@ def judge_cache(
     nodes: int,
     names: Sequence[str] | None,
     missed: Sequence[str],
-    counted: Counted,
+    existing: Counted,
     settled: AbstractSet[str],
     known: AbstractSet[str],
 ) -> list[Finding]:
@@ -175,18 +178,22 @@ def judge_cache(
     `settled` are the nodes that have existed for over a minute, `known` all of the last minute. A cache without
     fault proves nothing about the list that a faulty node tree makes of it.
     """
-    if not counted.highest:
-        return [Finding("inconclusive", f"the scheduler's cache has {nodes} nodes, but no Node was observed")]
+    if not existing.highest:
+        return [
+            Finding("inconclusive", f"the scheduler's cache has {counted(nodes, 'node')}, but no Node was observed")
+        ]
     findings = [Finding("stale_view", _MISSED, name) for name in sorted({*missed} & settled)]
     if names is not None:
         lacking = sorted(settled - {*names, *missed})
-        evidence = f"the scheduler's cache, dumped, has {len(names)} nodes and not this one, over a minute old"
+        evidence = (
+            f"the scheduler's cache, dumped, has {counted(len(names), 'node')} and not this one, over a minute old"
+        )
         findings += [Finding("stale_view", evidence, name) for name in lacking]
-        verdict: Verdict = "ghost_nodes" if counted.complete else "inconclusive"
+        verdict: Verdict = "ghost_nodes" if existing.complete else "inconclusive"
         evidence = "the scheduler's cache, dumped, has it, and there has been no such node for a minute"
         findings += [Finding(verdict, evidence, name) for name in sorted({*names} - known)]
         return findings
-    finding = judge_counted(nodes, counted)
+    finding = judge_counted(nodes, existing)
     if finding is None:
         return findings
     return [*findings, finding._replace(evidence=f"scheduler_cache_size: {finding.evidence}")]
@@ -222,11 +229,12 @@ def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
     if not placement.others_with_pods or 2 * placement.others_with_pods < placement.others:
         return None
     evidence = (
-        f"no pod was bound to it for {placement.minutes} minutes while {placement.others_with_pods} of "
-        f"{placement.others} other open nodes got pods"
+        f"no pod was bound to it for {counted(placement.minutes, 'minute')} while {placement.others_with_pods} of "
+        f"{counted(placement.others, 'other open node')} got pods"
     )
     if placement.daemon_pods_pending:
-        evidence += f"; {placement.daemon_pods_pending} DaemonSet pods for it stay Pending"
+        stay = counted(placement.daemon_pods_pending, "DaemonSet pod for it stays", "DaemonSet pods for it stay")
+        evidence += f"; {stay} Pending"
     if placement.ever_got_pods and not placement.daemon_pods_pending:
         return Finding("inconclusive", f"{evidence}; it had pods before and may be full, which is not known here")
     if not placement.ever_got_pods:
@@ -259,7 +267,7 @@ def _zones(cluster: Cluster) -> str:
 def _shown(reasons: Mapping[str, int]) -> str:
     first = [f"{count} {reason[:_SHOWN_CHARACTERS]}" for reason, count in sorted(reasons.items())[:_SHOWN_REASONS]]
     more = len(reasons) - _SHOWN_REASONS
-    return ", ".join(first) + (f" and {more} other reasons" if more > 0 else "")
+    return ", ".join(first) + (f" and {counted(more, 'other reason')}" if more > 0 else "")
 
 
 UNSCHEDULABLE: Final = "Unschedulable"
