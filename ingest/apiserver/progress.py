@@ -1,5 +1,5 @@
-"""How far the stream of one resource is, how it goes on after an error, and when it is compared with a whole list
-(rules: list-and-watch; delivery.md#reconciling).
+"""Tracks the progress of one resource's stream, decides how it continues after an error, and when to compare it with
+a full list (rules: list-and-watch; delivery.md#reconciling).
 
 A watch alone trusts that one history leads from version to version. It does not where etcd was restored from a
 snapshot: versions go back, and pass the old ones again with other objects.
@@ -14,7 +14,7 @@ from ingest.apiserver.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND, UNAUTHO
 from ingest.resources.resource import ApiResource
 
 EVENT_TTL_SECONDS: Final = 3600.0
-"""How long the API server keeps an Event after its last write (rules: event-counts)."""
+"""Time that the API server keeps an Event after its last write (rules: event-counts)."""
 _RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
 
 
@@ -34,7 +34,8 @@ class Progress:
         self.inventory_is_due = bool(version)
         """True while the objects at the resumed version are unknown."""
         self.gap = ""
-        """Why versions may have been missed since the last one that was emitted; empty if none can have been."""
+        """Reason why versions may have been missed since the last one that was emitted; empty if none can have been.
+        """
         self._resource = resource
         self._namespace = namespace
         self._paths = resource.served_at(namespace)

@@ -72,7 +72,7 @@ _OF_SOS: Final = re.compile(
     r"_get_(?P<form>-o_json|--all-namespaces.true)_(?:--namespace_[^/]+_)?"
     rf"(?:{'|'.join(each.name for each in WATCHED)})$"
 )
-"""How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
+"""Names that sos gives kubectl's output in `sos_commands/kubernetes`."""
 _JOURNAL: Final = re.compile(r"(?:^|/)journalctl_[^/]*_kubelet$")
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 _PACKED: Final = re.compile(r"\.(?:gz|zst)$")

@@ -163,12 +163,12 @@ class Publisher:
         )
         self._breaks = 0
         self._refusal = ""
-        """Why Kafka did not take what was sent before; empty when it has."""
+        """Reason why Kafka did not accept earlier messages; empty when it has."""
         self._refused_up_to = 0
         """The last message that was sent before."""
         self._skew = Skew("kafka")
         self._ended: BaseException | None = None
-        """Why nothing is sent anymore."""
+        """Reason why nothing is sent anymore."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:

@@ -1,4 +1,4 @@
-"""Why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
+"""Explains why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
 
 import ssl
 from typing import Final

@@ -26,7 +26,7 @@ from ingest.resources.table import POLLED
 BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
-"""After so long it is looked whether what was forbidden is allowed now."""
+"""Time after which a forbidden request is tried again."""
 SLOW_SECONDS: Final = 2.0
 """A kubelet that took longer over an answer counts as slow."""
 SLOW_FOR_SECONDS: Final = 300.0

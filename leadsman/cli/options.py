@@ -97,7 +97,7 @@ output = click.option(
     default="table",
     help="wide: a table with nothing cut. json, yaml and csv: values as they are stored.",
 )
-"""How rows are printed; `--format` is its older name."""
+"""Adds the option for the output format; `--format` is its older name."""
 
 
 db = click.option(

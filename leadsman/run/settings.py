@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     alerts: AlertSettings = AlertSettings()
     page: PageSettings = PageSettings()
     log: Literal["text", "json"] = "text"
-    """How running parts log."""
+    """Settings of the log of running parts."""
     telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
     """The watched cluster; by default as in LiveSettings."""

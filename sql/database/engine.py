@@ -21,7 +21,7 @@ from sql.database.without import without
 
 VIEWS: Final = Path(__file__).parents[1] / "schema" / "views"
 _HALF_REPLACED: Final = "_tmp_replace_"
-"""How the engine begins the name of a view that is to replace another one."""
+"""Prefix of the name of a view that will replace another."""
 
 
 def mend(folder: Path) -> list[Path]:
@@ -83,7 +83,7 @@ REASON: Final = 2000
 
 
 def options(*, read_only: bool) -> Mapping[str, str]:
-    """How the engine is started; what this process has started stays as it is until it is closed."""
+    """Options with which the engine is started; they hold for this process until it is closed."""
     settings = {"config-file": str(ENGINE_SETTINGS)}
     return settings | {"users_config": str(READER)} if read_only else settings
 

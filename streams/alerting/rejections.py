@@ -72,7 +72,7 @@ def because(reason: str) -> str:
 
 
 def fewer(kind: str, owner: str) -> str:
-    """How fewer of a workload's pods come to a node, by what its owner allows: nobody scales a bare pod or a Job."""
+    """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
     if kind in _SCALED:
         return f"Scale {kind} {name(owner)} down"
     if kind == "Job":

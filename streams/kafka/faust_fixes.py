@@ -78,7 +78,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     """
 
     async def on_start(self) -> None:
-        """With the client that it makes."""
+        """Observe the consumer that it makes."""
         await super().on_start()
         membership = cast("Transport", self.transport).membership
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)

@@ -27,7 +27,7 @@ from streams.kafka.changelog import Changelog, Last
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
-"""How long /readyz shows a gap as a reason."""
+"""Time for which /readyz shows a gap as a reason."""
 log = structlog.get_logger(__name__)
 
 

@@ -96,7 +96,7 @@ class Unread(NamedTuple):
 
 
 class Pace:
-    """How fast deletion approaches the unread messages of a partition, from recent observations."""
+    """Estimates how fast deletion approaches the unread messages of a partition, from recent observations."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Unread]] = deque()

@@ -36,7 +36,7 @@ from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
 from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
 
 MAX_ROWS: Final = 500
-"""That a message of findings gets at once."""
+"""Headers that a message of findings gets at once."""
 
 
 class Concluded(NamedTuple):

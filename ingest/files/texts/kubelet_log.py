@@ -124,7 +124,7 @@ class Log(NamedTuple):
     """The name under which the kubelet registered its node; empty where the log lacks it."""
     host: str
     offset: timedelta | None
-    """From UTC to the node's wall clock."""
+    """Difference between the node's wall clock and UTC."""
 
     @property
     def newest(self) -> datetime | None:

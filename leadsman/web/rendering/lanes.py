@@ -28,7 +28,7 @@ class PlotMark(NamedTuple):
     """Key of the episode in the timeline."""
     text: str
     number: int = 1
-    """How many it stands for."""
+    """Number of marks that it stands for."""
 
 
 class PlotLane(NamedTuple):

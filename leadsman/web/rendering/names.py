@@ -18,7 +18,7 @@ STEP: Final = 4.0
 ABOVE: Final = 5.0
 BENEATH: Final = 14.0
 BESIDE: Final = 4.0
-"""From the level to the foot of the name."""
+"""Distance from the level to the foot of the name."""
 HIGH: Final = 11.0
 DEEP: Final = 3.0
 """Height of a letter below its baseline."""

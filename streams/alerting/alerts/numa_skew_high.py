@@ -20,7 +20,7 @@ class Settings(RuleSettings):
 
 class State(msgspec.Struct, frozen=True):
     late_joiners: str = ""
-    """Why nodes that joined late are emptier; empty if they are not."""
+    """Reason why nodes that joined late are emptier; empty if they are not."""
 
 
 def step(

@@ -14,9 +14,9 @@ from streams.kafka.messages.alerts import AlertMessage
 
 RESEND_SECONDS: Final = 60.0
 ALIVE: Final = timedelta(minutes=5)
-"""How long Alertmanager keeps an alert firing after it was last sent."""
+"""Time for which Alertmanager keeps an alert firing after it was last sent."""
 RESOLVED_FOR: Final = timedelta(minutes=15)
-"""For how long a resolved alert is sent: Alertmanager can be restarted before it has notified anyone."""
+"""Time for which a resolved alert is sent: Alertmanager can restart before it has notified anyone."""
 AT_ONCE: Final = 200
 """Alerts in one request."""
 

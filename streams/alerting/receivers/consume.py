@@ -30,7 +30,7 @@ from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
 
 LOOK_SECONDS: Final = 60.0
-"""How soon after the end of a silence what still fires is sent."""
+"""Time after the end of a silence within which a firing alert is sent."""
 
 
 class Withholding:

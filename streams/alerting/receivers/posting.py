@@ -19,13 +19,13 @@ CONNECT_SECONDS: Final = 5.0
 """In which a receiver accepts a connection; one that does, and then does not answer, fails on the message."""
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
-"""How often a message may be refused with 4xx before it is dropped."""
+"""Number of 4xx answers to a message before it is dropped."""
 DEADLINE_SECONDS: Final = 120.0
-"""How long a message is retried whose receiver answers with an error of its own, or not at all."""
+"""Time for which a message is retried if its receiver fails, or does not answer."""
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
 """Not now, or nobody behind the proxy: no fault of the message."""
 _HANGS: Final = 0
-"""For a status: it was connected to, and did not answer in time, or with something that is not HTTP."""
+"""Stands for a status: a connection was made, but no answer came in time, or it was not HTTP."""
 _SHOWN: Final = 300
 _READ: Final = 4096
 _WORD: Final = re.compile(r"[\w~-]{6,}")
@@ -48,7 +48,7 @@ class Poster:
         """No word of the address, nor of `secret`, is shown where a receiver repeats it."""
         self.tally: Counter[str] = Counter()
         self.trouble = ""
-        """Why it does not accept alerts now; empty while it does."""
+        """Reason why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
         self._secrets = [*_secrets(url), secret]

@@ -87,7 +87,7 @@ class Episode(msgspec.Struct, frozen=True):
     sandbox_image_lost_at: datetime | None = None
     time_known: bool = True
     unreported: str = ""
-    """Why it is concluded although no Event reports it; empty from the first Event on."""
+    """Reason for the conclusion although no Event reports it; empty from the first Event on."""
     verdict: str = ""
     """The last written verdict; empty while undecided."""
     apart_at: datetime | None = None

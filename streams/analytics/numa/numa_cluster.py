@@ -24,7 +24,7 @@ from streams.rules.numa.skew import cluster_skew
 
 NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1
-"""From both on, nodes that joined later count as emptier."""
+"""A correlation and a difference; if both are reached, nodes that joined later count as emptier."""
 MOST_NAMES: Final = 50
 """Nodes of a group that a row names."""
 SHOWN_NAMES: Final = 5

@@ -44,12 +44,12 @@ NEVER_MS: Final = 2**31 - 1
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
-"""How long a rebalance waits for a running insert; shorter than the session."""
+"""Time that a rebalance waits for a running insert; shorter than the session."""
 GRACE_SECONDS: Final = 20.0
 CHECK_SECONDS: Final = 60.0
-"""How often progress, commits and topics are compared."""
+"""Time between comparisons of progress, commits and topics."""
 LEADER_SECONDS: Final = 5.0
-"""How often a partition without a leader is tried again."""
+"""Time after which a partition without a leader is tried again."""
 log = structlog.get_logger(__name__)
 
 
@@ -111,7 +111,7 @@ class Landing:
         """Id of the cluster."""
         self._checked_at = time.monotonic()
         self._ignorance = ""
-        """Why the partitions' commits cannot be read; empty if they can."""
+        """Reason why the partitions' commits cannot be read; empty if they can."""
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()

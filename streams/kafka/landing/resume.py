@@ -40,7 +40,7 @@ class PartitionLog(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """How a partition resumes."""
+    """The state from which a partition resumes."""
 
     stored: int
     """Everything before it is stored; negative where that is not known."""

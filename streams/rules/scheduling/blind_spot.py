@@ -19,7 +19,9 @@ from streams.rules.values.version import minor_version
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
 
 PINNED_ALONE_SINCE: Final = (1, 24)
-"""From here on a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves nothing."""
+"""Release from which a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves
+nothing.
+"""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
 """Reasons about nodes that are not open; an open node cannot be among them."""
@@ -58,7 +60,9 @@ class Failure(NamedTuple):
     pinned_node: str
     """The node that alone the pod may go to, or empty."""
     pinned_node_is_open: bool
-    """That node has been Ready, schedulable and without a taint that the pod does not tolerate for over a minute."""
+    """True if that node has been Ready, schedulable and without a taint that the pod does not tolerate for over a
+    minute.
+    """
 
     @property
     def reason_sum(self) -> int:
@@ -66,14 +70,14 @@ class Failure(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How many nodes there were when a text was written: at least those of over a minute, at most any since then."""
+    """Bounds of the number of nodes when a text was written: at least those over a minute old, at most any since."""
 
     lowest: int
     highest: int
     complete: bool
     """Nodes that left before the text was written would be known."""
     since: str = "a minute"
-    """How long before it those that left still count among the highest."""
+    """Time before it within which nodes that left still count among the highest."""
 
 
 def newest(versions: Iterable[str]) -> str:
@@ -203,7 +207,7 @@ _MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
 
 
 class Placement(NamedTuple):
-    """How pods were placed within the last `minutes`; DaemonSet and static pods do not count."""
+    """Placement of pods within the last `minutes`; DaemonSet and static pods do not count."""
 
     minutes: int
     others: int

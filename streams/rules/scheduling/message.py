@@ -11,7 +11,7 @@ from ingest.model.objects.pod import Pod
 TEXT_LIMIT: Final = 256 * 1024
 """Characters that are read; what is longer counts as truncated. The text of a real failure is a few hundred."""
 CUT: Final = " ..."
-"""How an event's note of more than 1024 characters ends."""
+"""End of an event's note of more than 1024 characters."""
 
 _COMBINED: Final = "(combined from similar events): "
 _NO_NODES: Final = "no nodes available to schedule pods"
@@ -47,7 +47,7 @@ class SchedulingMessage(NamedTuple):
     reasons: Mapping[str, int]
     reason_sum: int
     prefilter: str
-    """Why no node was even looked at (1.26 and later); it stands beside the histogram in 1.26 to 1.28."""
+    """Reason why no node was even checked (1.26 and later); it is beside the histogram in 1.26 to 1.28."""
     post_filter: str
     """Texts of other plugins after the histogram: "no new claims to deallocate" (1.36)."""
     preemption: Preemption | None
