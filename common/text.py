@@ -19,8 +19,8 @@ _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
 def plain(text: object, limit: int = 300) -> str:
     r"""Give text that a cluster chose as one line that is safe on a terminal and in a log.
 
-    Control, direction and invisible characters become their escapes (`\x1b`). What is longer than `limit`
-    characters is cut and ends with "...".
+    Control, direction and invisible characters become their escapes (`\x1b`). A text of more than
+    `limit` characters is cut and ends with "...".
     """
     shown = str(text)
     if len(shown) > limit:

@@ -26,7 +26,7 @@ class ListAt(NamedTuple):
 
 
 class Progress:
-    """`version` is where to go on, as it was persisted; empty to start with a list. Of all namespaces, or of one."""
+    """`version` is the persisted one to continue from; empty to start with a list. `namespace` is empty for all."""
 
     def __init__(self, resource: ApiResource[Any], version: str, namespace: str = "") -> None:
         self.version = version
@@ -94,7 +94,7 @@ class Progress:
         return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
 
     def listed(self, version: str, at_seconds: float, began: datetime) -> None:
-        """A complete list closed the gap. What happened while it was read is not in it."""
+        """A complete list closed the gap. It lacks changes during its pages."""
         self._paths_missing, self.heard_at = 0, began
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False

@@ -128,9 +128,9 @@ def folder_files(
 ) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
-    A symlink that leads out of the folder is left out: who packs a dump may not name files of its reader.
-    What looks like evidence and is not read, or cannot be opened, is added to `refused`, and `skipped` counts what
-    else is there. Raises `SourceError` where nothing is known.
+    A symlink that leads out of the folder is left out: the author of a dump must not name files of its reader.
+    Files that look like evidence and are not read, or cannot be opened, are added to `refused`. `skipped` counts the
+    other files. Raises `SourceError` if no file is known.
     """
     captures: list[Path] = []
     dumps: list[Path] = []

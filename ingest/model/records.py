@@ -37,7 +37,7 @@ class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
     object: Node
     reconciled: bool = False
-    """Nobody saw it go: a complete list does not have it. Of the object nothing but its identity is there."""
+    """Nobody saw it go: a complete list does not have it. Only its identity is known."""
 
 
 class KnownNodeRecord(Record, frozen=True, tag="known_node"):

@@ -152,8 +152,8 @@ class _Allowance:
 
 
 def _unpack(path: Path, into: Path) -> None:
-    """Only plain files under names of what is read: no links, nothing above the folder. What cannot be unpacked any
-    more is reported, and what was before is kept.
+    """Unpack plain files with known names only: no links, nothing above the folder. An error ends it and is reported;
+    earlier files are kept.
     """
     allowance = _Allowance(path)
     try:

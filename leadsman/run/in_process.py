@@ -95,7 +95,7 @@ class _Error(msgspec.Struct):
 
 
 class InProcess:
-    """One cluster, folded in this process. What is observed is in the journal before it is acknowledged."""
+    """One cluster, folded in this process. Observations are in the journal before they are acknowledged."""
 
     def __init__(
         self, cluster: str, live: Live, journal: Journal, replay: Replay, report: Report, clock: Clock = SYSTEM

@@ -89,11 +89,11 @@ def options(*, read_only: bool) -> Mapping[str, str]:
 
 
 def load(target: Embedded, *, read_only: bool) -> None:
-    """Import the engine, and see that the folder is a database's or empty; it is made where it lacks. Of one to write
-    into, the disk has room, and views that were cut off go.
+    """Import the engine, and check that the folder is a database's or empty; a missing one is created. A writer also
+    needs room on the disk, and drops views that were cut off.
 
-    In the main thread: chDB changes the working directory while it is imported. Raises EngineMissing, DatabaseHeld,
-    DiskFull or DatabaseError.
+    Call it in the main thread: chDB changes the working directory while it is imported. Raises EngineMissing,
+    DatabaseHeld, DiskFull or DatabaseError.
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:

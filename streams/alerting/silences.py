@@ -85,7 +85,7 @@ class Silence(msgspec.Struct, frozen=True):
 class Silencing:
     """Finds silences of alerts, at little cost for thousands of either.
 
-    A silence that names a label's value is looked at only for alerts that have it. What was found for labels holds
+    A silence that names a label's value is looked at only for alerts that have it. A result for labels holds
     until a silence begins or ends.
     """
 

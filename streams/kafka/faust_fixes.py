@@ -99,10 +99,10 @@ class Consumer(driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def pause_partitions(self, tps: Iterable[TP]) -> None:
-        """See `resume_flow`. What empties a queue that was full does not resume a partition that is paused since.
+        """See `resume_flow`. Emptying a full queue does not resume a partition that was paused since.
 
-        Faust fetches from it then while states are read, and empties the queues when they are there: what was
-        fetched meanwhile is gone, and what comes behind it is folded.
+        Otherwise Faust fetches from it while states are read, and then empties the queues: the messages fetched
+        meanwhile are lost, and later ones are folded.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
@@ -250,8 +250,8 @@ class Consumer(driver.Consumer):
     ) -> WaitResults:
         """Hand a message over without the four tasks that Faust makes for it, a third of what a message costs.
 
-        Faust waits for two only where it delivers: for that, or for the flow to be suspended. What is delivered into
-        a suspended flow is skipped, and a full queue empties when the running batch ends.
+        Faust waits for two only where it delivers: for that, or for the flow to be suspended. A suspended flow skips
+        deliveries, and a full queue empties when the running batch ends.
 
         https://github.com/robinhood/faust/issues/563
         """

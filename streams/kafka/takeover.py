@@ -6,7 +6,7 @@ messages.
 2. Otherwise read from the commit or, if that is earlier, from the end of what the states cover: the commit may be
 ahead if states were lost. A log's state skips messages that it has already folded, so an early start only costs time.
 
-3. Where the topic begins later than that, the messages before it are gone. Report those that no state covers as a
+3. If the topic begins later than that, the messages before it are gone. Report those that no state covers as a
 gap, and read what is there.
 """
 

@@ -134,7 +134,7 @@ def _parts(each: Concluded) -> Iterator[Concluded]:
 
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
-"""Dead letters in a row of one log. Of further ones only every SAMPLED is dead-lettered, until a record comes."""
+"""Dead letters in a row of one log. After these, one in SAMPLED is dead-lettered until a record comes."""
 SAMPLED: Final = 1000
 MAX_ORIGINS: Final = 20_000
 """Logs whose last emission a log remembers. A worker that died repeats the emissions of its last batch, no older."""

@@ -116,7 +116,7 @@ class Replay:
         self._batch = Batch()
 
     def run(self, items: Iterable[Decoded]) -> ReplayReport:
-        """Replay all. What was read is stored when it returns, and also when a source raises in the middle."""
+        """Replay all. Everything read is stored when it returns, and also when a source raises in the middle."""
         with rare_cycle_searches():
             for item in self._read(items):
                 self.take(item)

@@ -157,8 +157,8 @@ def answer(
 
     `pod` is the requested pod if a manifest has more than `asked`. `everywhere` are all nodes with their pods, if it
     may depend on them. `storage`, `namespaces` and `devices` are the known facts about its volumes, about namespaces
-    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Of
-    pods that share a claim which is unbound, unallocated or for a single pod, at most one fits for sure.
+    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Pods
+    can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
     pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
     pod = _with_doubts(pod, everywhere or [each.state for each in candidates])

@@ -46,7 +46,7 @@ from waiting import PATIENCE_SECONDS, eventually, until
 
 PARTITIONS: Final = 4
 FAULT: Final = "LEADSMAN_TEST_FAULT"
-"""Which of FAULTS a started part has, or SLOW_SEEK, or FRAIL."""
+"""Faults of a started part: one of FAULTS, SLOW_SEEK or FRAIL."""
 SLOW_SEEK: Final = "slow_seek"
 FRAIL: Final = "frail"
 """The reducers of a worker are WITH_FRAIL."""
@@ -64,7 +64,7 @@ Items = Iterable[Observed | Unreadable]
 def waiting(
     servers: str, group: str, topics: Sequence[str], options: Mapping[str, Any] | None = None, *, seconds: float = 120
 ) -> int:
-    """How many messages of the topics a group has still to do.
+    """Return the number of messages of the topics that a group has not processed.
 
     A fresh Kafka has no coordinator of groups for a moment: then it is asked again.
     """
@@ -162,7 +162,6 @@ class Pipeline:
         eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds, POLL_SECONDS)
 
     def digest(self) -> list[TableDigest]:
-        """Of what landed."""
         with connect(self.settings.db.get_secret_value()) as database:
             return digest(database)
 
@@ -179,7 +178,7 @@ class Pipeline:
 
 
 def embedded_digest(items: Items, dsn: str, reducers: Sequence[AnyReducer] = REDUCERS) -> list[TableDigest]:
-    """What the embedded replay of the same makes of it."""
+    """Return the tables of an embedded replay of the same input."""
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
@@ -242,7 +241,7 @@ def _slow(_: Record) -> None:
 
 
 def _seek_slowly() -> None:
-    """As when Kafka takes its time to tell what was committed: until something was read, or a second."""
+    """Delays the answer about committed offsets, like a slow Kafka: until something was read, or a second."""
     quick = AIOKafkaConsumer.seek_to_committed
 
     async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:

@@ -50,7 +50,7 @@ class Alertmanager:
         await self.poster.close()
 
     async def _send(self, some: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """One bad alert fails the whole request: then each is sent alone. What fails is sent again next time."""
+        """One bad alert fails the whole request: then each is sent alone. Failed ones are sent again next time."""
         is_alone = len(some) == 1
         try:
             await self.poster.post(

@@ -66,7 +66,7 @@ class NumaSkew(NamedTuple):
 
     cluster: str
     ts: datetime
-    """For scope cluster: the beginning of the minute that it sums up."""
+    """The beginning of the minute that it sums up, for scope cluster."""
     scope: str
     node: str
     skew_ratio: float | None

@@ -57,8 +57,8 @@ def resume(
     """Decide where a partition resumes, and what is missing.
 
     The store's progress decides. The commit counts only if the store has no row for the partition; it is negative if
-    Kafka has none. The partition is compared with what was `received` after the stored part, if anything. What is
-    stored again replaces its rows, so an early start only costs time.
+    Kafka has none. The partition is compared with what was `received` after the stored part, if anything. Rows
+    that are stored again replace themselves, so an early start only costs time.
     """
     topic, number = partition
     if landed is None:

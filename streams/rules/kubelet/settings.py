@@ -299,7 +299,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:
-    """Every one, by rule and subject. Of two on the same subject by one rule, the first."""
+    """Return the concerns by rule and subject; the first of a rule on a subject counts."""
     found: dict[tuple[str, str], Concern] = {}
     for name, rule in RULES.items():
         for each in rule(kubelet):

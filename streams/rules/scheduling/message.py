@@ -39,7 +39,7 @@ class SchedulingMessage(NamedTuple):
     """A FailedScheduling text taken apart.
 
     `reasons` counts nodes by reason; a node can have several, so `reason_sum` can be above `nodes_total`, the N of
-    "0/N nodes". Where the text is `truncated` all of them are lower bounds.
+    "0/N nodes". If the text is `truncated`, all of them are lower bounds.
     """
 
     kind: Kind
@@ -125,7 +125,7 @@ def _bare(text: str) -> str:
 
 
 def _histogram(text: str, *, truncated: bool) -> dict[str, int]:
-    """Nodes by reason. Of a truncated text the last reason is marked, for it may be cut."""
+    """Return nodes by reason. If the text is truncated, the last reason is marked, because it may be cut."""
     reasons: dict[str, int] = {}
     parts = _NEXT_REASON.split(text)
     for i, part in enumerate(parts):

@@ -1,4 +1,4 @@
-"""What bad input gets, as a user meets it (capture-format.md#damage, writing.md#messages).
+"""Users meet clear errors for bad input (capture-format.md#damage, writing.md#messages).
 
 The expected exit statuses are those of `leadsman --help` (commands.md).
 """
@@ -32,7 +32,7 @@ DEPTH: Final = 10_000
 
 
 def bad_lines() -> dict[str, bytes]:
-    """What each of the captures holds between its good lines, by the `error_type` that it must get."""
+    """Bad lines of each capture, by the `error_type` that they must get."""
     deep = json.dumps(pod("12:00:02", "deep", "n", metadata={"annotations": "HERE"})).encode()
     return {
         "not_json": b"Error from server (Forbidden): nodes is forbidden",

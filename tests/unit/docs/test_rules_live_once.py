@@ -42,7 +42,7 @@ ASKED: Final = {
         "without_threshold",
     },
 }
-"""What each view asks of Python, instead of stating it."""
+"""Questions of each view that Python answers, so that the view does not state them."""
 STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"

@@ -1,4 +1,4 @@
-"""What files hold (`leadsman inspect`), and hostile names made safe to show."""
+"""`leadsman inspect` shows the contents of files, and makes hostile names safe."""
 
 import io
 import json

@@ -200,7 +200,7 @@ def test_capture_may_have_its_fields_in_any_order(tmp_path: Path) -> None:
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
-    """Who packs a dump may not name files of who reads it; links within it, as of a mounted volume, stay."""
+    """The author of a dump must not name files of its reader; links within it, as of a mounted volume, stay."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "private.jsonl").write_text(line(1))
