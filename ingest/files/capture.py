@@ -124,11 +124,11 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
     known = unread(path, head_of(path) if path.is_file() else first.raw)
     if known.is_evidence:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")
-    what = "a capture is JSON Lines"
+    what = "; a capture is JSON Lines"
     if not first.raw.lstrip().startswith((b"{", b"[")):
-        what = f"nor an object: {known.what}; {SAVE}"
+        what = f" and no Kubernetes objects ({known.what}); {SAVE}"
     return SourceError(
-        f"{plain(named(path))}: nothing in it is an observation, {what}; line {first.position.place}: {first.reason}"
+        f"{plain(named(path))}: it has no observations{what}; line {first.position.place}: {first.reason}"
     )
 
 

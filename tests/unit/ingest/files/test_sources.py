@@ -173,7 +173,7 @@ def test_progress_ends_at_all_bytes_and_never_goes_back(tmp_path: Path) -> None:
         (Path.as_posix, "there is no such file or folder"),
         (Path.mkdir, "nothing in this folder is known"),
         (Path.touch, "the file is empty"),
-        (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "nothing in it is an observation"),
+        (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "it has no observations"),
     ],
 )
 def test_path_that_is_no_source_is_refused_by_name(
