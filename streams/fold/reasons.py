@@ -21,8 +21,8 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
     elsewhere = " of the pods are elsewhere and may not go there, by their node selector or affinity."
     stay = "and pods do not move."
     return first_of(
-        (cause == "not_ready", "The node is not Ready: no pod can come."),
-        (cause == "cordoned", "The node is cordoned: no pod can come."),
+        (cause == "not_ready", "The node is not Ready, so no pods are placed on it."),
+        (cause == "cordoned", "The node is cordoned, so no pods are placed on it."),
         (cause == "tainted", "The node has a taint that keeps pods away."),
         (
             cause == "came_back",
@@ -31,7 +31,7 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
         (cause == "joined_later", said(much, f" of the pods are older than the node, {stay}")),
         (cause == "took_over", said(much, " of its pods were made within an hour of the loss of another node.")),
         (cause == "affinity", said(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
-        (cause == "unknown", "Nothing that is known explains it."),
+        (cause == "unknown", "No known fact explains it."),
         otherwise="",
     )
 

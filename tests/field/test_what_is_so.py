@@ -202,7 +202,7 @@ ROWS: Final = (
             event("FreeDiskSpaceFailed", "Node", "again", -50, NOTHING_FREED),
             *(sample("again", minutes) for minutes in (-52, -44, 7, END)),
         ],
-        ["Image GC works again: The next run was not heard to fail. It had failed once at 09:10:00"],
+        ["Image GC works again: No failure of the next run was reported. It failed once at 09:10:00"],
         answers={"image_gc": '"verdict": "recovered"'},
         never=["critical Image GC", "criticalImage GC", "The image file system is full"],
         cluster="grown",

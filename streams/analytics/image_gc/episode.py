@@ -313,7 +313,7 @@ def _recovered(episode: Episode) -> str:
     seen = episode.capacity_seen_at
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
-        f"The next run was not heard to fail{sample}. It had failed {_times(episode)} {_span(episode)} "
+        f"No failure of the next run was reported{sample}. It failed {_times(episode)} {_span(episode)} "
         f"because {_why(episode)}."
     )
 
@@ -322,9 +322,9 @@ def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision)
     """A finding of settings that are replaced since: by those in force now there is nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
     starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
-    before = f"It had failed {_times(episode)} {_span(episode)}"
+    before = f"It failed {_times(episode)} {_span(episode)}"
     return (
-        f"Image GC has nothing to free by the settings in force now: {used}, and it {starts}. {before}, when it "
+        f"Image GC has nothing to free with the current settings: {used}, and it {starts}. {before}, when it "
         f"started at {episode.settings.high_percent} %, because {_why(episode)}." + _sandbox(episode)
     )
 

@@ -123,7 +123,7 @@ ANSWERS = (
     ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
     ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
     ("/runbooks/..%2fdefaults.yaml", 404, "There is no"),
-    ("/ask", 200, "How near each node is to its next eviction"),
+    ("/ask", 200, "How close each node is to its next eviction"),
     ("/ask?name=nodes", 200, "node &lt;b&gt;&amp;1"),
     ("/ask?name=next_eviction&p.depth=%3Cb%3E", 200, "parameter depth cannot be &#39;&lt;b&gt;&#39;"),
     ("/ask?name=%3Cb%3E", 400, "no saved question &#39;&lt;b&gt;&#39;"),
