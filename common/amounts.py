@@ -32,3 +32,14 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str
 def counted(number: int, one: str, many: str = "") -> str:
     """A number with its word, as 1 pod, 2 pods."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def how_often(times: int) -> str:
+    """A number of times, as once, 2 times."""
+    return "once" if times == 1 else f"{times:,} times"
+
+
+def cpus(millicores: float) -> str:
+    """An amount of CPU, as 1 CPU, 1.5 CPUs."""
+    shown = f"{millicores / 1000:.4g}"
+    return f"{shown} {'CPU' if shown == '1' else 'CPUs'}"

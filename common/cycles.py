@@ -1,4 +1,4 @@
-"""How often Python looks for reference cycles while millions of records pass."""
+"""Makes Python look for reference cycles less often while millions of records pass."""
 
 import gc
 import traceback

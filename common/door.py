@@ -13,7 +13,7 @@ from aiohttp.http_exceptions import LineTooLong
 
 MOST_CONNECTIONS: Final = 600
 ASKED_WITHIN_SECONDS: Final = 10.0
-"""From a connection, or its last answer, to the end of the next request's head."""
+"""Deadline for the head of a request, from the connection or from the last answer."""
 BODY_SECONDS: Final = 2.0
 """So long a body is read that nothing here needs."""
 END_SECONDS: Final = 5.0

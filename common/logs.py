@@ -1,4 +1,4 @@
-"""How a running part logs: one line an event, as text or JSON, free of control characters and secrets."""
+"""Configures the log of a running part: one line an event, as text or JSON, no control characters or secrets."""
 
 import logging
 import os
@@ -16,8 +16,8 @@ VALUE_CHARACTERS: Final = 2000
 
 
 def configure(form: Form, out: TextIO | None = None) -> None:
-    """For the whole process: our own log on `out`, standard output by default, and what libraries warn of on standard
-    error.
+    """Configure the whole process: our log goes to `out`, by default standard output; warnings of libraries go to
+    standard error.
     """
     shared: list[Any] = [
         structlog.stdlib.add_log_level,

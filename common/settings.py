@@ -23,6 +23,6 @@ class TelemetrySettings(Section):
     """Address at which a running command serves `/healthz`, `/readyz` and `/metrics`."""
 
     port: Annotated[int, pydantic.Field(ge=0, le=65535)] = 0
-    """0 is off. Of `up`: the parts take the ports behind it, in the order land, work, watch."""
+    """0 is off. The parts of `up` take the next ports, in the order land, work, watch."""
     host: str = "127.0.0.1"
     """The address to listen on; in a pod `0.0.0.0`. The figures name topics and resources, but no secrets."""

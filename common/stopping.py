@@ -1,4 +1,4 @@
-"""How endless work is stopped: by SIGTERM, SIGINT, or when its time is up."""
+"""Stops endless work at SIGTERM or SIGINT, or when its time is up."""
 
 import asyncio
 import signal

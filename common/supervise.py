@@ -19,7 +19,7 @@ from common.tasks import together
 from common.telemetry import Figure, registered
 
 GRACE_SECONDS: Final = 30.0
-"""How long a process may take to shut down before it is killed."""
+"""Time that a process may take to shut down before it is killed."""
 FIRST_BACKOFF_SECONDS: Final = 1.0
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 HEALTHY_SECONDS: Final = 60.0

@@ -27,7 +27,7 @@ REFRESH_SECONDS: Final = 5.0
 MOST_CONNECTIONS: Final = 64
 """Connections from Prometheus, kubelets' probes, and people."""
 REASONS_AT_MOST: Final = 50
-"""With a thousand silent kubelets, fifty are listed and the rest are counted."""
+"""Streams that are listed; the rest are counted, for example of a thousand silent kubelets."""
 COST: Final = 10
 """A scrape is followed by a rest of COST times its duration, at most REFRESH_SECONDS, however often readers ask."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

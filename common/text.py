@@ -19,8 +19,8 @@ _UNSAFE_JSON: Final = re.compile(f"[{_UNSEEN}]")
 def plain(text: object, limit: int = 300) -> str:
     r"""Give text that a cluster chose as one line that is safe on a terminal and in a log.
 
-    Control, direction and invisible characters become their escapes (`\x1b`). What is longer than `limit`
-    characters is cut and ends with "...".
+    Control, direction and invisible characters become their escapes (`\x1b`). A text of more than
+    `limit` characters is cut and ends with "...".
     """
     shown = str(text)
     if len(shown) > limit:
@@ -30,6 +30,22 @@ def plain(text: object, limit: int = 300) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+def type_in_words(kind: type) -> str:
+    """Name the type of a value of JSON or YAML, such as a list."""
+    return _TYPES.get(kind, "something else")
+
+
+_TYPES: Final[dict[type, str]] = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    type(None): "nothing",
+}
 
 
 def visible(text: str) -> str:

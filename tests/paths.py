@@ -1,4 +1,4 @@
-"""Where things are in the repository, for every test: the one place that counts folders upwards."""
+"""Paths in the repository, for every test: only this module counts folders upwards."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How much is drawn: enough at every change, more by night, and less for a changed line (LEADSMAN_PROFILE)."""
+"""Profiles of random tests: enough at every change, more by night, and less for a changed line (LEADSMAN_PROFILE)."""
 
 import os
 from typing import Final, TypeVar
@@ -9,12 +9,14 @@ from hypothesis.strategies import SearchStrategy
 _PROFILE: Final = os.environ.get("LEADSMAN_PROFILE", "")
 NIGHT: Final = _PROFILE == "night"
 EXAMPLES: Final = {"quick": 20, "night": 1000}.get(_PROFILE, 100)
-"""Of a property that does not say."""
+"""Examples of a property that does not set its own."""
 T = TypeVar("T")
 
 
 def drawn(strategy: SearchStrategy[T], number: int, *, night: int) -> list[T]:
-    """As many examples as that, for a test that looks at all of them at once: one query takes as long as many."""
+    """Draw as many examples as a property, for a test that looks at all of them at once: one query takes as long as
+    many.
+    """
     found: list[T] = []
 
     @settings(

@@ -37,8 +37,8 @@ def _loop_seconds() -> float:
 def holds_in_time(
     holds: Callable[[], object], timeout_seconds: float = PATIENCE_SECONDS, every_seconds: float = POLL_SECONDS
 ) -> bool:
-    """Whether `holds()` became true within the time. It is asked for at most a fifth of the time, so that what is
-    waited for has the machine, and at least every two seconds or `every_seconds`.
+    """Wait until `holds()` is true, and return whether it became so within the time. The check takes at most a fifth
+    of the time, so that the rest has the machine, and runs at least every two seconds or `every_seconds`.
     """
     deadline = time.monotonic() + timeout_seconds
     while True:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def reader_in(zone: str) -> Iterator[None]:
-    """As TZ sets it, as `Europe/Berlin`."""
+    """The zone as TZ names it, such as `Europe/Berlin`."""
     before = os.environ.get("TZ")
     try:
         os.environ["TZ"] = zone

@@ -100,7 +100,7 @@ class Changes:
 
     @property
     def known(self) -> int:
-        """How many objects there are, as far as was seen."""
+        """Number of objects known so far."""
         return len(self._inventory)
 
     def forget(self) -> None:

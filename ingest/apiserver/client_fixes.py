@@ -17,7 +17,7 @@ from kubernetes_asyncio.config.kube_config import KubeConfigLoader
 from common.text import plain
 
 EXEC_WITHOUT_EXPIRY_SECONDS: Final = 60.0
-"""How often a credential plugin runs whose token has no expiry."""
+"""Time between runs of a credential plugin whose token has no expiry."""
 
 
 def follow_no_redirect(client: ApiClient) -> None:

@@ -107,7 +107,7 @@ class LeaderElection:
     async def hold(self, work: Work) -> None:
         """Work while the Lease, which is acquired, is ours, and give it back at the end.
 
-        Raises LeadershipLostError when it is lost; the work is cancelled before that. What `work` raises is raised.
+        Raises LeadershipLostError when it is lost; the work is cancelled before that. Errors of `work` propagate.
         """
         try:
             async with Tasks() as begin:

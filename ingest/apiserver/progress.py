@@ -1,5 +1,5 @@
-"""How far the stream of one resource is, how it goes on after an error, and when it is compared with a whole list
-(rules: list-and-watch; delivery.md#reconciling).
+"""Tracks the progress of one resource's stream, decides how it continues after an error, and when to compare it with
+a full list (rules: list-and-watch; delivery.md#reconciling).
 
 A watch alone trusts that one history leads from version to version. It does not where etcd was restored from a
 snapshot: versions go back, and pass the old ones again with other objects.
@@ -14,7 +14,7 @@ from ingest.apiserver.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND, UNAUTHO
 from ingest.resources.resource import ApiResource
 
 EVENT_TTL_SECONDS: Final = 3600.0
-"""How long the API server keeps an Event after its last write (rules: event-counts)."""
+"""Time that the API server keeps an Event after its last write (rules: event-counts)."""
 _RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
 
 
@@ -26,7 +26,7 @@ class ListAt(NamedTuple):
 
 
 class Progress:
-    """`version` is where to go on, as it was persisted; empty to start with a list. Of all namespaces, or of one."""
+    """`version` is the persisted one to continue from; empty to start with a list. `namespace` is empty for all."""
 
     def __init__(self, resource: ApiResource[Any], version: str, namespace: str = "") -> None:
         self.version = version
@@ -34,7 +34,8 @@ class Progress:
         self.inventory_is_due = bool(version)
         """True while the objects at the resumed version are unknown."""
         self.gap = ""
-        """Why versions may have been missed since the last one that was emitted; empty if none can have been."""
+        """Reason why versions may have been missed since the last one that was emitted; empty if none can have been.
+        """
         self._resource = resource
         self._namespace = namespace
         self._paths = resource.served_at(namespace)
@@ -93,7 +94,7 @@ class Progress:
         return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
 
     def listed(self, version: str, at_seconds: float, began: datetime) -> None:
-        """A complete list closed the gap. What happened while it was read is not in it."""
+        """A complete list closed the gap. It lacks changes during its pages."""
         self._paths_missing, self.heard_at = 0, began
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False

@@ -97,7 +97,7 @@ class TooLargeError(Exception):
 
 
 def unanswered(error: Exception) -> str:
-    """One of `TRANSPORT_ERRORS` in words, as connection refused: the libraries' own have Python's in them."""
+    """Describe one of `TRANSPORT_ERRORS` in words, such as connection refused, without names of Python's classes."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
         why = getattr(error.certificate_error, "verify_message", "") or error.certificate_error
         return f"its certificate is not trusted ({plain(why)})"
@@ -105,9 +105,20 @@ def unanswered(error: Exception) -> str:
     number = cause.errno if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) else None
     if number is not None and number in errno.errorcode:
         return os.strerror(number).lower()
-    if isinstance(cause, TimeoutError):
-        return "no answer in time"
-    return plain(getattr(cause, "strerror", "") or cause) or type(cause).__name__
+    for kind, text in _UNANSWERED:
+        if isinstance(cause, kind):
+            return text
+    return plain(getattr(cause, "strerror", "") or cause) or "the connection failed"
+
+
+_UNANSWERED: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (TimeoutError, "no answer in time"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed before an answer"),
+    (aiohttp.ClientPayloadError, "the answer was cut off"),
+    (ConnectionResetError, "connection reset by peer"),
+    (ConnectionRefusedError, "connection refused"),
+)
+"""Words for errors that have no number of the operating system."""
 
 
 @asynccontextmanager

@@ -30,6 +30,7 @@ from ingest.apiserver.requests import (
     TooLargeError,
     get,
     keep_alive,
+    unanswered,
 )
 from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, pages, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
@@ -161,7 +162,7 @@ class Watch:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
         self._comparing.soon()
-        return 0.0, f"{type(problem).__name__}: {plain(problem)}"
+        return 0.0, unanswered(problem)
 
     async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
         if self._progress.inventory_is_due:

@@ -10,7 +10,7 @@ _LOGS: Final = re.compile(
 )
 """The log of a container, which `kubectl cluster-info dump` prints between its lists."""
 TYPED: Final = rb"```|[^\n{}\"]{0,80}[$#>] +\w"
-"""How a line begins that a ticket or a terminal has around objects: a fence, or a prompt and a command."""
+"""Start of a line that a ticket or a terminal puts around objects: a fence, or a prompt and a command."""
 _WARNINGS: Final = re.compile(
     rb"^(?:Warning: |---\s*$|[IWE]\d{4} \d\d:\d\d:\d\d|" + TYPED + rb")[^\n]*$", re.MULTILINE
 )

@@ -125,10 +125,10 @@ def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
         return SourceError(f"{plain(named(path))}: {plain(known.what)}")
     if not first.raw.lstrip().startswith((b"{", b"[")):
         return SourceError(
-            f"{plain(named(path))}: nothing in it is an observation, nor an object: {known.what}; {SAVE}"
+            f"{plain(named(path))}: it has no observations and no Kubernetes objects: {known.what}; {SAVE}"
         )
     return SourceError(
-        f"{plain(named(path))}: nothing in it is an observation, a capture is JSON Lines;"
+        f"{plain(named(path))}: it has no observations; a capture is JSON Lines;"
         f" line {first.position.place}: {first.reason}"
     )
 

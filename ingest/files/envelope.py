@@ -61,7 +61,7 @@ _SUMMARY: Final = re.compile(
     rb'\{"ts":"[^"\\]*","cluster":"[^"\\]*","source":"[^"\\]*","resource":"stats/summary","type":"SNAPSHOT",'
     rb'(?:"node":"[^"\\]*",)?"object":(?=\{)'
 )
-"""How the line of a summary begins as `encode_line` writes it."""
+"""Start of the line of a summary, as `encode_line` writes it."""
 _RAW_DECODER: Final = msgspec.json.Decoder(msgspec.Raw)
 _ENCODER: Final = msgspec.json.Encoder()
 _FIELDS_DECODER: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])

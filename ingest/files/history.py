@@ -2,7 +2,7 @@
 
 A dump has one time of reading and many times of its own. An Event has the time at which it last occurred, and a
 sample its own. A superseded version of an object has the newest time in it, and the last version that of the
-reading. What holds without a time comes first (`ingest.files.timeless`).
+reading. Facts that hold without a time come first (`ingest.files.timeless`).
 """
 
 from collections import defaultdict

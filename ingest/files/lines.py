@@ -49,7 +49,7 @@ class DamagedError(ValueError):
 
 
 class Meter:
-    """How much of some files has been read, in bytes on disk, compressed or not."""
+    """Counts what was read of some files, in bytes on disk, compressed or not."""
 
     def __init__(self) -> None:
         self.read_bytes = 0

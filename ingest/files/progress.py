@@ -17,6 +17,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bar
 
+from common.amounts import counted
 from ingest.files.sources import Progress
 
 ALL_READ: Final = "analysing"
@@ -97,9 +98,9 @@ def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds:
     if not read_bytes:
         return "reading"
     if 0 < total_bytes <= read_bytes:
-        return f"read {_mebibytes(read_bytes)} MiB, {observations} observations; {ALL_READ}"
+        return f"read {_mebibytes(read_bytes)} MiB, {counted(observations, 'observation')}; {ALL_READ}"
     rate = read_bytes / seconds if seconds > 0 else 0.0
-    parts = [f"read {_mebibytes(read_bytes)} MiB", f"{observations} observations", f"{_mebibytes(rate)} MiB/s"]
+    parts = [f"read {_mebibytes(read_bytes)} MiB", counted(observations, "observation"), f"{_mebibytes(rate)} MiB/s"]
     if total_bytes:
         parts[0] = f"read {_mebibytes(read_bytes)} of {_mebibytes(total_bytes)} MiB ({read_bytes / total_bytes:.0%})"
         if rate:

@@ -51,7 +51,7 @@ class _Data(msgspec.Struct, frozen=True):
 
 
 _KUBEADM: Final = re.compile(r"kubelet-config(?:-1\.\d{1,3})?")
-"""How kubeadm names it; before 1.24 with the version."""
+"""Name that kubeadm gives it; before 1.24 with the version."""
 _DATA: Final = msgspec.json.Decoder(_Data)
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}

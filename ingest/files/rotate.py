@@ -23,7 +23,7 @@ class Rotation(NamedTuple):
     limit_seconds: float = 3600.0
     compression: Compression = "none"
     keep: int | None = None
-    """How many files are kept; None keeps all."""
+    """Number of files that are kept; None keeps all."""
 
     @property
     def suffix(self) -> str:

@@ -73,7 +73,7 @@ _OF_SOS: Final = re.compile(
     r"_get_(?P<form>-o_json|--all-namespaces.true)_(?:--namespace_[^/]+_)?"
     rf"(?:{'|'.join(each.name for each in WATCHED)})$"
 )
-"""How sos names what kubectl gave it, in `sos_commands/kubernetes`."""
+"""Names that sos gives kubectl's output in `sos_commands/kubernetes`."""
 _JOURNAL: Final = re.compile(r"(?:^|/)journalctl_[^/]*_kubelet$")
 _LINES: Final = frozenset({".jsonl", ".ndjson"})
 _PACKED: Final = re.compile(r"\.(?:gz|zst)$")
@@ -130,9 +130,9 @@ def folder_files(
 ) -> Folder:
     """Return the captures of a folder and the files of a dump in it, each in order of name.
 
-    A symlink that leads out of the folder is left out: who packs a dump may not name files of its reader.
-    What looks like evidence and is not read, or cannot be opened, is added to `refused`, and `skipped` counts what
-    else is there. Raises `SourceError` where nothing is known.
+    A symlink that leads out of the folder is left out: the author of a dump must not name files of its reader.
+    Files that look like evidence and are not read, or cannot be opened, are added to `refused`. `skipped` counts the
+    other files. Raises `SourceError` if no file is known.
     """
     captures: list[Path] = []
     dumps: list[Path] = []

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias, TypeVar
 
+from common.amounts import counted
 from ingest.files.capture import read_capture
 from ingest.files.dumps import DumpFile, Snapshot, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
@@ -48,8 +49,8 @@ def read_as(
     """
     meter = Meter()
     refused: list[SourceError] = []
-    counted: Counter[str] = Counter() if skipped is None else skipped
-    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=counted, refused=refused)
+    by_kind: Counter[str] = Counter() if skipped is None else skipped
+    snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=by_kind, refused=refused)
     files = [noting(entries, refused) for entries in _read_paths(paths, meter, snapshot, summaries=summaries)]
     observations = 0
 
@@ -65,7 +66,7 @@ def read_as(
     if progress is not None:
         progress(meter.read_bytes, meter.total_bytes, observations)
     if refused:
-        more = f"; and {len(refused) - _TOLD} more files" if len(refused) > _TOLD else ""
+        more = f"; and {counted(len(refused) - _TOLD, 'more file')}" if len(refused) > _TOLD else ""
         raise SourceError("; ".join(map(str, refused[:_TOLD])) + more)
 
 

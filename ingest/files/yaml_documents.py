@@ -7,7 +7,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
-from common.text import plain
+from common.text import plain, type_in_words
 from ingest.files.around import TYPED, without_fences
 from ingest.files.documents import FIELDS, Bad, Part, document_parts, item_part, list_head
 from ingest.files.newest import newest_time
@@ -91,7 +91,7 @@ def _as_json(place: str, text: bytes) -> bytes | Bad:
         _check_depth(text)
         value = yaml.load(text, _Loader)  # noqa: S506 - a subclass of the safe loader
         if not isinstance(value, dict):
-            return Bad(place, text, "wrong_type", f"expected an object, got {type(value).__name__}")
+            return Bad(place, text, "wrong_type", f"expected an object, got {type_in_words(type(value))}")
         return msgspec.json.encode(value)
     except RecursionError:
         return Bad(place, text, "too_deep", "the YAML is nested too deep")

@@ -11,6 +11,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import InvalidPartitionsError, KafkaError, TopicAlreadyExistsError, for_code
 
+from common.amounts import counted
 from common.errors import FilesUnusable, KafkaUnusable
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
@@ -92,7 +93,7 @@ def _holds(name: str, found: str, wanted: str, replicas: int) -> bool:
 
 
 _PARTITIONS: Final = (
-    "topic {} has {} partitions, not {} as in kafka.partitions: with another number, one log would be on two "
+    "topic {} has {}, not {} as in kafka.partitions: with another number, one log would be on two "
     "partitions, out of order. To have more, give another kafka.topic_prefix, where everything starts again. To lose "
     "its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
 )
@@ -163,10 +164,11 @@ async def _compare(
         if number < topic.partitions and await _is_unused(servers, topic.name, number, options):
             small.append(topic.name)
         elif number != topic.partitions:
-            raise TopicsUnusable(_PARTITIONS.format(topic.name, number, topic.partitions, servers, topic.name))
+            there = counted(number, "partition")
+            raise TopicsUnusable(_PARTITIONS.format(topic.name, there, topic.partitions, servers, topic.name))
     replicas = {name: min(len(each["replicas"]) for each in of_one) for name, of_one in partitions.items()}
     few = [
-        Difference(name, f"it has {number} replicas, not {replication_factor}", _MOVE)
+        Difference(name, f"it has {counted(number, 'replica')}, not {replication_factor}", _MOVE)
         for name, number in replicas.items()
         if number < replication_factor
     ]

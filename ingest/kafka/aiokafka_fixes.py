@@ -310,7 +310,7 @@ def _background(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClien
 
 
 def _failure(task: asyncio.Future[None]) -> BaseException | None:
-    """Why a task did not end well; asyncio logs no failure that was looked at."""
+    """Return why a task did not end well; asyncio does not log a failure that was read."""
     if not task.done():
         return None
     return asyncio.CancelledError() if task.cancelled() else task.exception()

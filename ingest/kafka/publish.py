@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from prometheus_client import Counter, Gauge
 
+from common.amounts import counted
 from common.backoff import Backoff
 from common.clock import SYSTEM
 from common.errors import KafkaUnusable
@@ -162,12 +163,12 @@ class Publisher:
         )
         self._breaks = 0
         self._refusal = ""
-        """Why Kafka did not take what was sent before; empty when it has."""
+        """Reason why Kafka did not accept earlier messages; empty when it has."""
         self._refused_up_to = 0
         """The last message that was sent before."""
         self._skew = Skew("kafka")
         self._ended: BaseException | None = None
-        """Why nothing is sent anymore."""
+        """Reason why nothing is sent anymore."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -253,8 +254,8 @@ class Publisher:
         before = self._partitions.setdefault(topic, number)
         if number != before:
             raise PartitionsChanged(
-                f"topic {topic} has {number} partitions now, and had {before}: one log would be on two of them, out "
-                "of order. Give another kafka.topic_prefix, where everything starts again"
+                f"topic {topic} has {counted(number, 'partition')} now, and had {before}: one log would "
+                "be on two of them, out of order. Give another kafka.topic_prefix, where everything starts again"
             )
 
     def _delivered(
@@ -285,7 +286,7 @@ class Publisher:
 
     def _break(self, producer: AIOKafkaProducer, error: BaseException) -> None:
         if producer is self._producer and not self._broken.is_set():
-            log.warning("the producer broke and is replaced", error=repr(error))
+            log.warning("the producer broke and is replaced", error=explain_refusal(error))
             self._breaks += 1
             self._refusal = explain_refusal(error)
             self._refused_up_to = self._sent
@@ -333,7 +334,7 @@ class Publisher:
             if not isinstance(error, KafkaError | OSError):
                 raise
             self._refusal = explain_refusal(error)
-            log.warning("Kafka does not answer", error=repr(error))
+            log.warning("Kafka does not answer", error=self._refusal)
             return
         self._producer = producer
         self._broken.clear()

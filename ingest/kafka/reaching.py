@@ -1,4 +1,4 @@
-"""Why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
+"""Explains why no broker of Kafka can be used, and what to do: aiokafka's own error lacks both."""
 
 import ssl
 from typing import Final
@@ -6,6 +6,7 @@ from typing import Final
 from aiokafka.errors import (
     BrokerResponseError,
     KafkaError,
+    KafkaTimeoutError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
     UnsupportedSaslMechanismError,
@@ -56,12 +57,28 @@ def explain(error: BaseException) -> str:
     for kind, text in _REFUSALS:
         if isinstance(error, kind):
             return text
-    return f"it does not answer ({plain(error) or type(error).__name__}). Check kafka.bootstrap_servers"
+    return f"it does not answer{_cause(error)}. Check kafka.bootstrap_servers"
 
 
 def explain_refusal(error: BaseException) -> str:
     """Explain in words why Kafka refused messages."""
     if isinstance(error, TopicAuthorizationFailedError):
         return explain(error)
-    described = error.description if isinstance(error, BrokerResponseError) else error
-    return plain(described) or type(error).__name__
+    described = error.description if isinstance(error, BrokerResponseError) else _text(error)
+    return plain(" ".join(described.split())) or ("no answer in time" if _is_late(error) else "no reason given")
+
+
+def _cause(error: BaseException) -> str:
+    text = plain(_text(error))
+    return f" ({text})" if text else " in time" if _is_late(error) else ""
+
+
+def _text(error: BaseException) -> str:
+    """The error's own text: aiokafka puts the class before it, and Python the number."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error.args[0]) if error.args else ""
+
+
+def _is_late(error: BaseException) -> bool:
+    return isinstance(error, TimeoutError | KafkaTimeoutError)

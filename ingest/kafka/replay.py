@@ -52,7 +52,7 @@ class Feed:
     """
 
     def __init__(self, publisher: Publisher, topics: Topics, *, strict: bool = False) -> None:
-        """With `strict`, texts that no component is known to write stay out of the topics."""
+        """If `strict`, texts that no component is known to write stay out of the topics."""
         self.published = Published()
         self._strict = strict
         self._publisher = publisher

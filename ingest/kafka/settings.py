@@ -41,7 +41,7 @@ class KafkaSettings(Section):
     """Key of our certificate, where `certificate_file` does not contain it."""
 
     unacknowledged_messages: PositiveInt = 10_000
-    """How many messages wait in memory for Kafka; then their sources wait too."""
+    """Number of messages that wait in memory for Kafka; beyond it their sources wait too."""
 
     @property
     def is_given(self) -> bool:

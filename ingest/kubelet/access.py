@@ -1,4 +1,4 @@
-"""How a kubelet is reached: at its own port, or through the API server's node proxy (rules: kubelet-access)."""
+"""Reaches a kubelet at its own port, or through the API server's node proxy (rules: kubelet-access)."""
 
 import re
 import ssl

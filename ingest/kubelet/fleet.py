@@ -41,7 +41,7 @@ async def way(
     known: Callable[[str], Address | None],
     stack: AsyncExitStack,
 ) -> Fetch:
-    """How a kubelet is asked by the settings, for as long as the stack lasts; `known` is the address of a node.
+    """Build the access to a kubelet from the settings, open as long as the stack; `known` is the address of a node.
 
     Raises OSError for an unreadable CA.
     """

@@ -13,8 +13,7 @@ import msgspec
 from common.backoff import Backoff
 from common.clock import Clock
 from common.cycles import forget_frames
-from common.text import plain
-from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError
+from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.reports import Failure, Report, Tally, error_observation
@@ -27,7 +26,7 @@ from ingest.resources.table import POLLED
 BACKOFF_SECONDS: Final = 10.0
 BACKOFF_LIMIT_SECONDS: Final = 300.0
 FORBIDDEN_SECONDS: Final = 300.0
-"""After so long it is looked whether what was forbidden is allowed now."""
+"""Time after which a forbidden request is tried again."""
 SLOW_SECONDS: Final = 2.0
 """A kubelet that took longer over an answer counts as slow."""
 SLOW_FOR_SECONDS: Final = 300.0
@@ -253,4 +252,4 @@ def _reason(problem: Exception) -> str:
         return str(problem)
     if isinstance(problem, TimeoutError):
         return "the kubelet did not answer in time"
-    return f"{type(problem).__name__}: {plain(problem)}"
+    return unanswered(problem)

@@ -1,4 +1,4 @@
-"""How kubelets are asked."""
+"""Settings of the requests to kubelets."""
 
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
@@ -16,7 +16,7 @@ Address: TypeAlias = Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]
 
 
 class KubeletSettings(Section):
-    """How kubelets are reached, and how often."""
+    """Settings of the access to kubelets, and of its frequency."""
 
     access: Literal["direct", "proxy", "off"] = "direct"
     """Access at the kubelet's own port, through the API server's node proxy, or not at all. A user of the proxy can
@@ -25,11 +25,11 @@ class KubeletSettings(Section):
     ca_file: Path | None = None
     """CA that a kubelet's certificate is checked against; the cluster's CA if not set."""
     insecure: bool = False
-    """With direct access: skip the check of the kubelet's certificate, although it receives our token."""
+    """If direct access is used, skip the check of the kubelet's certificate, although it receives our token."""
     addresses: dict[str, Annotated[str, pydantic.Field(pattern=r"^.+:\d{1,5}$")]] = pydantic.Field(
         default_factory=dict
     )
-    """With direct access: addresses of these nodes' kubelets, in place of the Node's."""
+    """If direct access is used, addresses of these nodes' kubelets, in place of the Node's."""
     summary_seconds: PositiveFloat = STATS_SUMMARY.seconds
     metrics_seconds: PositiveFloat = METRICS.seconds
     configz_seconds: PositiveFloat = CONFIGZ.seconds

@@ -1,4 +1,4 @@
-"""From the live sources of a cluster into Kafka; nothing is acknowledged before Kafka has it
+"""Forwards the live sources of a cluster to Kafka; nothing is acknowledged before Kafka has it
 (delivery.md#publishing).
 """
 

@@ -30,7 +30,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, covered: str, *, keep: bool = False) -> None:
-        """With `keep` no segment is ever deleted. Raises JournalHeld and OSError."""
+        """If `keep`, no segment is ever deleted. Raises JournalHeld and OSError."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._lock: int | None = _locked(folder)
         self._folder = folder

@@ -1,4 +1,4 @@
-"""How many nodes a scheduler has in its cache, asked for at its metrics (rules: scheduler-cache)."""
+"""Asks a scheduler's metrics for the number of nodes in its cache (rules: scheduler-cache)."""
 
 import re
 from collections.abc import Callable
@@ -30,9 +30,9 @@ HELD_SECONDS: Final = 80.0
 the request not longer than HELD in `streams.analytics.scheduling.scheduling`.
 """
 BEHIND: Final = timedelta(seconds=1)
-"""How much later than a scheduler we may hear of a node, from another API server."""
+"""Most that our news of a node, from another API server, can be later than the scheduler's."""
 Seen: TypeAlias = Callable[[], tuple[int, datetime | None]]
-"""How many nodes there are, and until when all that happened to them was seen."""
+"""Number of nodes, and the time until which all their changes were seen."""
 _STARTED_AT: Final = re.compile(
     r"^process_start_time_seconds (\d{1,20}(?:\.\d{1,20})?(?:e\+\d{1,2})?)\r?$", re.MULTILINE
 )
@@ -131,7 +131,7 @@ class Scheduler:
 
 
 def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
-    """How schedulers are asked, for as long as the stack lasts; raises SettingsError for a CA that cannot be used."""
+    """Build the access to schedulers, open as long as the stack; raises SettingsError for an unusable CA."""
     section = settings.scheduler
     try:
         https = Https(access, section.ca_file, insecure=section.insecure)

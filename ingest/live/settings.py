@@ -73,7 +73,7 @@ class LiveSettings(Section):
     versions_file: Path | None = None
     """File that keeps the streams' versions across restarts. Without it `watch` keeps them in Kafka."""
     queue_observations: PositiveInt = 2000
-    """How many observations wait in memory before the sources are slowed down."""
+    """Number of observations that wait in memory before the sources are slowed down."""
     redact: Redact = "credentials"
     """Redaction: `credentials` removes credentials, `strict` also every text that no known component writes."""
     kubelet: KubeletSettings = KubeletSettings()

@@ -37,7 +37,7 @@ class NodeRecord(Record, frozen=True, tag="node"):
     change: ObjectChange
     object: Node
     reconciled: bool = False
-    """Nobody saw it go: a complete list does not have it. Of the object nothing but its identity is there."""
+    """Nobody saw it go: a complete list does not have it. Only its identity is known."""
 
 
 class KnownNodeRecord(Record, frozen=True, tag="known_node"):
@@ -212,7 +212,7 @@ class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
-    """How often CPU quotas held the pods of a machine back. A container that is not in it had no period."""
+    """Times that CPU quotas throttled the pods of a machine. A container that is not in it had no period."""
 
     pods: list[PodThrottling]
 
@@ -266,9 +266,9 @@ class SourceErrorRecord(Record, frozen=True, tag="source_error"):
     since: datetime | None = None
     """When it was heard last, where changes may have been missed since then and the watcher knows when that was."""
     silent_seconds: float | None = None
-    """How long a silent source has not been heard."""
+    """Time for which a source has been silent."""
     entries: Count | None = None
-    """How many entries of a state had no room, where the problem is `partial`."""
+    """Number of entries of a state that had no room, if the problem is `partial`."""
 
 
 class InventoryRecord(Record, frozen=True, tag="inventory"):
@@ -294,7 +294,7 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
         )
 
     def nothing_left(self, node: str) -> "InventoryRecord":
-        """For the log of a node that has none of it any more."""
+        """Return the inventory for the log of a node that no longer has any of these objects."""
         return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
 
 

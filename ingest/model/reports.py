@@ -1,4 +1,4 @@
-"""How a live source reports that it could not read something."""
+"""Reports that a live source could not read something."""
 
 from collections import Counter
 from datetime import datetime
@@ -11,7 +11,7 @@ from ingest.model.observation import Observation, Origin
 from ingest.model.records import Problem
 
 Tally: TypeAlias = Counter[tuple[str, str]]
-"""How often what happened on which stream; what can happen is a bounded vocabulary of each source."""
+"""Counts what happened on each stream; each source has a bounded vocabulary of what can happen."""
 
 REPEAT_SECONDS: Final = 300.0
 AGENT: Final = "agent"
@@ -43,7 +43,9 @@ def error_observation(
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
-    """That a watch was whole at a time; one that began then, that it is `since` the beginning of its list."""
+    """Report that a watch was complete at that time; if it began then, that it is complete `since` the beginning of
+    its list.
+    """
     return Observation(
         ts=at,
         cluster=cluster,
@@ -74,7 +76,7 @@ class Failure:
         self._clock = clock
         self._reported_at = 0.0
         self.text = ""
-        """Why it fails now; empty while it does not."""
+        """Reason why it fails now; empty while it does not."""
 
     def recovered(self) -> None:
         self.text = ""

@@ -80,7 +80,7 @@ class PodColumns(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The pods of one sample by column: index i of every list is one pod. The names are the columns'.
 
     `ephemeral_*`, `rootfs_*`, `logs_*` and `volumes_*` are bytes or inodes as the eviction manager adds them up
-    (rules: eviction-order). Which volumes it adds up depends on the pod's spec: `volumes_*` are the sums that the
+    (rules: eviction-order). The pod's spec decides which volumes count: `volumes_*` are the sums that the
     summary allows, and `volumes` has each of them as `name:bytes:inodes`, separated by commas.
     """
 

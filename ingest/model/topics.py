@@ -15,7 +15,7 @@ CONTENT_TYPE: Final = "application/json"
 PARTITIONS: Final = 12
 RETENTION_HOURS: Final = 168
 COMPACTION_LAG_HOURS: Final = 1
-"""For so long Kafka keeps every message of a compacted topic, not only the last of a key."""
+"""Time for which Kafka keeps every message of a compacted topic, not only the last of a key."""
 _HOUR_MS: Final = 3_600_000
 
 Headers = list[tuple[str, bytes]]

@@ -70,7 +70,7 @@ def _counters(folder: Path) -> dict[str, int] | None:
 
 
 def _folders(parent: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
-    """With the first group of the pattern that their names match."""
+    """Yield each matching folder with the first group of the pattern."""
     try:
         found = [(pattern.fullmatch(each.name), each) for each in parent.iterdir()]
     except OSError:

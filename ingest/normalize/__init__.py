@@ -1,1 +1,1 @@
-"""From an observation to records, without its secrets. Pure."""
+"""Turns an observation into records without its secrets. Pure."""

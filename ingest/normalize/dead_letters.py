@@ -41,7 +41,7 @@ class Buried(NamedTuple):
 
     @classmethod
     def read(cls, headers: Sequence[tuple[str, bytes]], payload: bytes) -> "Buried":
-        """From Kafka; what lacks or cannot be read is empty, and the epoch for a time."""
+        """Read a dead letter from Kafka; what lacks or cannot be read is empty, and a time is the epoch."""
         fields = {name: value.decode(errors="replace") for name, value in headers}
         try:
             ts = datetime.fromisoformat(fields.get("ts", ""))

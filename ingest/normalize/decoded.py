@@ -61,7 +61,7 @@ class Digests:
 
 
 class Bad(NamedTuple):
-    """Why an item, or what is in it, becomes a dead letter, and the bytes that it was."""
+    """Reason why an item, or its content, becomes a dead letter, with its bytes."""
 
     error_type: str
     reason: str

@@ -1,4 +1,4 @@
-"""From an observation to its records: decode what is kept, and on which log it belongs. Pure."""
+"""Turns an observation into its records: decodes what is kept, and assigns it to a log. Pure."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

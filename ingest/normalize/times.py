@@ -25,7 +25,7 @@ BEHIND: Final = timedelta(days=20 * 366)
 EVENTS_BEHIND: Final = timedelta(days=366)
 """An API server keeps Events for an hour, some for weeks; a month of them is a part of a table."""
 _NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
-"""How Go writes that something has not happened: nothing is wrong then."""
+"""Zero time of Go: the event has not happened, and nothing is wrong."""
 _NO_CLOCK: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """So do kubelets, and the first day is that of machines that booted without a clock."""
 _KEPT: Final = "deletion_timestamp"

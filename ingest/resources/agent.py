@@ -107,4 +107,4 @@ CPU_THROTTLING: Final = NodeResource(
     fields=lambda fields: "cpu_throttling" in fields,
     origin="agent",
 )
-"""How often CPU quotas held pods back (rules: cpu-contention)."""
+"""Times that CPU quotas throttled pods (rules: cpu-contention)."""

@@ -66,7 +66,7 @@ class Said(NamedTuple):
     kind: str
     reason: str = ""
     message: str = ""
-    """With names of values in braces."""
+    """Message with the names of its values in braces."""
     needs: str = ""
     """A value that the Event's message cannot do without."""
 

@@ -19,7 +19,7 @@ _LEFT_OUT: Final = object()
 _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
-"""How the API server names the projected volume of a service account's token."""
+"""Prefix that the API server gives the projected volume of a service account's token."""
 _DNS_LABEL: Final = re.compile("[a-z0-9-]{1,63}").fullmatch
 _NODE_SOURCES: Final = sources(NodeSample)
 _POD_SOURCES: Final = sources(PodColumns)

@@ -67,7 +67,7 @@ def command(
     interval: float,
     once: bool,
 ) -> None:
-    """Report where this machine's exclusive CPUs, memory and devices lie, as observations that can be replayed."""
+    """Report the NUMA nodes of this machine's exclusive CPUs, memory and devices, as replayable observations."""
     from ingest.node.agent import AgentSettings, run_agent, run_agent_once
     from leadsman.cli.live import live_settings, run_served, until_signal
     from leadsman.run.agent import run_agent_into_kafka

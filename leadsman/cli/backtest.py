@@ -41,11 +41,10 @@ def command(
     at: datetime | None,
     form: str,
 ) -> None:
-    """Show which alerts a rule set would have raised on captures, and how long before what they announce.
+    """Show which alerts a rule set would have raised on captures, and how early they warned.
 
-    Also which evictions no alert announced, which forecasts were false alarms, how accurate forecasts and predicted
-    ranks were, and which alerts cannot fire because an input is missing. It ends with all of that in one line. No
-    database is needed, and none is changed.
+    It also shows the evictions that no alert announced, false alarms, the accuracy of forecasts and predicted ranks,
+    and the alerts that cannot fire because an input is missing. The last line sums this up. It needs no database.
     """
     from ingest.files.ahead import read_ahead
     from ingest.files.progress import progress_bar

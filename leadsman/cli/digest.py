@@ -12,7 +12,7 @@ from leadsman.cli import options
 @options.output
 @options.existing_db
 def command(form: str, db: str) -> None:
-    """Print row count and hash of each table, and nothing else, to compare two databases."""
+    """Print the row count and hash of each table, to compare two databases."""
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.tables import raw_rows, show
     from sql.questions.digest import TableDigest, digest

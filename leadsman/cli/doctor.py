@@ -29,9 +29,9 @@ _INDENT: Final = " " * 8
 def command(form: str, config: Path | None, kafka: str | None, db: str | None) -> None:
     """Check everything that Leadsman needs. Print each problem and the command that fixes it.
 
-    Permissions, Kafka and its topics, the schema, clocks, versions, disks, how fresh each stream is, and the reasons
-    that parts on this machine give at /readyz. Nothing is changed. Exit status 1 if something is wrong, 16 where
-    something could not be looked at.
+    It checks permissions, Kafka and its topics, the schema, clocks, versions, disks, the age of each stream, and
+    /readyz of parts on this machine. It changes nothing. The exit status is 1 if something is wrong, and 16 if
+    something could not be checked.
     """
     import asyncio
 

@@ -87,7 +87,7 @@ def command(
     form: str,
     db: str,
 ) -> None:
-    """Show which nodes and NUMA nodes can take such a pod now, in which placement, and why the others cannot.
+    """Show which nodes and NUMA nodes can take a pod now, and why the others cannot.
 
     A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
     manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and

@@ -80,8 +80,8 @@ def command(
 ) -> None:
     """Print what is wrong in your kubeconfig's cluster, or in captures and dumps (`-` is standard input).
 
-    The lists of a live cluster are summed up first, on standard error. As JSON, YAML or CSV each finding has its
-    severity, kind, since when, and the next step.
+    For a live cluster, it first summarises the listed objects on standard error. In JSON, YAML and CSV, each finding
+    has its severity, kind, start and next step.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from sql.database.open import connect

@@ -35,14 +35,14 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Answers": {
         "query": "Run a saved question, or SQL of your own",
-        "fit": "Which nodes can take a pod now, and why others cannot",
+        "fit": "Show which nodes can take a pod, and why others cannot",
         "report": "Write an incident as one HTML file",
         "serve": "Serve the same as a live, read-only page",
         "mcp": "Answer an assistant's questions, read-only",
     },
     "What if": {
-        "backtest": "Which alerts a rule set would have raised",
-        "simulate-scheduler": "Which nodes a scheduler would have overlooked",
+        "backtest": "Show which alerts a rule set would have raised",
+        "simulate-scheduler": "Show which nodes a scheduler would have overlooked",
     },
     "Live pipeline": {
         "watch": "Publish a cluster's changes and statistics to Kafka",

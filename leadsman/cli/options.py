@@ -95,9 +95,9 @@ output = click.option(
     "form",
     type=click.Choice(FORMS),
     default="table",
-    help="wide: a table with nothing cut. json, yaml and csv: values as they are stored.",
+    help="wide: a table with nothing cut off. json, yaml and csv: raw values.",
 )
-"""How rows are printed; `--format` is its older name."""
+"""Adds the option for the output format; `--format` is its older name."""
 
 
 db = click.option(
@@ -140,10 +140,14 @@ since_until = _all(
         "--since",
         type=when,
         metavar="TIME",
-        help="Not before this time; 1h is an hour before the end: --until, else now, or of a recording its last "
-        "observation.",
+        help="Start of the range. 1h is one hour before --until, else before now or the end of a recording.",
     ),
-    click.option("--until", type=when, metavar="TIME", help="Before this time; 1h is an hour before that end."),
+    click.option(
+        "--until",
+        type=when,
+        metavar="TIME",
+        help="End of the range, not included. 1h is one hour before now or a recording's end.",
+    ),
 )
 
 config = click.option(

@@ -19,6 +19,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import IO, Final, Self, TypeVar
 
+from common.amounts import counted
 from common.private import FOLDER, open_private
 from common.text import plain
 from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
@@ -53,7 +54,7 @@ def files_in_part(counts: Counter[str]) -> str:
     """Files with how many pieces of each could not be read, the most first."""
     shown = [f"{plain(file)} ({count})" for file, count in counts.most_common(_FILES)]
     more = len(counts) - _FILES
-    return ", ".join(shown) + (f" and {more} more files" if more > 0 else "")
+    return ", ".join(shown) + (f" and {counted(more, 'more file')}" if more > 0 else "")
 
 
 def kinds(counts: Counter[str]) -> str:
@@ -151,8 +152,8 @@ class _Allowance:
 
 
 def _unpack(path: Path, into: Path) -> None:
-    """Only plain files under names of what is read: no links, nothing above the folder. What cannot be unpacked any
-    more is reported, and what was before is kept.
+    """Unpack plain files with known names only: no links, nothing above the folder. An error ends it and is reported;
+    earlier files are kept.
     """
     allowance = _Allowance(path)
     try:

@@ -35,9 +35,7 @@ MOST_ROWS: Final = 50
 @options.asked_node
 @options.namespace
 @options.since_until
-@click.option(
-    "--depth", type=click.IntRange(0), metavar="N", help="Number of pods that an order shows of each node; 0 is all."
-)
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Pods of each node that an order shows; 0 is all.")
 @click.option(
     "--limit",
     type=click.IntRange(0),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from common.amounts import counted
 from common.text import plain
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_BAD_INPUT, note
@@ -142,8 +143,8 @@ def _print_published(published: Published, *, quiet: bool) -> None:
 
     if not quiet:
         out.print(
-            f"{published.read} observations read, {published.records.total()} records sent to Kafka, "
-            f"{published.repeated} repeated ones and {published.outside} not between --since and --until left out."
+            f"{counted(published.read, 'observation')} read, {counted(published.records.total(), 'record')} sent to "
+            f"Kafka. Left out: {published.repeated} repeated, {published.outside} not between --since and --until."
         )
     if published.dead_letters:
         note(f"leadsman: some input was bad: {kinds(published.dead_letters)}. It is in the dead letters.")
@@ -155,7 +156,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
     from leadsman.cli.piped import kinds
 
     new = report.read - report.known - report.outside
-    out.print(f"{report.read} observations read, {new} new, {report.known} known already.")
+    out.print(f"{counted(report.read, 'observation')} read, {new} new, {report.known} known already.")
     if report.outside:
         out.print(f"{report.outside} are not between --since and --until.")
     for cluster in sorted(report.apart):

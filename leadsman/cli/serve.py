@@ -18,7 +18,7 @@ from leadsman.cli.exits import note
 @options.config
 @options.live_db
 def command(*, host: str, port: int, token_file: Path | None, config: Path | None, db: str | None) -> None:
-    """Show what report writes as a live page until Ctrl-C; nothing is ever written.
+    """Serve the content of `leadsman report` as a live page until Ctrl-C. It never writes anything.
 
     An embedded database belongs to one process. While the page is open, commands that only read ask this process, and
     no replay or landing can use it.

@@ -28,7 +28,7 @@ from streams.kafka.messages.alerts import message_of
 
 LOOK_SECONDS: Final = 3.0
 KEPT: Final = timedelta(days=7)
-"""How long an alert that is over is still delivered to a receiver that missed it."""
+"""Time for which an alert that is over is still delivered to a receiver that missed it."""
 _READ: Final = f"""
 SELECT {", ".join(Alert._fields)}, landed_at FROM alerts
 WHERE cluster = {{cluster:String}} AND (ts > {{since:DateTime64(6)}} OR (fingerprint, starts_at) NOT IN

@@ -203,7 +203,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
         yield Diagnosis(f"disk {plain(name)}", state, f"{100 * free:.0f} % free", mend)
     yield from _streams(database, now)
     for cluster, resource, kind, nodes, last in database.query(_SOURCES).rows:
-        where = f" on {nodes} nodes" if nodes > 1 else ""
+        where = f" on {counted(nodes, 'node')}" if nodes > 1 else ""
         detail = f"{kind}{where} within the last hour: {plain(last, 200)}"
         yield Diagnosis(
             f"{plain(cluster, 60)}: {plain(resource, 60)}", "wrong", detail, "leadsman query source_errors"

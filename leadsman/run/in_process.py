@@ -51,7 +51,7 @@ from streams.kafka.metrics import DEAD_LETTERS
 from streams.local.replay import BATCH_ROWS, Replay
 
 LAND_SECONDS: Final = 2.0
-"""How long a row waits in memory; an insert of few rows costs as much as one of many."""
+"""Time that a row waits in memory; an insert of few rows costs as much as one of many."""
 CHECKPOINT_SECONDS: Final = 60.0
 """Observations after the last checkpoint are folded again after a crash. Longer than `ingest.files.order.WINDOW`."""
 FIRST_LOOK_SECONDS: Final = 5.0
@@ -95,7 +95,7 @@ class _Error(msgspec.Struct):
 
 
 class InProcess:
-    """One cluster, folded in this process. What is observed is in the journal before it is acknowledged."""
+    """One cluster, folded in this process. Observations are in the journal before they are acknowledged."""
 
     def __init__(
         self, cluster: str, live: Live, journal: Journal, replay: Replay, report: Report, clock: Clock = SYSTEM

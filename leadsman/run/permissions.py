@@ -213,7 +213,7 @@ class Account:
 
     def __init__(self, client: ApiClient) -> None:
         self.unreviewed = ""
-        """Why reviews are not answered; empty while they are."""
+        """Reason why reviews are not answered; empty while they are."""
         self._client = client
 
     async def may(self, permission: Permission) -> bool | None:

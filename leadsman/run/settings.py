@@ -13,7 +13,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from pydantic_settings import SettingsError as UnreadableVariable
 
 from common.settings import SettingsError, TelemetrySettings
-from common.text import plain
+from common.text import plain, type_in_words
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
 from ingest.messages.modes import Redact
@@ -49,7 +49,7 @@ class Settings(BaseSettings):
     alerts: AlertSettings = AlertSettings()
     page: PageSettings = PageSettings()
     log: Literal["text", "json"] = "text"
-    """How running parts log."""
+    """Settings of the log of running parts."""
     telemetry: TelemetrySettings = TelemetrySettings()
     watch: LiveSettings | None = None
     """The watched cluster; by default as in LiveSettings."""
@@ -134,7 +134,7 @@ def _read(file: Path) -> dict[str, Any]:
     if values is None:
         return {}
     if not isinstance(values, dict):
-        raise SettingsError(f"{plain(file)}: settings are `name: value`, this is a {type(values).__name__}")
+        raise SettingsError(f"{plain(file)}: settings are `name: value`, this is {type_in_words(type(values))}")
     return {str(name): _filled(value, f"{file}: {name}") for name, value in values.items()}
 
 

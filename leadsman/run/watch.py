@@ -32,7 +32,7 @@ from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 LINGER_MS: Final = 250
-"""That messages of a partition wait for others: a request costs the watcher and Kafka more than what is in it."""
+"""Time that messages of a partition wait for others: a request costs the watcher and Kafka more than its content."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _KUBE_SYSTEM: Final = {"fieldSelector": "metadata.name=kube-system"}
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")

@@ -1,6 +1,7 @@
 """clickhouse-connect's clients of an engine or a server, and its errors as ours."""
 
 import logging
+import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -162,7 +163,7 @@ def _use(client: Client, target: Target, *, make: bool) -> None:
     )
     if not known.result_rows[0][0]:
         if not make:
-            raise DatabaseError(f"{target}: there is no such database yet. leadsman migrate makes it")
+            raise DatabaseError(f"{target}: there is no such database yet. Create it: leadsman migrate --db {target}")
         for statement, _ in everywhere(f"CREATE DATABASE IF NOT EXISTS {quoted(database)}", target):
             client.command(statement)
     client.database = database
@@ -174,9 +175,10 @@ def _code(error: BaseException) -> int | None:
 
 
 def _reason(error: BaseException, target: Target) -> str:
-    """The engine's own sentence, in one line, without a password."""
+    """The engine's own sentence, in one line, without a password and Python's words."""
     cause = error.__cause__ if isinstance(error, OperationalError) and error.__cause__ is not None else error
     text = " ".join(str(getattr(cause, "reason", cause)).split())
+    text = re.sub(r"^HTTPS?Connection(?:Pool)?\([^)]*\): |\[Errno \d+\] ", "", text)
     for password in _passwords(target):
         text = text.replace(password, "***")
     return text[:REASON]

@@ -122,7 +122,7 @@ def existing(text: str) -> Target:
     """The same for a database that is there. Raises DatabaseError if its folder is not."""
     target = parse_dsn(text)
     if isinstance(target, Embedded) and not target.folder.is_dir():
-        raise DatabaseError(f"{target}: there is no database yet. leadsman replay PATH --db {target} makes one")
+        raise DatabaseError(f"{target}: there is no database yet. Create one: leadsman replay PATH --db {target}")
     return target
 
 

@@ -21,7 +21,7 @@ from sql.database.without import without
 
 VIEWS: Final = Path(__file__).parents[1] / "schema" / "views"
 _HALF_REPLACED: Final = "_tmp_replace_"
-"""How the engine begins the name of a view that is to replace another one."""
+"""Prefix of the name of a view that will replace another."""
 
 
 def mend(folder: Path) -> list[Path]:
@@ -83,17 +83,17 @@ REASON: Final = 2000
 
 
 def options(*, read_only: bool) -> Mapping[str, str]:
-    """How the engine is started; what this process has started stays as it is until it is closed."""
+    """Options with which the engine is started; they hold for this process until it is closed."""
     settings = {"config-file": str(ENGINE_SETTINGS)}
     return settings | {"users_config": str(READER)} if read_only else settings
 
 
 def load(target: Embedded, *, read_only: bool) -> None:
-    """Import the engine, and see that the folder is a database's or empty; it is made where it lacks. Of one to write
-    into, the disk has room, and views that were cut off go.
+    """Import the engine, and check that the folder is a database's or empty; a missing one is created. A writer also
+    needs room on the disk, and drops views that were cut off.
 
-    In the main thread: chDB changes the working directory while it is imported. Raises EngineMissing, DatabaseHeld,
-    DiskFull or DatabaseError.
+    Call it in the main thread: chDB changes the working directory while it is imported. Raises EngineMissing,
+    DatabaseHeld, DiskFull or DatabaseError.
     """
     os.environ.setdefault("JE_MALLOC_CONF", ALLOCATOR)
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 LOOK_SECONDS: Final = 0.2
-"""How soon a stop ends the waiting."""
+"""Time within which a stop ends the waiting."""
 Found = TypeVar("Found")
 
 

@@ -76,7 +76,7 @@ def sharding_key(statement: str) -> str:
 
 
 WINDOW_SECONDS: Final = 7 * 86_400
-"""For which a replicated table recognises a range that is inserted again, among its last 10,000 inserts."""
+"""Time for which a replicated table recognises a repeated insert of a range, among its last 10,000 inserts."""
 _HEAD: Final = re.compile(
     r"\A(?:\s*--[^\n]*\n)*\s*"
     r"(?:CREATE (?:OR REPLACE )?(?:DATABASE|TABLE|(?:MATERIALIZED )?VIEW)(?: IF NOT EXISTS)?|ALTER TABLE) "

@@ -15,7 +15,7 @@ from sql.database.errors import DatabaseError
 
 _PREFIX: Final = "asked-"
 _LEFT_OUT: Final = ("tmp", "delete_tmp_", "detached")
-"""How names begin of what is not rows: temporary and broken parts."""
+"""Prefixes of files that are not rows: temporary and broken parts."""
 _ROWS: Final = frozenset({"data", "metadata", "store"})
 """Folders that the engine keeps rows in; a socket or a journal may stand beside them."""
 _PART: Final = "checksums.txt"

@@ -15,7 +15,7 @@ ENDS_BY_ITSELF_SECONDS: Final = 0.2
 
 
 class Stop:
-    """For one piece of work. Its queries carry a name, by which the one that runs can be killed."""
+    """Stops one piece of work. Its queries carry a name, by which the running one can be killed."""
 
     def __init__(self) -> None:
         self.name = f"leadsman-{uuid4().hex}"

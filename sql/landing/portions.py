@@ -104,7 +104,7 @@ class LandedOffsets:
         self.save(landed)
 
     def save(self, landed: Mapping[TopicPartition, Landed]) -> None:
-        """After the rows: what is lost of them with it is then known."""
+        """Save the progress once the rows are stored, so that a loss of both is noticed."""
         self._written += 1
         partitions, progress = zip(*landed.items(), strict=True)
         known = [self._known.get(each, self._lost) for each in partitions]
@@ -174,7 +174,9 @@ class PortionStore:
             self._offsets.save(landed)
 
     def landed(self, kafka: str) -> dict[TopicPartition, Landed]:
-        """How far a Kafka is stored, by the id of its cluster; what is stored next is of it. Raises as above."""
+        """Return how far a Kafka is stored, by the id of its cluster; later portions are of that cluster. Raises as
+        above.
+        """
         with _transient():
             if self._offsets.kafka != kafka:
                 self._offsets = LandedOffsets(self._database, kafka)

@@ -6,6 +6,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
+from common.amounts import counted
 from sql.database.errors import QueryFailed
 from sql.database.open import Database
 from streams.alerting.silences import BadSilence, Matcher, Silence
@@ -47,9 +48,8 @@ def answer(database: Database, request: Request) -> Sequence[Silence]:
         case Expire(id, at):
             found = [each for each in read_silences(database) if id and each.id.startswith(id)]
             if len(found) != 1:
-                raise BadSilence(
-                    f"{len(found) or 'no'} silences have an id that begins so: see leadsman silence list"
-                )
+                have = counted(len(found), "silence has", "silences have") if found else "no silence has"
+                raise BadSilence(f"{have} an id with that prefix: see leadsman silence list")
             _store(database, found[0].expired(at))
             return [found[0].expired(at)]
         case _:

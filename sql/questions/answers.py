@@ -13,7 +13,7 @@ from sql.database.open import Result
 CELL: Final = 2000
 """Characters of a value in a table; JSON and CSV have all."""
 _FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
-"""With what a spreadsheet takes a cell for a formula; the last four are fullwidth."""
+"""Characters with which a cell becomes a formula in a spreadsheet; the last four are fullwidth."""
 _PART: Final = re.compile(r";(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """Matches what begins a cell for spreadsheets of many locales, where that would be a formula."""
 _NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)

@@ -37,7 +37,7 @@ class Backtest(NamedTuple):
     forecasts: Result
     """The answer of the saved query `prediction_accuracy`."""
     ranks: Result
-    """How often the pod that was evicted was the first in the predicted order, by node and signal."""
+    """The answer of the saved query `prediction_ranks`, by node and signal."""
     coverage: Result
     """The answer of the saved query `alert_coverage`: alerts that cannot fire, or have fewer inputs."""
 

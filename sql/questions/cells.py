@@ -18,7 +18,7 @@ NOTHING: Final = "-"
 _SHORT_SECONDS: Final = 10
 _PRECISE: Final = 1000
 _WHOLE: Final = 0.095
-"""From this share on, which is shown as 10 %, a percentage has no decimals."""
+"""Share from which a percentage has no decimals: 10 %."""
 _MILLI: Final = 1000
 _UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds|percent|ratio)$|^seconds_")
 _SHARE: Final = re.compile(r"_(percent|ratio)$")

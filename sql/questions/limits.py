@@ -1,4 +1,4 @@
-"""How much one question may cost where others wait for the same database."""
+"""Limits the cost of one question, because others wait for the same database."""
 
 from typing import Any, Final, NamedTuple
 
@@ -25,4 +25,4 @@ class Limits(NamedTuple):
 
 
 SHARED: Final = Limits(rows=1000, seconds=5, memory_bytes=256 * MIB, answer_bytes=16 * MIB)
-"""For people's own SQL where a page, or a process that watches a cluster, waits for the same database."""
+"""Limits for people's own SQL where a page, or a process that watches a cluster, waits for the same database."""

@@ -1,4 +1,6 @@
-"""Why a saved question has no rows: what was never seen, what contradicts that, else what was looked at."""
+"""Explains why a saved question has no rows: data that was never seen, what contradicts the question, or what was
+searched.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

@@ -31,7 +31,7 @@ COMBINATORS: Final = re.compile(
     r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
 )
 STATEMENTS: Final = ("SELECT", "WITH", "(", "SHOW", "DESCRIBE", "EXPLAIN")
-"""How a formatted statement begins that reads."""
+"""Start of a formatted statement that reads."""
 _TOKEN: Final = re.compile(
     r"(?P<space>[ \t\n]+)"
     r"|(?P<string>'(?:[^'\\]|\\.|'')*')"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.amounts import counted
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from streams.fold.findings import HIGH_RATE, TABLES
@@ -62,7 +63,7 @@ def keep(db: Database, tables: Iterable[str], days: int | None) -> None:
 def set_retention(db: Database, table: str, days: int | None) -> None:
     """Sets or removes the TTL of one table, and does nothing where it is so already."""
     if days is not None and days < 1:
-        raise DatabaseError(f"a retention of {days} days keeps nothing. Give at least 1, or none to keep it forever")
+        raise DatabaseError(f"a retention of {counted(days, 'day')} keeps nothing: give at least 1, or 0 for forever")
     now = retention_of(db, table)
     if days == now:
         return

@@ -41,7 +41,7 @@ class View(NamedTuple):
     text: str
     """CREATE OR REPLACE VIEW; the engine infers the columns of it."""
     columns: Sequence[str]
-    """With type and comment; none of a view that is newer than the last `make generate`."""
+    """Columns with type and comment; empty for a view that is newer than the last `make generate`."""
 
     @property
     def statement(self) -> str:

@@ -16,13 +16,15 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     """Members that one alert gathers, for example the pods of an eviction storm."""
 
     members: dict[str, int] = {}
-    """How often each was seen, in the order in which they first were."""
+    """Number of times that each was seen, in the order of their first."""
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0
-    """How often all were seen; kept with them, as `parts` is, because a group of thousands grows one by one."""
+    """Number of times that all were seen; stored with them, as `parts` is, because a group of thousands grows one by
+    one.
+    """
     parts: dict[str, int] = {}
-    """How many members belong to each owner or node, where an alert names these."""
+    """Number of members of each owner or node, if an alert names these."""
 
     @property
     def seconds(self) -> float:

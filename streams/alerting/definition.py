@@ -65,7 +65,7 @@ class Happened(NamedTuple):
     group: Group = Group()
     """Members that the alert has gathered so far, with this occurrence."""
     wanted: int = 1
-    """With fewer members in its group it does not fire."""
+    """Members of its group that it needs to fire."""
 
 
 class Recovered(NamedTuple):

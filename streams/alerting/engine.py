@@ -133,7 +133,7 @@ class Engine:
         self._suppressed = frozenset(name for name, each in self._enabled.items() if not each.settings.cordoned)
         """Alerts that are not raised for a drained node; `cordoned: true` in the rules raises an alert there too."""
         self._readers: dict[frozenset[type], list[tuple[_Enabled, frozenset[type]]]] = {}
-        """For a set of row types: the alerts that read any of them, each with the types that it reads."""
+        """Maps a set of row types to the alerts that read any of them, each with the types that it reads."""
 
     def step(
         self, state: State, concluded: Concluded | Record

@@ -22,7 +22,7 @@ UNKNOWN: Final = "unknown"
 
 
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Alerts of one log. What a condition remembers of its own is added by `streams.alerting.engine`."""
+    """Alerts of one log. `streams.alerting.engine` adds the conditions' own states."""
 
     cluster: str = ""
     node: str = ""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from common.amounts import how_often
 from streams.alerting.definition import Change, Happened, Now, Recovered
 from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import ImageGc
@@ -26,5 +27,5 @@ def is_too_little(row: ImageGc) -> bool:
 
 def times(row: ImageGc) -> str:
     """Say how often image GC failed."""
-    often = "once" if row.occurrences == 1 else f"{row.occurrences} times"
+    often = how_often(row.occurrences)
     return f"at least {often}" if row.occurrences_lower_bound else often

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import how_often
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group
 from streams.alerting.words import SHOWN, name, shortened
@@ -67,7 +68,7 @@ def because(reason: str) -> str:
 
 
 def fewer(kind: str, owner: str) -> str:
-    """How fewer of a workload's pods come to a node, by what its owner allows: nobody scales a bare pod or a Job."""
+    """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
     if kind in _SCALED:
         return f"Scale {kind} {name(owner)} down"
     if kind == "Job":
@@ -102,7 +103,7 @@ def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
 def owners_of(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
     most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.parts.items()))
-    return shortened((f"{owner}, {_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
+    return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:
@@ -115,7 +116,3 @@ def owned_by(namespace: str, kind: str, owner: str) -> str:
 def workload_labels(row: RejectionRecord) -> Mapping[str, str]:
     """Return labels that make one alert for each workload, on any number of nodes."""
     return {"namespace": name(row.namespace), "workload": f"{name(row.owner_kind)}/{name(row.owner_name)}"}
-
-
-def _often(times: int) -> str:
-    return "once" if times == 1 else f"{times} times"

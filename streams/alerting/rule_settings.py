@@ -38,8 +38,8 @@ class RuleSettings(Model):
     enabled: bool
     severity: Severity
     for_seconds: Seconds = pydantic.Field(alias="for")
-    """How long it must be true before it fires; also the time in which a storm gathers into one alert."""
+    """Time for which it must be true before it fires; a storm gathers into one alert in this time."""
     keep_firing_seconds: Seconds = pydantic.Field(alias="keep_firing")
-    """How long it must have been quiet before it is resolved."""
+    """Time for which it must be quiet before it is resolved."""
     cordoned: bool
     """Raise it also for a node that is cordoned, or that an autoscaler drains."""

@@ -9,7 +9,7 @@ import pydantic
 import yaml
 
 from common.errors import WrongUsage
-from common.text import plain
+from common.text import plain, type_in_words
 from streams.alerting.rules import MODEL, PACKAGED, AlertRules
 
 _FIRST_LINE: Final = 1
@@ -62,7 +62,7 @@ def _read(file: Path) -> _Settings:
     if values is None:
         return _Settings({}, {})
     if not isinstance(values, dict):
-        raise BadRules(f"{plain(file)}: line 1: rules are `name: value`, this is a {type(values).__name__}")
+        raise BadRules(f"{plain(file)}: line 1: rules are `name: value`, this is {type_in_words(type(values))}")
     _refuse_doubles(tree, file)
     return _Settings(values, dict(_lines(tree, ())))
 

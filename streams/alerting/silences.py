@@ -63,7 +63,7 @@ class Silence(msgspec.Struct, frozen=True):
     """When it ends; when it was expired, if that was earlier."""
     created_by: str
     comment: str
-    """Why."""
+    """The reason."""
     updated_at: datetime
 
     def state(self, at: datetime) -> str:
@@ -85,14 +85,14 @@ class Silence(msgspec.Struct, frozen=True):
 class Silencing:
     """Finds silences of alerts, at little cost for thousands of either.
 
-    A silence that names a label's value is looked at only for alerts that have it. What was found for labels holds
+    A silence that names a label's value is looked at only for alerts that have it. A result for labels holds
     until a silence begins or ends.
     """
 
     def __init__(self) -> None:
         self._silences: Sequence[Silence] = ()
         self._from = self._until = datetime.max.replace(tzinfo=UTC)
-        """From when until when those in force are the same."""
+        """Returns the times between which the silences in force stay the same."""
         self._by_label: dict[tuple[str, str], list[Silence]] = {}
         self._others: list[Silence] = []
         self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from common.amounts import size
+from common.amounts import counted, size
 from common.text import plain
 
 SHOWN: Final = 3
@@ -60,7 +60,7 @@ def shortened(names: Iterable[str], separator: str = ", ", *, count: int | None 
 
 
 def pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"
+    return counted(count, "pod")
 
 
 def timestamp(at: datetime) -> str:

@@ -1,4 +1,4 @@
-"""How often CPU quotas held pods and their containers back: table `cpu_throttling` (rules: cpu-contention)."""
+"""Reports how often CPU quotas throttled pods and containers: table `cpu_throttling` (rules: cpu-contention)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""How long ago kubelets renewed their Leases: table `node_leases` (rules: nodes-that-do-not-report)."""
+"""Reports the age of kubelets' Leases: table `node_leases` (rules: nodes-that-do-not-report)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -1,5 +1,5 @@
-"""How much of the time work on each node stands still for memory or I/O, and whether it swaps: table `node_stalls`
-(rules: psi-and-swap).
+"""Reports the share of time in which each node's work stalls on memory or I/O, and whether it swaps: table
+`node_stalls` (rules: psi-and-swap).
 """
 
 from collections.abc import Sequence

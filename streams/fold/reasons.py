@@ -1,4 +1,4 @@
-"""Why a node is as it is, in words that no table stores: views ask for them with their columns.
+"""Explains in words why a node is as it is; no table stores them, and views compute them from their columns.
 
 Every function takes values, or columns as `Expression`. A column is null where a ratio or a percentage is not known.
 """
@@ -16,14 +16,14 @@ _HOUR: Final = 3600
 
 
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
-    """Why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
+    """Explain why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
     much = percent(share, 100)
     nowhere = " of its pods may go nowhere else, by their node selector or affinity."
     elsewhere = " of the pods are elsewhere and may not go there, by their node selector or affinity."
     stay = "and pods do not move."
     return first_of(
-        (cause == "not_ready", "The node is not Ready: no pod can come."),
-        (cause == "cordoned", "The node is cordoned: no pod can come."),
+        (cause == "not_ready", "The node is not Ready, so no pods are placed on it."),
+        (cause == "cordoned", "The node is cordoned, so no pods are placed on it."),
         (cause == "tainted", "The node has a taint that keeps pods away."),
         (
             cause == "came_back",
@@ -32,7 +32,7 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
         (cause == "joined_later", said(much, f" of the pods are older than the node, {stay}")),
         (cause == "took_over", said(much, " of its pods were made within an hour of the loss of another node.")),
         (cause == "affinity", said(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
-        (cause == "unknown", "Nothing that is known explains it."),
+        (cause == "unknown", "No known fact explains it."),
         otherwise="",
     )
 
@@ -55,7 +55,7 @@ def before_not_ready(
 
 
 def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
-    """Why a signal has no threshold."""
+    """Explain why a signal has no threshold."""
     dropped = "a key that is set drops the defaults of all others."
     return first_of(
         (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),

@@ -42,7 +42,8 @@ NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
 FILES_SECONDS: Final = 5.0
 """Between two looks at the files of certificates and passwords."""
 GRACE_SECONDS: Final = 20.0
-"""For the batch that is folded when the worker is asked to stop; what is not acknowledged by then is folded again."""
+"""Time for the batch that is folded when the worker is asked to stop; what is not acknowledged then is folded again.
+"""
 OF_NODES: Final = "Each node's log: evictions and their trend, pressure, image GC, NUMA skew, stalls, ends of pods"
 OF_CLUSTERS: Final = "Each cluster's log: scheduling, NUMA over all nodes, late joiners, what exists"
 log = structlog.get_logger(__name__)
@@ -208,7 +209,7 @@ class Worker:
         yield from self._retention.why_not()
         for topic, agent in self._agents.items():
             if agent.failure is not None:
-                yield f"{topic} is no longer folded: {agent.failure!r}"
+                yield f"{topic} is no longer folded: see the error in the log"
 
     async def _until(self, stop: asyncio.Event) -> None:
         async with Tasks() as begin:

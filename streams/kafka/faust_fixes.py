@@ -25,6 +25,7 @@ from mode.services import WaitArgT, WaitResults
 from mode.utils.times import Seconds
 
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import Topic
 from streams.kafka.changelog import Changelog
 from streams.kafka.membership import Membership
@@ -77,7 +78,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     """
 
     async def on_start(self) -> None:
-        """With the client that it makes."""
+        """Observe the consumer that it makes."""
         await super().on_start()
         membership = cast("Transport", self.transport).membership
         aiokafka_fixes.observe(self._ensure_consumer(), membership.confirm, membership.end)
@@ -98,10 +99,10 @@ class Consumer(driver.Consumer):
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     def pause_partitions(self, tps: Iterable[TP]) -> None:
-        """See `resume_flow`. What empties a queue that was full does not resume a partition that is paused since.
+        """See `resume_flow`. Emptying a full queue does not resume a partition that was paused since.
 
-        Faust fetches from it then while states are read, and empties the queues when they are there: what was
-        fetched meanwhile is gone, and what comes behind it is folded.
+        Otherwise Faust fetches from it while states are read, and then empties the queues: the messages fetched
+        meanwhile are lost, and later ones are folded.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
@@ -249,8 +250,8 @@ class Consumer(driver.Consumer):
     ) -> WaitResults:
         """Hand a message over without the four tasks that Faust makes for it, a third of what a message costs.
 
-        Faust waits for two only where it delivers: for that, or for the flow to be suspended. What is delivered into
-        a suspended flow is skipped, and a full queue empties when the running batch ends.
+        Faust waits for two only where it delivers: for that, or for the flow to be suspended. A suspended flow skips
+        deliveries, and a full queue empties when the running batch ends.
 
         https://github.com/robinhood/faust/issues/563
         """
@@ -309,7 +310,8 @@ async def crash(app: faust.App) -> None:
     https://github.com/faust-streaming/mode/blob/v0.7.1/mode/services.py
     """
     await app._crashed.wait()
-    raise WorkerCrashed(f"Faust stopped: {app.crash_reason!r}") from app.crash_reason
+    reason = app.crash_reason
+    raise WorkerCrashed(f"Faust stopped: {explain_refusal(reason) if reason else 'no reason given'}") from reason
 
 
 def changelog_of(table: CollectionT) -> str:

@@ -20,13 +20,14 @@ from common.clock import SYSTEM
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.admin import settings_of
 from ingest.kafka.publish import Publisher
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.records import Problem, SourceErrorRecord
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, cluster_of, encode_record, headers_of, key_of
 from streams.kafka.changelog import Changelog, Last
 from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
-"""How long /readyz shows a gap as a reason."""
+"""Time for which /readyz shows a gap as a reason."""
 log = structlog.get_logger(__name__)
 
 
@@ -181,7 +182,7 @@ class Holes:
                     return False
                 compacted = earliest <= first and await self._is_compacted(partition.topic)
         except (KafkaError, TimeoutError) as error:
-            log.warning("Kafka does not show whether messages are missing", error=repr(error))
+            log.warning("Kafka does not show whether messages are missing", error=explain_refusal(error))
             return False
         self._known[partition] = first, end
         if earliest > first or compacted:
@@ -197,7 +198,7 @@ class Holes:
                 async with asyncio.timeout(LOOK_SECONDS):
                     return await self._has(partition, offset, timestamp_ms)
             except (KafkaError, TimeoutError) as error:
-                log.warning("Kafka does not show whether a log is the same", error=repr(error))
+                log.warning("Kafka does not show whether a log is the same", error=explain_refusal(error))
             await backoff.wait()
 
     async def newer(self, lasts: Mapping[TopicPartition, Last]) -> Collection[TopicPartition]:
@@ -224,7 +225,7 @@ class Holes:
                     if message.offset == last.offset and message.timestamp > last.newest_ms:
                         found.append(tp)
         except (KafkaError, TimeoutError) as error:
-            log.warning("Kafka does not show whether logs are the same", error=repr(error))
+            log.warning("Kafka does not show whether logs are the same", error=explain_refusal(error))
         return found
 
     async def _has(self, partition: TopicPartition, offset: int, timestamp_ms: int) -> bool:

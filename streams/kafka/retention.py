@@ -10,11 +10,13 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
+from common.amounts import counted
 from common.clock import SYSTEM, Clock
 from common.telemetry import Values
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.admin import settings_of
 from ingest.kafka.aiokafka_fixes import Options
+from ingest.kafka.reaching import explain_refusal
 from ingest.model.records import Problem
 from streams.kafka.gaps import Gaps
 
@@ -88,13 +90,13 @@ class Unread(NamedTuple):
             hours = self.lost_in_seconds / 3600
             when = f"at the pace of the last {PACE_SECONDS / 60:g} minutes Kafka deletes the oldest in {hours:.1f} h"
         return (
-            f"behind: {self.messages} messages from offset {self.first} on are unread, and {when}: see why too "
-            "little is read, or keep them longer"
+            f"behind: {counted(self.messages, 'unread message')} from offset {self.first} on, and {when}: see "
+            "why too little is read, or keep messages longer"
         )
 
 
 class Pace:
-    """How fast deletion approaches the unread messages of a partition, from recent observations."""
+    """Estimates how fast deletion approaches the unread messages of a partition, from recent observations."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, Unread]] = deque()
@@ -165,7 +167,7 @@ class RetentionWatch:
             try:
                 await self.once()
             except KafkaError as error:
-                log.warning("Kafka does not report how old the unread messages are", error=repr(error))
+                log.warning("Kafka does not report how old the unread messages are", error=explain_refusal(error))
             await self._clock.sleep(CHECK_SECONDS)
 
     async def once(self) -> None:

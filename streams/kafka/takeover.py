@@ -6,13 +6,14 @@ messages.
 2. Otherwise read from the commit or, if that is earlier, from the end of what the states cover: the commit may be
 ahead if states were lost. A log's state skips messages that it has already folded, so an early start only costs time.
 
-3. Where the topic begins later than that, the messages before it are gone. Report those that no state covers as a
+3. If the topic begins later than that, the messages before it are gone. Report those that no state covers as a
 gap, and read what is there.
 """
 
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.amounts import counted
 from ingest.model.records import Problem
 
 GapKind: TypeAlias = Literal["lost", "unknown", "unfolded", "compacted", "unstored", "replaced"]
@@ -56,7 +57,8 @@ class Gap(NamedTuple):
     @property
     def error(self) -> str:
         """The text for a row of `source_errors`."""
-        return f"gap: {self.message_count} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
+        messages = counted(self.message_count, "message")
+        return f"gap: {messages}, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 
 class Start(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import structlog
 
+from common.amounts import counted
 from common.errors import BadRecord
 from common.telemetry import STAGE_SECONDS
 from ingest.kafka.publish import Publisher, bury
@@ -35,7 +36,7 @@ from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
 from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
 
 MAX_ROWS: Final = 500
-"""That a message of findings gets at once."""
+"""Headers that a message of findings gets at once."""
 
 
 class Concluded(NamedTuple):
@@ -133,7 +134,7 @@ def _parts(each: Concluded) -> Iterator[Concluded]:
 
 
 MAX_DEAD_LETTERS_IN_A_ROW: Final = 1000
-"""Dead letters in a row of one log. Of further ones only every SAMPLED is dead-lettered, until a record comes."""
+"""Dead letters in a row of one log. After these, one in SAMPLED is dead-lettered until a record comes."""
 SAMPLED: Final = 1000
 MAX_ORIGINS: Final = 20_000
 """Logs whose last emission a log remembers. A worker that died repeats the emissions of its last batch, no older."""
@@ -214,9 +215,9 @@ class LogFolder:
     async def _report(self, left_out: LeftOut) -> None:
         cluster, key = cluster_of(left_out.log.key), left_out.log.key.decode(errors="backslashreplace")
         error = (
-            f"partial: {left_out.entries} entries of {left_out.mapping} are left out, first the largest and then the "
-            f"oldest, since the log {key} "
-            "has more than is stored of one; what is concluded without them is partial"
+            f"partial: {counted(left_out.entries, 'entry', 'entries')} of {left_out.mapping} left out, the largest "
+            f"and then the oldest first, because log {key} has more than Leadsman stores of one log. Conclusions "
+            "without them are partial"
         )
         log.error("a state is too large", key=key, mapping=left_out.mapping, entries=left_out.entries)
         now = datetime.now(UTC)
@@ -322,8 +323,9 @@ class LogFolder:
         self.dead_letters[letter.error_type,] += 1
         if more == 1:
             error = (
-                f"flood: {self._in_a_row[key]} messages in a row are not records, the last at {letter.position}: "
-                f"{letter.reason}. Check who writes to this topic, or whether they are from a newer version"
+                f"flood: {counted(self._in_a_row[key], 'message')} in a row are not records, the last at "
+                f"{letter.position}: {letter.reason}. Check who writes to this topic, or whether they "
+                "are from a newer version"
             )
             log.error("a log is flooded", key=emission.origin, reason=error)
             resource = f"kafka {letter.position.source}/{letter.position.place.partition('@')[0]}"

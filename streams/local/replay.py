@@ -64,7 +64,7 @@ CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 SEAM: Final = timedelta(seconds=10)
-"""How far before the end of the last replay the next one may begin and still go on with its states."""
+"""Most that a replay may begin before the end of the last one and still continue from its states."""
 
 
 @dataclass(slots=True)
@@ -97,9 +97,7 @@ class Replay:
         *,
         resumes: bool = False,
     ) -> None:
-        """With `resumes`, everything follows the database's content, independent of its time: clocks may be set
-        back.
-        """
+        """If `resumes`, everything follows the database's content and not its time: clocks may be set back."""
         self.report = ReplayReport()
         self._resumes = resumes
         self._logs = Logs(reducers)
@@ -118,7 +116,7 @@ class Replay:
         self._batch = Batch()
 
     def run(self, items: Iterable[Decoded]) -> ReplayReport:
-        """Replay all. What was read is stored when it returns, and also when a source raises in the middle."""
+        """Replay all. Everything read is stored when it returns, and also when a source raises in the middle."""
         with rare_cycle_searches():
             for item in self._read(items):
                 self.take(item)

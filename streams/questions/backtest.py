@@ -123,7 +123,7 @@ def unfulfilled(fired: Sequence[Episode], happened: Sequence[Incident]) -> list[
 
 
 class Verdict(NamedTuple):
-    """How a rule set did, in four numbers."""
+    """Rates a rule set by four numbers."""
 
     announced: int
     missed: int

@@ -1,4 +1,4 @@
-"""How many pods of a kind fit a cluster now, where, and by which placement they would (rules: exclusive-cpus,
+"""Answers how many pods of a kind fit a cluster now, where, and by which placement more would (rules: exclusive-cpus,
 scheduler-fit).
 
 Pods that are placed at the same time bear on the next: by affinity, anti-affinity or topology spread.
@@ -68,7 +68,7 @@ class Candidate(NamedTuple):
     fidelity: str = ""
     """`exact`, `count`, `none`, or empty if no source reports NUMA nodes."""
     numa_doubts: tuple[str, ...] = ()
-    """Why its NUMA numbers may be wrong; of no concern to a pod without exclusive CPUs and devices."""
+    """Reason why its NUMA numbers may be wrong; irrelevant to a pod without exclusive CPUs and devices."""
     largest_fits: dict[str, int] = {}  # noqa: RUF012  as above
     """The largest exclusive request that one of its NUMA nodes could take, by strategy (`numa_whatif`)."""
     largest_fit_cpus: int | None = None
@@ -99,8 +99,9 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
     pods: int
-    """How many of the requested pods it takes; of pods that heed their neighbours, of all that are placed at the same
-    time."""
+    """Number of the requested pods that it takes; if pods depend on their neighbours, of all that are placed at the
+    same time.
+    """
     reasons: list[str]
     numa_nodes: list[int]
     """On which the pods would lie; empty if that is not known or any will do."""
@@ -114,7 +115,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     fidelity: str
     notes: list[str]
     strategies: list[str]
-    """With which the node, its pods placed again, would have a NUMA node for it."""
+    """Strategies with which the node, its pods placed again, would have a NUMA node for it."""
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):
@@ -128,7 +129,7 @@ class StrategyAnswer(msgspec.Struct, frozen=True):
 
 class Answer(msgspec.Struct, frozen=True):
     pods: int
-    """How many of the requested pods the cluster takes; at most `count`."""
+    """Number of the requested pods that the cluster takes; at most `count`."""
     fits: bool
     """All of them."""
     nodes: list[NodeAnswer]
@@ -156,8 +157,8 @@ def answer(
 
     `pod` is the requested pod if a manifest has more than `asked`. `everywhere` are all nodes with their pods, if it
     may depend on them. `storage`, `namespaces` and `devices` are the known facts about its volumes, about namespaces
-    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Of
-    pods that share a claim which is unbound, unallocated or for a single pod, at most one fits for sure.
+    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Pods
+    can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
     pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
     pod = _with_doubts(pod, everywhere or [each.state for each in candidates])

@@ -1,4 +1,4 @@
-"""How the pods that are there bear on each of many others (rules: scheduler-fit)."""
+"""Computes how existing pods affect each of many others (rules: scheduler-fit)."""
 
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence

@@ -7,6 +7,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from common.amounts import counted
 from common.errors import WrongUsage
 from common.text import plain_json
 from ingest.model.records import NodeRecord
@@ -184,7 +185,7 @@ def report(results: Sequence[Simulated]) -> Iterator[str]:
     """Yield a readable line for each snapshot. Names are in JSON, because they may hold anything."""
     for number, result in enumerate(results, 1):
         when = f" at {result.ts.isoformat()}" if result.ts is not None else ""
-        yield f"snapshot {number}{when}: {len(result.names)} nodes, {_losses(result)}"
+        yield f"snapshot {number}{when}: {counted(len(result.names), 'node')}, {_losses(result)}"
 
 
 def _losses(result: Simulated) -> str:

@@ -19,7 +19,7 @@ from audit.judge import KNOWN, NOT_AUDITED, judged
 from waiting import PATIENCE_SECONDS
 
 ADVISORIES: Final = "https://osv-vulnerabilities.storage.googleapis.com/PyPI/all.zip"
-"""What OSV knows of PyPI; only its time is asked for."""
+"""The advisories of PyPI at OSV; only their time is asked for."""
 VULNERABLE: Final = 1
 
 

@@ -1,4 +1,4 @@
-"""What pip-audit found, how old the advisories are that it knew, and whether that is a verdict. Pure."""
+"""Judges pip-audit's findings and the age of its advisories. Pure."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

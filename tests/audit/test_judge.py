@@ -12,7 +12,7 @@ AS_OF = NOW - timedelta(hours=2)
 
 
 def report(*vulnerabilities: str, name: str = "jinja2", version: str = "3.1.2", **more: Any) -> dict[str, Any]:
-    """As pip-audit writes it."""
+    """Return the report in pip-audit's format."""
     vulns = [{"id": f"PYSEC-{each}", "fix_versions": ["9"], "aliases": [each]} for each in vulnerabilities]
     return {"dependencies": [{"name": name, "version": version, "vulns": vulns, **more}], "fixes": []}
 

@@ -19,9 +19,9 @@ PAIRS: Final = 6
 CPU time of the same work differs by a fifth.
 """
 ROUNDS: Final = 3
-"""Of the replay and of bare decoding, in turn; the fastest of each counts."""
+"""Rounds of the replay and of bare decoding, in turn; the fastest of each counts."""
 LEAST_SECONDS: Final = 1.0
-"""What took less gives no ratio: starts and ends of processes would count."""
+"""Shorter runs give no ratio: starts and ends of processes would count."""
 NUMA_SECONDS: Final = 10.0
 """The same of CPU time, which differs by a tenth between two runs."""
 WANTED_OF_DECODING: Final = 0.4

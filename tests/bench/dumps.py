@@ -24,7 +24,7 @@ _UNSCHEDULABLE = (
 
 
 class Size(NamedTuple):
-    """How much of each kind a dump holds."""
+    """Number of objects of each kind in a dump."""
 
     nodes: int = 10
     pods: int = 10

@@ -104,7 +104,7 @@ _EACH_FIELD: Final = (
     ),
 )
 FORMS: Final = {"one_tuple": _ONE_TUPLE, "each_field": _EACH_FIELD}
-"""What is computed of a line, and the columns of `pod_samples` in their order."""
+"""Columns of `pod_samples` in their order, which are computed from a line."""
 
 
 def extract(capture: Path, folder: Path, threads: int, form: str) -> int:

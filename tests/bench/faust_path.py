@@ -28,10 +28,12 @@ from .scale.ground import figures
 
 WANTED: Final = 3.0
 ROUNDS: Final = 3
-"""Of both paths in turn, the fastest of each counts: on a shared machine the same work may take a half longer."""
+"""Rounds of both paths in turn, of which the fastest counts: on a shared machine the same work may take half as long
+again.
+"""
 POLL_SECONDS: Final = 0.25
 LEAST_SECONDS: Final = 5.0
-"""What took less gives no rate: Kafka acknowledges much at once, and that is looked at every POLL_SECONDS."""
+"""Shorter runs give no rate: Kafka acknowledges much at once, and progress is read every POLL_SECONDS."""
 QUIET_SECONDS: Final = 2.0
 QUIET_CPU_SECONDS: Final = 0.2
 """A process that takes less in QUIET_SECONDS has started."""
@@ -48,7 +50,7 @@ class Stage(NamedTuple):
     wall_seconds: float
     cpu_seconds: float
     peak_bytes: int = 0
-    """Of memory; 0 if it is another process's too."""
+    """Memory of the process; 0 if it belongs to another one."""
 
     @property
     def is_enough(self) -> bool:
@@ -152,7 +154,7 @@ def folding(pipeline: Pipeline, state_seconds: int) -> tuple[Process, Callable[[
 
 
 def drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
-    """From the first acknowledgement until nothing waits: the start of a process is not counted."""
+    """Time from the first acknowledgement until nothing waits: the start of a process does not count."""
     backlog = waiting()
     part.start()
     try:
@@ -167,7 +169,7 @@ def drain(name: str, waiting: Callable[[], int], part: Process) -> Stage:
 
 
 def _drain_all(name: str, waiting: Callable[[], int], part: Process) -> Stage:
-    """From its start until nothing waits, without what a start with nothing to do takes: it commits rarely."""
+    """Time from its start until nothing waits, less the time of a start without work: it commits rarely."""
     backlog = waiting()
     part.start()
     began = time.perf_counter()

@@ -36,7 +36,7 @@ MIB: Final = 1 << 20
 SIZES: Final = (1, 4, 16)
 MOST: Final = 1.15
 ENOUGH_SECONDS: Final = 0.1
-"""What costs less at the largest size says nothing about its growth."""
+"""Stages that cost less at the largest size say nothing about their growth."""
 ANSWERS: Final = {
     "a dump of 1 MB": Size(10, 36, events=100),
     "12,000 failed pods of one node": Size(1, 20, ended=12_000),
@@ -53,7 +53,7 @@ GROWS: Final[dict[str, Callable[[int], Size]]] = {
     "pods without a NUMA place": lambda times: Size(misfits=250 * times),
 }
 SAMPLES: Final = 30
-"""Of each of 20 nodes at the smallest size: days that are stored."""
+"""Stored days of each of 20 nodes at the smallest size."""
 
 
 class Measured(msgspec.Struct):

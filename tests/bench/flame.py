@@ -26,7 +26,7 @@ _ELSEWHERE: Final = re.compile(r"<frozen|^process |^thread |Thread|threading\.py
 
 @dataclass
 class Frame:
-    """What was on the stack, with what it called."""
+    """Time of a function, with the functions that it called."""
 
     samples: int = 0
     called: "dict[str, Frame]" = field(default_factory=dict)

@@ -21,7 +21,7 @@ CLUSTER: Final = "bench"
 BEGIN: Final = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 INTERVAL: Final = timedelta(seconds=10)
 LISTING: Final = timedelta(seconds=1)
-"""How long before the first sample the objects were listed."""
+"""Time between the list of objects and the first sample."""
 NODES_AN_EVENT: Final = 20
 """One event of so many nodes in each interval."""
 SAMPLES_HELD: Final = 60

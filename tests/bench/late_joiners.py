@@ -23,7 +23,7 @@ MASTERS = {f"master-{i}": timedelta(days=38) for i in (1, 2, 3)}
 WORKERS = {f"node-{i}": timedelta(days=2, hours=1) if i < 5 else timedelta(hours=32) for i in range(1, 7)}
 RESERVED = frozenset({0, 16})
 NUMA_CPUS = ([1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23], [c for i in range(8, 16) for c in (i, i + 16)])
-"""Of each NUMA node in the order in which they are given: a core's two threads together."""
+"""CPUs of each NUMA node in the order in which they are given: a core's two threads together."""
 PODS = {
     "node-1": ([4, 4, 4], [4, 4, 4]),
     "node-2": ([4, 4, 4], [4, 4, 4]),

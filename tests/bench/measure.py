@@ -43,7 +43,7 @@ SUMMARY: Final = "stats/summary"
 TYPES: Final[dict[str, Any]] = {SUMMARY: Summary, "pods": Pod, "nodes": Node, "events": Event}
 CLICKHOUSE_THREADS: Final = 2
 READ_BYTES: Final = 8 * 1024 * 1024
-"""That share a replay."""
+"""Nodes that share a replay."""
 LOOK_EVERY: Final = 1000
 """Summaries between two looks at the memory of the process that reads."""
 

@@ -23,7 +23,7 @@ _NODE: Final = (
     "concat('ip-10-', toString(intDiv(i, 4000)), '-', toString(intDiv(i, 16) % 250), '-',"
     " toString(11 + 15 * (i % 16)), '.eu-central-1.compute.internal')"
 )
-"""As a cloud names it."""
+"""Name of a node as a cloud gives it."""
 _GRID: Final = """
     SELECT intDiv(number, {steps}) AS i, {step0} + number % {steps} AS k,
         toDateTime64('{begin}', 6, 'UTC') + toIntervalSecond(k * {every}) AS at,
@@ -34,7 +34,7 @@ _GRID: Final = """
 
 
 def node_name(i: int) -> str:
-    """Of the node of this number, from 0."""
+    """Name of the node of this number, from 0."""
     return f"ip-10-{i // 4000}-{i // 16 % 250}-{11 + 15 * (i % 16)}.eu-central-1.compute.internal"
 
 

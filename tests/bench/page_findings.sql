@@ -75,7 +75,7 @@ INSERT INTO numa_skew (cluster, ts, scope, node, skew_ratio, mean_absolute_devia
 INSERT INTO late_joiners (cluster, ts, verdict, rank_correlation, gap_ratio, nodes, oldest_nodes, oldest_created_at, oldest_ratio,
         youngest_nodes, youngest_created_at, youngest_ratio, free_cpus, largest_fit_cpus, explanation)
     SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), 'late_joiners_emptier', 0.8, 0.5, {nodes}, [], toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(40), 0.6,
-        [], toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(2), 0.1, 0, 16, 'nodes that joined last hold 10% of what they can give exclusively, those that joined first 60%'
+        [], toDateTime64('{begin}', 6, 'UTC') - toIntervalDay(2), 0.1, 0, 16, 'nodes that joined last have 10 % of their exclusive CPUs in use, those that joined first 60%'
 ;
 INSERT INTO numa_whatif (cluster, ts, scope, node, strategy, skew_ratio, mean_absolute_deviation, free_cpus, largest_fit_cpus, stranded_cpus, free_cores, spanning_pods, unplaced_pods, pods)
     SELECT '{cluster}', toDateTime64('{begin}', 6, 'UTC'), 'cluster', '', s.1, s.2, 0, 100, s.3, 20, 0, 0, 0, 40

@@ -1,4 +1,4 @@
-"""What a real kubelet and a real API server said, as the shape of what the generator writes."""
+"""Shapes of a real kubelet's and a real API server's answers, which the generator fills."""
 
 from collections.abc import Iterator
 from copy import deepcopy
@@ -14,7 +14,7 @@ from paths import NODE_PRESSURE
 
 Json: TypeAlias = dict[str, Any]
 
-"""Of a kubelet 1.36 with PSI. Its pods have one container, no network of their own and no volume."""
+"""A summary of a kubelet 1.36 with PSI. Its pods have one container, no network of their own and no volume."""
 EVENTS: Final = 8
 
 

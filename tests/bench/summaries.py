@@ -11,7 +11,7 @@ from .shapes import Json, Shapes
 MIB: Final = 1 << 20
 NAMESPACES: Final = ("shop", "payments", "search", "kube-system", "monitoring", "batch", "web", "ml")
 BEFORE: Final = timedelta(hours=6)
-"""How long the pods ran before the first sample."""
+"""Age of the pods at the first sample."""
 
 
 def node_name(node: int) -> str:

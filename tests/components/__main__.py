@@ -41,7 +41,7 @@ NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "promtool": promtool_program,
     "kubernetes": kubernetes_programs,
 }
-"""What `make test` provides; the ones that take long are last."""
+"""Components that `make test` provides; the slow ones are last."""
 
 ALL: Final = {**NEEDED, "kwok": kwok_program}
 """Also what is provided on request."""

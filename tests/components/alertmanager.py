@@ -42,7 +42,7 @@ class Alertmanager:
         self.process.await_ready(self._ready)
 
     def alerts(self) -> list[dict[str, Any]]:
-        """What fires, as it says itself."""
+        """Return the firing alerts that it reports."""
         with urllib.request.urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=PATIENCE_SECONDS) as answer:  # noqa: S310  # our own
             found: list[dict[str, Any]] = json.load(answer)
             return found

@@ -242,7 +242,7 @@ def jsonl(observations: Iterable[Json]) -> str:
 
 
 def observed(observations: Iterable[Json]) -> list[Observed]:
-    """What reading the observations from a capture gives."""
+    """Return the observations of a capture."""
     found = []
     for number, each in enumerate(observations, start=1):
         entry = decode_line(json.dumps(each).encode(), Position("capture.jsonl", str(number)))

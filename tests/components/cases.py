@@ -29,7 +29,7 @@ class Cases:
         return cluster
 
     def told(self, empty_database: EmptyDatabase, sql: str) -> Told:
-        """What a query says of each case; it has a column `cluster`."""
+        """Return a query's rows for each case; it has a column `cluster`."""
         found = defaultdict(list)
         with empty_database() as database:
             store(database, *(row for rows in self._rows.values() for row in rows))

@@ -17,7 +17,7 @@ _HEAD: Final = "# Rendered from deploy/helm/leadsman by `make manifests`; change
 
 
 def helm(*arguments: str) -> str:
-    """What Helm prints; CalledProcessError with its stderr when it fails."""
+    """Return Helm's output; CalledProcessError with its stderr if it fails."""
     done = subprocess.run([helm_program(), *arguments], capture_output=True, text=True, check=True)
     return done.stdout
 

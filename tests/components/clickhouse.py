@@ -43,7 +43,9 @@ REFUSALS: Final = {
     "read_only": "Code: 242. DB::Exception: Table is in readonly mode. (TABLE_IS_READ_ONLY)",
     "senseless": "<html>502 Bad Gateway</html>",
 }
-"""What a server in trouble answers to what changes something, without running it; the numbers are ClickHouse's."""
+"""Answers of a server in trouble to statements that change something, without running them; the numbers are
+ClickHouse's.
+"""
 TRANSPORT: Final = frozenset(
     {
         "buffer_size",
@@ -262,7 +264,7 @@ class ClickHouseHttp:
     def __init__(
         self, folder: Path, password: str = "", port: int = 0, certificate: tuple[Path, Path] | None = None
     ) -> None:
-        """With `certificate` and its key it speaks TLS; port 0 is a free one."""
+        """If `certificate` and its key are given it uses TLS; port 0 is a free one."""
         self._folder = folder
         self._password = password
         self._process: subprocess.Popen[str] | None = None

@@ -87,7 +87,9 @@ def migrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def empty_database(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> EmptyDatabase:
-    """For a fixture of several tests: `with empty_database() as database`, closed before any of them begins."""
+    """An empty database for a fixture of several tests: `with empty_database() as database`, closed before any of
+    them begins.
+    """
     folder = tmp_path_factory.mktemp("shared") / "db"
 
     @contextmanager
@@ -120,7 +122,7 @@ def database(empty_database: EmptyDatabase) -> Iterator[Database]:
 
 
 def _filled(db: Database) -> dict[str, int]:
-    """How many rows each table has that has any: of a migrated database only that of the migrations."""
+    """Return the number of rows of each table that has any: a migrated database only has those of the migrations."""
     sql = "SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() AND total_rows > 0"
     return dict(db.query(sql).rows)
 

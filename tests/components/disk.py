@@ -59,7 +59,7 @@ class Disk:
 
 @cache
 def why_no_disk() -> str:
-    """Why no disk can be mounted here (it takes root); empty if one can."""
+    """Return the reason why no disk can be mounted here (it takes root); empty if one can."""
     with tempfile.TemporaryDirectory() as folder:
         try:
             with Disk(Path(folder) / "disk", 1):

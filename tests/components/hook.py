@@ -43,6 +43,6 @@ class Hook:
         self._server.server_close()
 
     def statuses(self) -> Counter[tuple[str, str]]:
-        """How often each alert was told to fire and to be resolved; what has a key that was seen counts once."""
+        """Return how often each alert fired and was resolved; messages with a known key count once."""
         seen = dict(zip(self.keys, self.bodies, strict=True))
         return Counter((body["labels"]["alertname"], body["status"]) for body in seen.values())

@@ -23,7 +23,7 @@ VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
 CLASSES: Final = "kafka.jsa"
 BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
-"""Of a JVM that lives for a test: to compile well would take more than it saves."""
+"""Options of a JVM that lives for a test: compiling well would cost more than it saves."""
 
 
 def kafka_libraries() -> Path:
@@ -200,7 +200,7 @@ def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:
 
 
 def _knows_a_broker(port: int) -> bool:
-    """Whether the metadata that the node answers with (Kafka protocol, Metadata v0) names a broker: itself."""
+    """Return whether the node's metadata answer (Kafka protocol, Metadata v0) names a broker: itself."""
     client = b"leadsman-tests"
     request = struct.pack(">hhih", 3, 0, 1, len(client)) + client + struct.pack(">i", 0)
     try:

@@ -42,7 +42,7 @@ Items = Iterable[Observed | Unreadable]
 def waiting(
     servers: str, group: str, topics: Sequence[str], options: Mapping[str, Any] | None = None, *, seconds: float = 120
 ) -> int:
-    """How many messages of the topics a group has still to do.
+    """Return the number of messages of the topics that a group has not processed.
 
     A fresh Kafka has no coordinator of groups for a moment: then it is asked again.
     """
@@ -143,7 +143,6 @@ class Pipeline:
         eventually(f"all is landed; see {self._folder}", lambda: self.waiting() == 0, timeout_seconds, POLL_SECONDS)
 
     def digest(self) -> list[TableDigest]:
-        """Of what landed."""
         with connect(self.settings.db.get_secret_value()) as database:
             return digest(database)
 
@@ -160,7 +159,7 @@ class Pipeline:
 
 
 def embedded_digest(items: Items, dsn: str, reducers: Sequence[AnyReducer] = REDUCERS) -> list[TableDigest]:
-    """What the embedded replay of the same makes of it."""
+    """Return the tables of an embedded replay of the same input."""
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:

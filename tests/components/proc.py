@@ -22,7 +22,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def open_files(pid: int) -> int:
-    """How many files, sockets and pipes it has open; OSError where it has ended."""
+    """Return the number of its open files, sockets and pipes; OSError if it has ended."""
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
 
 

@@ -117,7 +117,7 @@ class Process:
 
 
 def is_paused(pid: int) -> bool:
-    """Whether a process was stopped by SIGSTOP; FileNotFoundError where there is none."""
+    """Return whether a process was stopped by SIGSTOP; FileNotFoundError if there is none."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
 
@@ -129,7 +129,7 @@ def ends_with_parent() -> list[str]:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs. One that ended and that nobody has waited for yet does not."""
+    """Return whether a process runs. A zombie does not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -48,7 +48,7 @@ class Progress:
 
 
 def _group(nodeid: str) -> str:
-    """That of a component stands behind the test's name; without one it is the test's folder."""
+    """Folder of the test; a component's has its name after the test's."""
     group = nodeid.rpartition("@")[2] if nodeid.rfind("@") > nodeid.rfind("]") else ""
     if group and "/" not in group:
         return group

@@ -53,7 +53,7 @@ class SecuredKafka:
         self.kafka.port = self._ports["PLAINTEXT"]
 
     def settings_of(self, protocol: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, Any]:
-        """As of `kafka` in our settings."""
+        """Return the settings under `kafka`."""
         given: dict[str, Any] = {
             "bootstrap_servers": f"{HOST}:{self._ports[protocol]}",
             "security_protocol": protocol,
@@ -67,7 +67,7 @@ class SecuredKafka:
         return given
 
     def change_password(self, password: str) -> None:
-        """Of USER, for SCRAM-SHA-256; connections that are there stay."""
+        """Change the password of USER for SCRAM-SHA-256; existing connections stay."""
         user = ["--entity-type", "users", "--entity-name", USER]
         change = f"SCRAM-SHA-256=[password={password}]"
         self.kafka.tool("kafka.admin.ConfigCommand", "--alter", *user, "--add-config", change)

@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
     shares: Sequence[int]
     """Rows of samples on each shard of `two`."""
     answers: dict[str, Sequence[str]]
-    """Of questions whose answers differ: that of one server, of two shards and of the copy."""
+    """Answers that differ between questions: those of one server, of two shards and of the copy."""
     inserted: Sequence[int]
     """Samples there are, then those in `one` after they were inserted twice with one token; and so of the roll-up."""
     lost: Sequence[str]

@@ -1,4 +1,4 @@
-"""What a running part of Leadsman answers at its telemetry port."""
+"""Reads the telemetry port of a running part of Leadsman."""
 
 import json
 import urllib.error

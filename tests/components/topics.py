@@ -1,4 +1,4 @@
-"""What stands in Kafka's topics, for a test that looks there itself."""
+"""Reads Kafka's topics for a test."""
 
 import asyncio
 from typing import Any

@@ -10,7 +10,7 @@ from components.programs.maven import jars
 
 VERSION: Final = "3.9.3"
 _BESIDE: Final = ("io.dropwizard.metrics:metrics-core:4.1.12.1", "org.xerial.snappy:snappy-java:1.1.10.5")
-"""What ZooKeeper needs and does not ask Maven for."""
+"""Libraries that ZooKeeper needs and does not ask Maven for."""
 
 
 def zookeeper_libraries() -> Path:

@@ -1,4 +1,6 @@
-"""What each reducer is given when all are folded together over every scenario and example, as both runtimes do."""
+"""Records that each reducer is given when all are folded together over every scenario and example, as in both
+runtimes.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -19,11 +21,10 @@ from streams.fold.reducer import Concluded, Reducer
 Given: TypeAlias = Record | Concluded | datetime
 """The argument of a step, or the watermark that a state is to expire at."""
 Logs: TypeAlias = dict[str, list[list[Given]]]
-"""By the reducer's name: what it was given of each log, in its order."""
+"""Records of each log, in its order, by the reducer's name."""
 
 
 def given() -> Logs:
-    """Of every capture."""
     logs: Logs = {reducer.name: [] for reducer in REDUCERS}
     for capture in CAPTURES:
         recorder = _Recorder()
@@ -35,7 +36,7 @@ def given() -> Logs:
 
 
 def records_of(items: Iterable[Observed | Unreadable]) -> Iterator[Record]:
-    """What reducers see of observations, and of those that are none."""
+    """Return the records that reducers see, also for bad observations."""
     for item in items:
         if isinstance(item, Unreadable):
             if item.ts is not None:
@@ -48,7 +49,6 @@ def records_of(items: Iterable[Observed | Unreadable]) -> Iterator[Record]:
 
 
 def dead_letter(of: Any, error: BadRecord) -> DeadLetterRecord:
-    """Of something with a time and a cluster."""
     return DeadLetterRecord(ts=of.ts, cluster=of.cluster, error_type=error.error_type)
 
 

@@ -1,4 +1,4 @@
-"""What a cluster's log concludes is the same in whatever order the records that nodes' logs emit reach it.
+"""A cluster's log concludes the same for any order in which the records of nodes' logs reach it.
 
 The source's own records of it have one order, in which they are published. What the log of a node emits comes behind
 what was published before it: a little later, or, where its worker is slow, behind everything else.
@@ -63,7 +63,7 @@ def test_a_storm_raises_the_same_alerts_in_whatever_order_its_nodes_are_folded(s
 
 
 def storm(chance: random.Random) -> list[Json]:
-    """For half an hour pods of three workloads are rejected on every node, and exclusive CPUs come and go."""
+    """Pods of three workloads are rejected on every node for half an hour, and exclusive CPUs come and go."""
     found: list[tuple[float, Json]] = [(0.0, node("12:00:00", name, type_="ADDED")) for name in NODES]
     for workload, pods in (("few", 4), ("web", 25), ("batch", 40)):
         metadata = {

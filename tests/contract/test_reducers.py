@@ -1,4 +1,4 @@
-"""What every reducer promises, over all that the scenarios and the examples give it."""
+"""Promises that every reducer keeps over all scenarios and examples."""
 
 import inspect
 from collections.abc import Callable, Sequence

@@ -48,12 +48,12 @@ from streams.local.replay import Replay
 
 TOPICS: Final = topics()
 EMITTED: Final = {ForgetRecord, LogBeganRecord, NodeNumaRecord, PodActRecord}
-"""By reducers, not by sources."""
+"""Records that reducers emit, and sources do not."""
 
 
 @pytest.fixture(scope="module")
 def items() -> list[Observed | Unreadable]:
-    """Of every capture, and of a dump, which implies facts about its pods."""
+    """Records of every capture, and of a dump, which implies facts about its pods."""
     sources = (*CAPTURES, EXAMPLES / "troubled-cluster.json")
     found = [item for source in sources for item in read_sources([source])]
     assert found

@@ -7,7 +7,7 @@ from streams.rules.scheduling.fit import Judgement, _kubelets
 
 
 def kubelet_judgement(node: NodeState, pod: PodRequest) -> Judgement:
-    """What the kubelet says to a pod that no scheduler placed. NUMA comes first, then the node's resources.
+    """The kubelet's answers to a pod that no scheduler placed. NUMA comes first, then the node's resources.
 
     Kubernetes: pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/lifecycle/predicate.go.
     """

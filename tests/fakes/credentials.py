@@ -155,4 +155,4 @@ TOKENS: Final = [
     "ewogICJhdXRocyI6IHsicmVnaXN0cnkuZXhhbXBsZSI6eyJhdXRoIjoiWW05aSJ9fX0=",
     "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n-----END PRIVATE KEY-----",
 ]
-"""What is a credential by its own shape: none of these is one, but each has the form."""
+"""Texts with the shape of a credential; none is a real one."""

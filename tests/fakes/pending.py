@@ -13,7 +13,7 @@ from streams.fold.findings import NodeFit, NodeRow, PodBinding, Row, ScheduledLi
 
 
 def seen(pod: dict[str, Any], cluster: str = "c") -> PodBinding:
-    """As the pipeline takes the pod's object."""
+    """Return the record that the pipeline makes of the pod's object."""
     made = msgspec.convert(pod, Pod, strict=False)
     record = PodRecord(ts=T0, cluster=cluster, node=made.spec.node_name, change="ADDED", object=made)
     (binding,) = pod_bindings.step(pod_bindings.State(), record)[1]

@@ -162,7 +162,7 @@ def namespace_objects(labels: Mapping[str, Mapping[str, str]]) -> Objects:
 
 
 def neighbour(of: dict[str, Any]) -> Neighbour:
-    """As it comes back from the database."""
+    """Return the row as it comes back from the database."""
     pod = msgspec.convert(of, Pod, strict=False)
     constraints = restored(stored(constraints_of(pod)))
     return Neighbour(

@@ -69,7 +69,7 @@ def allocatable(cpu_ids: Iterable[int], devices: Iterable[bytes] = (), memories:
 
 
 class Refusal(Exception):
-    """What a method answers instead of a message."""
+    """An error that a method answers instead of a message."""
 
     def __init__(self, code: grpc.StatusCode, details: str) -> None:
         super().__init__(details)

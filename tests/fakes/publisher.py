@@ -16,7 +16,7 @@ class Recorded:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
         self.flushed: list[int] = []
-        """How many were sent before each flush."""
+        """Number of messages sent before each flush."""
 
     async def send(
         self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()

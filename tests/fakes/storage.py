@@ -199,7 +199,7 @@ def storages(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def rows(objects: dict[str, Any], cluster: str = "c") -> list[ScheduledObject]:
-    """As the pipeline makes them, of those that are by their resource."""
+    """Return the rows that the pipeline makes, by their resource."""
     made = []
     for resource in sorted(SCHEDULED & objects.keys()):
         for each in objects[resource]:

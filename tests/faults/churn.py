@@ -41,18 +41,18 @@ TOPICS: Final = topics("churn", partitions=1)
 
 
 class Figures(msgspec.Struct):
-    """How things stand at the end of an hour."""
+    """The state at the end of an hour."""
 
     hour: int
     alive: int
     logs: int
-    """Of nodes, in the changelog."""
+    """States of nodes in the changelog."""
     changelog_bytes: int
-    """What compaction leaves of the changelogs of nodes' and clusters' logs."""
+    """Records that compaction leaves of the changelogs of nodes' and clusters' logs."""
     alerts: int
     """In their compacted topic."""
     resident_bytes: int
-    """Of the process: one worker, and what stands in for its Kafka holds references alone."""
+    """Memory of the process: one worker; the stand-in for Kafka only holds references."""
 
 
 class Worker:

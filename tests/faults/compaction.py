@@ -19,7 +19,7 @@ CHECKPOINT: Final = "cleaner-offset-checkpoint"
 
 
 class Compaction:
-    """Of the changelogs of a pipeline, which from now on are cleaned as often as the broker can."""
+    """The changelogs of a pipeline, cleaned as often as the broker can."""
 
     def __init__(self, on: Attacked) -> None:
         self._on = on

@@ -63,7 +63,7 @@ def _meets(moment: Moment, sent: signal.Signals) -> None:
     method = getattr(owner, name)
 
     def passes(when: str) -> bool:
-        """Whether this is where it was paused."""
+        """Return whether this is where it was paused."""
         if when != moment.when or next(_passed) != SURVIVED:
             return False
         os.kill(os.getpid(), sent)

@@ -70,7 +70,7 @@ class Feeder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """What Kafka does not have by now is given up."""
+        """Give up the messages that Kafka does not have."""
         self._enough.set()
         self._abandoned.set()
         self._thread.join(30)

@@ -31,21 +31,21 @@ from sql.questions.digest import TableDigest
 from waiting import NotReady, eventually
 
 MOST_MIB: Final = 600
-"""Of memory of one part, whatever happens."""
+"""Most memory of one part under any fault."""
 CATCH_UP_SECONDS: Final = 300.0
 """Beside twice the outage; how long it really took is in the report."""
 DISK_MIB: Final = 512
 CLEANS_SOON: Final = {"log.cleaner.backoff.ms": "200"}
-"""How long the broker's log cleaner rests where nothing is to be cleaned."""
+"""Pause of the broker's log cleaner if nothing must be cleaned."""
 GOES_ON: Final = 100
 """Observations that are sent after the fault, before the stream ends."""
 
 Attack: TypeAlias = Callable[["Attacked"], tuple[int, float]]
 """Tells how often it did what it does, and the seconds of one fault."""
 Difference: TypeAlias = tuple[TableDigest | None, TableDigest | None]
-"""What is in a table, and what must be."""
+"""The rows of a table, and the expected ones."""
 Wanted: TypeAlias = Callable[[Pipeline, Sequence[Observed | Unreadable], str], list[TableDigest]]
-"""What must be in the tables after all of that was sent; the DSN is that of the tables."""
+"""Return the expected tables after all of that was sent; the DSN is that of the tables."""
 
 
 class Fault(NamedTuple):
@@ -214,7 +214,7 @@ class Attacked:
                 part.start()
 
     def refusal(self) -> str:
-        """Why the lander says that it is not ready; empty if it is."""
+        """Return the lander's reason for not being ready; empty if it is."""
         return "; ".join(why_not_ready(self._telemetry_port))
 
     def committed(self) -> dict[Any, int]:

@@ -1,6 +1,4 @@
-"""What comes, changes and goes on a real API server, numbered, with the time of each request and whether it was
-acknowledged.
-"""
+"""Makes, changes and deletes numbered objects on a real API server; notes each request's time and acknowledgement."""
 
 import random
 import time
@@ -30,7 +28,7 @@ class Generator:
     """Asks from a thread of its own while it is entered; `history` is of what has names that begin with `name`."""
 
     def __init__(self, cluster: Cluster, pause_seconds: float = 0.0) -> None:
-        """With a pause after each request."""
+        """Pauses after each request."""
         self.name = f"history-{uuid.uuid4().hex[:6]}"
         self.history: dict[Thing, list[Asked]] = {}
         self._cluster = cluster
@@ -82,7 +80,7 @@ class Generator:
         self._done = True
 
     def _there(self, kind: Kind) -> list[Thing]:
-        """Those of which it is certain."""
+        """Return those that are certain."""
         certain = [thing for thing, asked in self.history.items() if asked[-1].acknowledged and not asked[-1].deleted]
         return [thing for thing in certain if thing.kind == kind]
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 SEEN_WITHIN_SECONDS: Final = 120.0
-"""By then a change is in the tables, or somebody was silent and that is reported (delivery.md#watching)."""
+"""Time within which a change is in the tables, or a silence is reported (delivery.md#watching)."""
 ON_ITS_WAY_SECONDS: Final = 1.0
 """So old a watch may be when it is read: a gap begins when a list was asked for, or when a watch was read."""
 ROUNDING_SECONDS: Final = 0.001
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     """One request; all times are seconds since the epoch, by one clock."""
 
     sequence: int
-    """Of the state that it makes; a deletion has the next."""
+    """Sequence of the state that it makes; a deletion has the next."""
     deleted: bool
     began: float
     ended: float
@@ -55,12 +55,12 @@ class Row(NamedTuple):
     thing: Thing
     ts: float
     sequence: int
-    """Of a deletion, that of the last state."""
+    """Sequence of the last state, for a deletion."""
     deleted: bool
     value: str = ""
     """All else that tells two rows apart, but the time."""
     occurrences: int | None = None
-    """Of an Event, how many this row adds; the sequence is its count less one."""
+    """Number of occurrences that the row of an Event adds; the sequence is its count less one."""
 
 
 class Span(NamedTuple):

@@ -1,4 +1,4 @@
-"""What the logs say, folded in the order in which Kafka has them.
+"""Folds the logs in the order in which Kafka has them.
 
 Records of several nodes reach their cluster's log in no fixed order, as complete lists reach the logs of the nodes.
 Where their times are a day apart, what is concluded (all but AS_SENT) depends on that order: it is read from Kafka.
@@ -30,11 +30,11 @@ from streams.kafka.accept import ORIGIN
 from streams.local.replay import Replay
 
 AS_SENT: Final = frozenset({"dead_letters", "kubelet_settings", "node_events", "node_samples", "pod_samples"})
-"""What is observed of a node, or cannot be read: no other log has a part in it."""
+"""Observations of a node, or that cannot be read: no other log depends on them."""
 
 
 def in_the_logs_order(pipeline: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
-    """What must be in the tables: what was observed, as it was sent; what is concluded, by the logs in Kafka."""
+    """Return the expected tables: facts as they were sent, and findings from the logs in Kafka."""
     by_log = {table.table: table for table in concluded(pipeline, f"{dsn}_logs")}
     return [table if table.table in AS_SENT else by_log[table.table] for table in replayed(sent, f"{dsn}_wanted")]
 
@@ -50,7 +50,7 @@ class _NoCheckpoints:
 
 
 def replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
-    """What a replay of all that was sent gives."""
+    """Return the tables of a replay of all that was sent."""
     with connect(dsn) as database:
         migrate(database)
         with Lander(database) as lander:
@@ -59,7 +59,7 @@ def replayed(sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDiges
 
 
 def concluded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
-    """What is concluded from the records that Kafka has; samples and dead letters are not among it."""
+    """Return the findings from Kafka's records; samples and dead letters are left out."""
     fold, batch = Fold(REDUCERS), Batch()
     logs: defaultdict[tuple[str, bytes], LogState] = defaultdict(LogState)
     for message in _messages(pipeline):
@@ -76,7 +76,7 @@ def concluded(pipeline: Pipeline, dsn: str) -> list[TableDigest]:
 
 
 def _messages(pipeline: Pipeline) -> Iterator[Any]:
-    """Of both topics of records, each partition's in their order; what was sent twice is there once."""
+    """Return the messages of both topics of records, each partition's in order; duplicates are there once."""
     topics = (pipeline.topics.nodes.name, pipeline.topics.cluster.name)
     known: set[tuple[str, bytes, str, bytes]] = set()
     for message in messages(pipeline.settings.kafka.bootstrap_servers, *topics):

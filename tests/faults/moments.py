@@ -16,16 +16,16 @@ from waiting import eventually
 
 
 def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
-    """By SIGKILL, each at such a moment of `faults.dying`; both are started again."""
+    """Kill them by SIGKILL, each at such a moment of `faults.dying`; both are started again."""
     with on.away():
         for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
             assert each.wait() == -signal.SIGKILL, each.last_lines()
 
 
 def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
-    """By SIGSTOP, each at such a moment; others take over, and then they are resumed, upon which the worker ends, and
-    `then` is called; without it they are killed as they are. All are killed at the end, and worker and lander started
-    again.
+    """Stop them by SIGSTOP, each at such a moment. Others take over; then the stopped ones are resumed, the worker
+    ends, and `then` is called. Without `then` they are killed while stopped. All are killed at the end, and worker
+    and lander started again.
     """
     with on.away():
         paused = _started(on, of_worker, of_lander, folder, "SIGSTOP")

@@ -1,4 +1,4 @@
-"""How far a pipeline's topics, and its groups in them, are."""
+"""Reads the offsets of a pipeline's topics and of its groups."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
@@ -24,14 +24,14 @@ async def committed(pipeline: Pipeline, part: str) -> dict[Any, int]:
 
 
 async def ends(pipeline: Pipeline, topics: Iterable[str]) -> dict[TopicPartition, int]:
-    """Where the partitions of topics end now."""
+    """Return the end offsets of the topics' partitions now."""
     partitions = [TopicPartition(topic, partition) for topic in topics for partition in range(PARTITIONS)]
     async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
         return dict(await consumer.end_offsets(partitions))
 
 
 async def publishers_since(pipeline: Pipeline, offsets: Mapping[TopicPartition, int]) -> set[str]:
-    """Who has published what lies behind these."""
+    """Return the publishers of the messages behind these offsets."""
     found = set()
     async with AIOKafkaConsumer(bootstrap_servers=pipeline.settings.kafka.bootstrap_servers) as consumer:
         consumer.assign(list(offsets))
@@ -45,7 +45,7 @@ async def publishers_since(pipeline: Pipeline, offsets: Mapping[TopicPartition, 
 
 
 def reached(pipeline: Pipeline) -> Callable[[], bool]:
-    """Whether both groups have acknowledged everything that is there now."""
+    """Return whether both groups have acknowledged everything that is there now."""
     topics = pipeline.topics
     records = (topics.nodes.name, topics.cluster.name)
     landed = (topics.nodes.name, topics.findings.name, topics.dead_letters.name)

@@ -1,4 +1,4 @@
-"""What the tables have of a history: rows by object, and the gaps that are reported."""
+"""Reads a history from the tables: rows by object, and the gaps that are reported."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ _SECONDS = "toUnixTimestamp64Micro({}) / 1e6"
 
 
 def rows_of(db: Database, name: str) -> list[Row]:
-    """Of objects whose names begin so, whose namespace it is too."""
+    """Return the rows of objects whose name and namespace begin so."""
     nodes = f"SELECT *, {_SECONDS.format('ts')} AS at FROM nodes WHERE startsWith(node, {{name:String}})"
     pods = f"SELECT *, {_SECONDS.format('ts')} AS at FROM pod_bindings WHERE namespace = {{name:String}}"
     events = (
@@ -28,7 +28,7 @@ def rows_of(db: Database, name: str) -> list[Row]:
 
 
 def gaps_of(db: Database, cluster: str) -> defaultdict[Kind, list[Span]]:
-    """By resource."""
+    """Rows by resource."""
     sql = (
         f"SELECT resource, silent_seconds, {_SECONDS.format('ts')} AS at FROM source_errors "
         "WHERE kind = 'gap' AND cluster = {cluster:String}"

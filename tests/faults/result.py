@@ -1,4 +1,4 @@
-"""What came of an attack: lines of the file that `python -m faults.report` makes the document of."""
+"""Appends the result of an attack: `python -m faults.report` makes the document from these lines."""
 
 import os
 from datetime import UTC, datetime
@@ -8,11 +8,11 @@ from typing import Final, TypeAlias
 import msgspec
 
 RESULTS: Final = os.environ.get("LEADSMAN_FAULTS_RESULTS")
-"""Where results are appended, a JSON object a line."""
+"""File to which results are appended, a JSON object a line."""
 
 
 class Result(msgspec.Struct, tag="result", kw_only=True):
-    """Of an attack on the pipeline, whose tables were compared."""
+    """The result of an attack on the pipeline, whose tables were compared."""
 
     fault: str
     times: int
@@ -22,29 +22,29 @@ class Result(msgspec.Struct, tag="result", kw_only=True):
     rows: int
     """In all tables, equal to those of a replay without a broker."""
     caught_up_seconds: float
-    """From the end of the fault until everything was stored."""
+    """Time from the end of the fault until everything was stored."""
     peak_mib: int
     at: str = ""
 
 
 class Watched(msgspec.Struct, tag="watched", kw_only=True):
-    """Of an attack on what lies between a watcher and the API server."""
+    """The result of an attack between a watcher and the API server."""
 
     fault: str
     fault_seconds: float
     requests: int
-    """Of all streams, while it lasted."""
+    """Requests of all streams while it lasted."""
     told_after_seconds: float
-    """From its beginning until it was visible."""
+    """Time from its beginning until it was visible."""
     caught_up_seconds: float
-    """From its end until everything that exists was seen."""
+    """Time from its end until everything that exists was seen."""
     objects: int
-    """That were seen, equal to those that the API server has."""
+    """Objects seen that equal those of the API server."""
     at: str = ""
 
 
 class Tried(msgspec.Struct, tag="tried", kw_only=True):
-    """Of anything else."""
+    """The result of any other attack."""
 
     fault: str
     outcome: str

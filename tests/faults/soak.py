@@ -29,7 +29,7 @@ FIGURES: Final = "tests/faults/soak.jsonl"
 CLUSTER: Final = "soak"
 SAMPLE_SECONDS: Final = 10.0
 LISTED_SECONDS: Final = 30.0
-"""From when all parts are ready until what a watcher saw before is listed again."""
+"""Time from when all parts are ready until a watcher lists its earlier objects again."""
 FULL_MIB: Final = 32
 """Free space that an insert refuses to begin with (`sql.database.client.SETTINGS`)."""
 MIB: Final = 1 << 20
@@ -39,7 +39,7 @@ class Figures(msgspec.Struct):
     """Counts what the parts hold at a moment, by part; a part that is being started is not there."""
 
     seconds: int
-    """From the beginning."""
+    """Seconds from the beginning."""
     faults: int
     """Until then."""
     resident_mib: dict[str, float]
@@ -270,7 +270,7 @@ FATAL: Final[Mapping[str, Fault]] = {
     "SIGSTOP once more": _paused,
     "second worker and lander": _others_come_and_go,
 }
-"""What ends processes, or lets others take over."""
+"""Faults that end processes, or let others take over."""
 PASSING: Final[Mapping[str, Fault]] = {
     "ClickHouse killed": _database_killed,
     "disk of ClickHouse full": _disk_full,
@@ -287,4 +287,4 @@ PASSING: Final[Mapping[str, Fault]] = {
     "API server slow": _wire("api", "slow", 500),
     **{f"ClickHouse answers {fault}": _answers(fault) for fault in ("drop_before", "drop_after", "error", *REFUSALS)},
 }
-"""What parts outlive."""
+"""Faults that parts survive."""

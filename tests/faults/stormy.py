@@ -1,4 +1,4 @@
-"""What stands before an API server and, while a storm lasts, answers everything with 410 or 429 itself."""
+"""A proxy before an API server that, while a storm lasts, answers everything with 410 or 429."""
 
 import asyncio
 import ssl

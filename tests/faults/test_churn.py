@@ -69,7 +69,7 @@ def _item(observation: Observation) -> Observed:
 
 
 def _logs(pipeline: Pipeline) -> set[bytes]:
-    """Whose states are in the changelog."""
+    """Nodes whose states are in the changelog."""
     left = _left(pipeline, f"{pipeline.settings.kafka.topic_prefix}-work-node-logs-changelog")
     return {log for key in left if (log := RecordKey.decode(key).log) is not None}
 

@@ -36,7 +36,7 @@ IDENTITIES = {
     "node_samples": "node, ts",
     "pod_samples": "uid, ts",
 }
-"""What a row is of. What else is concluded may lack what the new leader lacks."""
+"""Columns that identify a row. Other findings may lack what the new leader lacks."""
 
 
 async def make_topics(kafka: KafkaSettings) -> None:

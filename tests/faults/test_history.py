@@ -36,12 +36,12 @@ pytestmark = pytest.mark.components("cluster")
 LISTED = "at the end of a list"
 WITHOUT_VERSIONS = [("before it publishes", True), (LISTED, False)]
 WITH_VERSIONS = [("before it stores versions", True)]
-"""Where watchers are paused, and whether they are resumed; more in the long form."""
+"""Moments at which watchers are paused, and whether they are resumed; more in the long form."""
 MORE = [("after it published", True), ("before it publishes", False)]
 MORE_WITH_VERSIONS = [*MORE, ("after it stored versions", True), ("before it stores versions", False)]
 CLUSTER = "lab"
 LIST_SECONDS = 2.0
-"""After which a first list is over."""
+"""Time after which a first list is over."""
 
 
 class Watched:

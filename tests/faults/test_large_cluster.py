@@ -31,7 +31,7 @@ pytestmark = pytest.mark.components("kafka")
 
 
 class Stored(NamedTuple):
-    """Of the changelogs."""
+    """The stored size of the changelogs."""
 
     largest: int
     """Bytes of a message."""

@@ -1,4 +1,4 @@
-"""For an hour everything that can break does, with all parts (`make soak`; as a test of the night, 3 minutes)."""
+"""All parts run for an hour while everything breaks at random (`make soak`; as a test of the night, 3 minutes)."""
 
 import os
 import time

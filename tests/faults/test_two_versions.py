@@ -69,8 +69,8 @@ def pipeline(kafka: Kafka, clickhouse: ClickHouseHttp, tmp_path: Path) -> Iterat
 
 
 def test_messages_of_a_later_version_give_the_same_rows(pipeline: Pipeline, clickhouse: ClickHouseHttp) -> None:
-    """What has its default is not sent at all: so each message lacks optional fields too. A dead letter holds its
-    message whole, with what the later version added, so that of this table only the number of rows is the same.
+    """A default value is not sent: so each message lacks optional fields too. A dead letter holds its message whole,
+    with the later version's additions, so only the number of rows of this table is the same.
     """
     for what in ("land", "work"):
         pipeline.part(what, "0").start()

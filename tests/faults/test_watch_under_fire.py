@@ -132,8 +132,8 @@ async def _sky(cluster: Cluster, toxiproxy: Toxiproxy, folder: Path, clock: Cloc
 
 
 def most_requests(seconds: float, lives: int) -> int:
-    """Of all streams in the time: with each failure they wait twice as long; in each of the server's lives they list
-    and watch.
+    """Return the most requests of all streams in the time: with each failure they wait twice as long; in each of the
+    server's lives they list and watch.
     """
     waits = accumulate(min(FIRST_BACKOFF_SECONDS * 2**each, LONGEST_BACKOFF_SECONDS) for each in count())
     failures = next(number for number, waited in enumerate(waits) if waited > seconds)
@@ -199,7 +199,7 @@ async def _storming(sky: Sky) -> float:
 
 
 async def _came_through(sky: Sky, fault: str, seconds: float, requests: int, told: float) -> Watched:
-    """What came of it, noted, when all that exists is seen."""
+    """Note the result once all that exists is seen."""
     began = time.monotonic()
     objects = await sky.all_is_seen()
     watched = Watched(

@@ -14,7 +14,7 @@ from streams.alerting.receivers.alert_states import time_text
 
 
 class Told(NamedTuple):
-    """That one alert fired at a time, or was resolved: a row of `alerts`, and at least one message."""
+    """An alert fired at a time, or was resolved: a row of `alerts`, and at least one message."""
 
     fingerprint: str
     starts_at: datetime
@@ -25,7 +25,7 @@ class Told(NamedTuple):
 
 
 def told(bodies: Iterable[Mapping[str, Any]]) -> Counter[Told]:
-    """How often each state is in what a webhook was sent."""
+    """Return how often each state was sent to a webhook."""
     return Counter(
         Told(each["fingerprint"], datetime.fromisoformat(each["startsAt"]), each["status"]) for each in bodies
     )

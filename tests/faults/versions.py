@@ -12,9 +12,9 @@ from paths import FLOORS, ROOT
 from sql.schema.migrate import load_migrations
 
 RESHAPED: Final = "kubelet_settings"
-"""Whose state is of another version."""
+"""The table whose state is of another version."""
 WIDENED: Final = "node_fit"
-"""Which has the new column."""
+"""The table that has the new column."""
 LATER: Final = 7
 """Its value in every row of the next version."""
 

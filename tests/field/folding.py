@@ -1,4 +1,4 @@
-"""What a dump comes to, without a database: the last row of each natural key."""
+"""Folds a dump without a database, to the last row of each natural key."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -79,7 +79,7 @@ def natural_key(table: str) -> tuple[str, ...]:
 
 
 def _version(table: str, row: dict[str, Any]) -> tuple[bool, bool, datetime]:
-    """Of rows of one natural key the greatest stays."""
+    """The greatest of the rows with one natural key stays."""
     is_known = table in {"evictions", "pod_ends"} and row["time_known"]
     return table == "pod_ends" and bool(row["actor"]), is_known, row.get("updated_at", row["ts"])
 

@@ -53,7 +53,7 @@ def test_what_a_person_asks_about_a_report_is_answered_right(folder: Path, opene
 
 @cache
 def answers(database: Database, query: str) -> list[dict[str, Any]]:
-    """Of all clusters at once: some questions take a second."""
+    """Time for all clusters at once: some questions take a second."""
     answer = run(database, saved_query(query), {})
     return [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
 

@@ -173,7 +173,7 @@ def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp
 def test_passes_of_pods_and_events_alone_tell_who_ended_a_pod_and_when(
     tmp_path: Path, name: str, passes: str
 ) -> None:
-    """What names who did it, and when, stays: neither pass has the other's witness."""
+    """Names and times of the responsible component stay: neither pass has the other's witness."""
     found = SOURCES[name]
     if name.startswith("76"):
         found = [*found, Piece("", REFUSED)]

@@ -1,4 +1,4 @@
-"""What a dump implies of its pods before it was read: their specs hold for older summaries and Events."""
+"""A dump implies facts of its pods before it was read: their specs hold for older summaries and Events."""
 
 import json
 from pathlib import Path

@@ -21,7 +21,7 @@ from streams.local.replay import Replay
 _PODS: Final = 2_000
 _CHUNK: Final = 200
 _GROWTH: Final = 4.0
-"""How many times as long a step may take: a copy of all pods for each comes to 5 and more."""
+"""Most factor by which a step may take longer: a copy of all pods for each comes to 5 and more."""
 
 
 def pod(number: int, status: dict[str, Any], node: str = "n1") -> dict[str, Any]:

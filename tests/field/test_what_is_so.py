@@ -1,4 +1,4 @@
-"""What was once said without evidence, or withheld although it was there: on look, page, report and query alike.
+"""Sentences need evidence, and evidence is not withheld: look, page, report and query agree.
 
 Each row has nodes, pods and Events of its own. Most share a cluster, for a page takes a second however little it has.
 """
@@ -435,13 +435,13 @@ class Told(NamedTuple):
     page: str
     report: str
     pages: tuple[str, ...]
-    """Of NODES, in the cluster that has them."""
+    """Pages of NODES, in the cluster that has them."""
     answers: dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Told]]:
-    """What is told of each cluster; the stale one's page is asked for 6 min 45 s after its last sample."""
+    """Yield the output about each cluster; the stale one's page is asked for 6 min 45 s after its last sample."""
     capture = tmp_path_factory.mktemp("so") / "capture.jsonl"
     capture.write_text("".join(sorted(each for row in ROWS for each in _lines(row))))
     with empty_database() as database:

@@ -18,6 +18,6 @@ FOUND: Final = Path(__file__).parent / "found"
 
 
 def inputs(target: Target) -> list[bytes]:
-    """What a target begins with: its seeds, and everything that was ever found."""
+    """Return the first inputs of a target: its seeds, and everything that was ever found."""
     found = sorted((FOUND / target.name).glob("*"))
     return [*target.seeds(), *(path.read_bytes() for path in found)]

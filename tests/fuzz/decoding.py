@@ -41,7 +41,7 @@ _CHANGES: Final[tuple[Change, ...]] = get_args(Change)
 _RESOURCES: Final = sorted(BY_NAME)
 _published: Final[Callable[[bytes], PublishedRecord]] = msgspec.json.Decoder(PublishedRecord).decode
 _UNDECODABLE: Final = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError)
-"""What `decode_record` and `decode_findings` say that they raise."""
+"""Errors that `decode_record` and `decode_findings` document."""
 
 
 def check_normalize(data: bytes) -> None:

@@ -27,7 +27,7 @@ AROUND: Final = 24
 """Records that are folded with those that are changed."""
 CHANGES: Final = 6
 _BYTES: Final = 5
-"""Of a change: which record, which field (two), which value (two)."""
+"""Positions of a change: the record, the field (two) and the value (two)."""
 _EXTREMES: Final[dict[Any, tuple[Any, ...]]] = {
     bool: (False, True),
     int: (0, 1, -1, 2, 100, 2**31 - 1, -(2**31), 2**53, 2**62, 2**63 - 1, -(2**63), 2**63, 2**64, -(2**63) - 1),
@@ -105,7 +105,7 @@ def _a_minute_later(value: bytes) -> bytes:
 
 
 def _changed(value: bytes, field: int, extreme: int) -> bytes:
-    """With another value in one field, or in all fields of its type, as JSON."""
+    """Return the JSON with another value in one field, or in all fields of its type."""
     document = msgspec.json.decode(value)
     try:
         record = decode_record(value)
@@ -121,7 +121,7 @@ def _changed(value: bytes, field: int, extreme: int) -> bytes:
 
 
 def _leaves(hint: Any, value: Any, path: tuple[Any, ...]) -> Iterator[_Leaf]:
-    """Of a value of a type, or of what could be there where it is None."""
+    """Return values of the type of a value, or of a possible one if it is None."""
     origin, arguments = get_origin(hint), get_args(hint)
     if hint in _EXTREMES:
         yield _Leaf(path, _EXTREMES[hint])

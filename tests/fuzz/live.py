@@ -1,4 +1,4 @@
-"""What API servers and kubelets answer, as the watcher reads it: lines of watches, whole answers."""
+"""Fuzzes the answers of API servers and kubelets that the watcher reads: lines of watches, whole answers."""
 
 from collections import Counter
 from collections.abc import Iterable

@@ -71,7 +71,7 @@ def check_packed(data: bytes) -> None:
 
 
 def check_limits(data: bytes) -> None:
-    """Of a file of any bytes no line is longer than the limit, and no more is unpacked than the ratio allows."""
+    """No line is longer than the limit, and no more is unpacked than the ratio allows, for any bytes."""
     with patch.multiple(lines, **SMALL):
         unpacked = 0
         try:

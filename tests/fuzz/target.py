@@ -1,4 +1,4 @@
-"""What a fuzz target is, and where its first inputs come from: recorded captures, scenarios, and the unit tests."""
+"""Defines a fuzz target and its first inputs: recorded captures, scenarios, and the unit tests."""
 
 import ast
 import gzip
@@ -34,7 +34,7 @@ def capture_lines() -> tuple[bytes, ...]:
 
 
 def objects() -> Iterable[bytes]:
-    """What stands in `object` of those lines."""
+    """The values of `object` in those lines."""
     return [line.partition(b'"object":')[2].strip().removesuffix(b"}") for line in capture_lines()]
 
 

@@ -26,7 +26,7 @@ from streams.fold.reducer import REDUCER_FAILED, Withdrawal
 
 GONE: Final = object()
 OTHERS: Final[tuple[Any, ...]] = (GONE, None, True, -1, 1.5, "", "x", [], [None], [{}], {}, {"x": None}, "9" * 400)
-"""What stands in a field instead: nothing, or a value of another type."""
+"""Replacements for a field: nothing, or a value of another type."""
 MOST: Final = 600
 """Changes of one object; of a larger one each field is missing, and of one other type in turn."""
 Path = tuple[Any, ...]
@@ -34,7 +34,7 @@ Path = tuple[Any, ...]
 
 @cache
 def observed() -> dict[str, list[Observation]]:
-    """Of recorded captures and scenarios, some observations of each resource with the most fields."""
+    """Observations of each resource with the most fields, from recorded captures and scenarios."""
     found: dict[str, list[Observation]] = {}
     for line in capture_lines():
         entry = decode_line(line, Position("x", "1"))
@@ -71,7 +71,7 @@ def without(document: Any, path: Path, other: Any) -> Any:
 
 
 def stops_nothing(observations: Sequence[Observation]) -> None:
-    """What cannot be read is a dead letter, and what is read fails in no reducer, alert, table or state."""
+    """An unreadable object is a dead letter, and a readable one fails in no reducer, alert, table or state."""
     logs: dict[tuple[str, str], LogState] = {}
     for each in observations:
         try:

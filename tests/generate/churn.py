@@ -19,7 +19,7 @@ _EVERY_HOURS: Final = 6
 
 
 def churn() -> str:
-    """Of the run that `make churn` wrote last."""
+    """Writes the table of the last run of `make churn`."""
     decode = msgspec.json.Decoder(Figures).decode
     figures = [decode(line) for line in (ROOT / FIGURES).read_text("utf-8").splitlines()]
     nodes = figures[0].alive

@@ -9,7 +9,7 @@ from leadsman.cli.exits import STATUSES
 from leadsman.cli.main import SECTIONS, app
 
 COLUMNS: Final = 80
-"""Of which click leaves two free."""
+"""Columns that click leaves free."""
 _HEAD: Final = """# Commands
 
 `make generate` writes this page from the commands' own help; do not edit it.

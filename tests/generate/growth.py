@@ -22,7 +22,7 @@ _BAR: Final = 64
 
 
 def growth() -> str:
-    """Of the tables in `tests/bench/SCALE.md`, as `make scale` wrote it last."""
+    """Writes the growth from the tables in `tests/bench/SCALE.md`, as `make scale` wrote it last."""
     bars = [(nodes, {part: 1000 * cores / nodes for part, cores in found.items()}) for nodes, found in _measured()]
     most = max(sum(cost.values()) for _, cost in bars)
     step = (WIDTH - _LEFT - 20) / len(bars)

@@ -30,7 +30,7 @@ NOTES: Final = {
     "leadsman.run": "settings and wiring",
     "common": "time, text, processes, telemetry, TLS",
 }
-"""What is in a floor that has no rooms."""
+"""Modules of a floor that has no rooms."""
 
 
 def floors() -> str:

@@ -25,7 +25,7 @@ _TICKS: Final = 6
 
 
 def soak() -> str:
-    """Of the run that `make soak` wrote last."""
+    """Writes the table of the last run of `make soak`."""
     figures = [msgspec.json.decode(line, type=Figures) for line in (ROOT / FIGURES).read_bytes().splitlines()]
     seconds, faults = figures[-1].seconds, figures[-1].faults
     parts = [

@@ -8,7 +8,7 @@ from sql.database.open import Database, connect
 from sql.schema.migrate import migrate
 
 INNER: Final = ("landed_offsets", "replay_checkpoints", "schema_migrations", "schema_views")
-"""For Leadsman itself."""
+"""Leadsman itself."""
 FACTS: Final = (
     "nodes",
     "node_events",

@@ -1,4 +1,4 @@
-"""What is derived from the code is committed as the code derives it."""
+"""Derived files are committed as the code derives them."""
 
 import pytest
 

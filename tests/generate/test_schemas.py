@@ -26,11 +26,12 @@ ANY_LABELS = {
     "anyOf": [{"type": "object", "additionalProperties": {"type": "string"}}, {"type": "null"}],
     "default": None,
 }
-"""Of labels first only some were kept: a map of texts is an object whose fields are, and other fields are ignored."""
+"""Labels that were not kept at first: a map of texts is an object whose fields are, and other fields are ignored."""
 
 BOUNDS = ({-(1 << 31), (1 << 31) - 1}, {-(1 << 63), (1 << 63) - 1}, {0, (1 << 63) - 1})
-"""Of the types that Kubernetes and the tables have for an integer. Beyond them nothing was ever stored, so an integer
-that gets them loses no message; one that loses them, or gets narrower ones, would."""
+"""The bounds that Kubernetes and the tables have for an integer. Beyond them nothing was ever stored: an integer that
+gets them loses no message, and one that loses them or gets narrower ones would.
+"""
 
 
 def unbounded(meaning: Any) -> Any:
@@ -46,7 +47,7 @@ def unbounded(meaning: Any) -> Any:
 
 
 def breaks(old: Json, new: Json) -> Iterator[str]:
-    """Why messages of one could not be read by the other."""
+    """Return the reasons why one cannot read messages of the other."""
     for name, was in old["$defs"].items():
         now = new["$defs"].get(name)
         if name in {"NodeLabels", "PodLabels"} and now is None:

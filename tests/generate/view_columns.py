@@ -24,7 +24,7 @@ _COLUMNS: Final = """
 SELECT table, name, type, comment FROM system.columns WHERE database = currentDatabase() ORDER BY table, position
 """
 Comments = dict[str, dict[str, str]]
-"""By table and column."""
+"""Comments by table and column."""
 
 
 class ViewFile(NamedTuple):
@@ -32,7 +32,7 @@ class ViewFile(NamedTuple):
     own: Mapping[str, str]
     """Meanings by column, from its file."""
     sources: Sequence[str]
-    """What it reads, in the order of its text."""
+    """Tables that it reads, in the order of its text."""
 
 
 def view_columns() -> str:

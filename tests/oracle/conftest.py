@@ -1,4 +1,4 @@
-"""How many cases an oracle is asked: 200, or LEADSMAN_ORACLE_CASES; `make oracle` writes what came of it."""
+"""Number of cases of an oracle: 200, or LEADSMAN_ORACLE_CASES; `make oracle` writes the result."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ from components.programs.cache import ComponentMissing, refuse
 from oracle.programs import Oracles
 
 PAGE: Final = os.environ.get("LEADSMAN_ORACLE_PAGE")
-"""Where the table of a run is put in the place of the one before."""
+"""Page in which the table of a run replaces the last one."""
 TABLE: Final = re.compile(r"(?<=<!-- make oracle -->\n).*?(?=<!-- end -->)", re.DOTALL)
 COUNTED: Final = pytest.StashKey[Oracles]()
 

@@ -43,13 +43,13 @@ class Oracles:
 
     def __init__(self) -> None:
         self.asked = Counter[str]()
-        """How often, by oracle."""
+        """Number of cases by oracle."""
         self._process = subprocess.Popen(
             [program()], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )
 
     def ask(self, oracle: str, question: Any) -> Any:
-        """What the oracle of that name answers (`oracles` in main.go)."""
+        """Return the answer of the oracle of that name (`oracles` in main.go)."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps({"oracle": oracle, "question": question}) + "\n")

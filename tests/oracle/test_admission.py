@@ -33,7 +33,7 @@ TOGETHER: Final = [
     )
     for more in ([], ["align-by-socket"])
 ]
-"""With others no kubelet starts, nor with align-by-socket under the policy single-numa-node."""
+"""Options with which a kubelet starts: not others, nor align-by-socket under the policy single-numa-node."""
 
 
 class Case(NamedTuple):

@@ -18,25 +18,30 @@ _NOT_FOR_US: Final = frozenset({"redundancy.garner"})
 
 
 class Kind(StrEnum):
-    """Where a text stands, as far as rules differ."""
+    """Place of a text, as far as rules differ."""
 
     PROSE = "prose"
     CELL = "cell"
     HEADING = "heading"
     DOCSTRING = "docstring"
+    TEST = "test"
+    """A docstring of the tests, of which only the start is judged."""
 
 
 class Rule(NamedTuple):
-    """A pattern that does not belong into a text, and what to write instead."""
+    """A pattern that does not belong in a text, and what to write instead."""
 
     name: str
     pattern: re.Pattern[str]
     instead: str
-    kinds: frozenset[Kind] = frozenset(Kind)
+    kinds: frozenset[Kind]
+
+
+_FULL: Final = frozenset(Kind) - {Kind.TEST}
 
 
 def _rule(name: str, pattern: str, instead: str, *kinds: Kind) -> Rule:
-    return Rule(name, re.compile(pattern), instead, frozenset(kinds or Kind))
+    return Rule(name, re.compile(pattern), instead, frozenset(kinds or _FULL))
 
 
 RULES: Final = (
@@ -62,19 +67,28 @@ RULES: Final = (
     _rule("some-hundred", r"(?i)\bsome (?:hundred|thousand|dozen)\b", "'a few hundred'"),
     _rule("is-to-be", r"(?i)\b(?:is|are) to (?:be|have|come)\b", "'must', 'should'"),
     _rule("free-were", r"(?i)\b(?:free|left|asked) were \d", "'13 free'"),
-    _rule("declarative-what", r"^(?:What|Whose|Who|Which) [^?]*\.$", "start with the subject", Kind.PROSE, Kind.CELL),
+    _rule(
+        "declarative-what",
+        r"^(?:What|Whose|Who|Which) [^?]*\.$",
+        "start with the subject",
+        Kind.PROSE,
+        Kind.CELL,
+        Kind.DOCSTRING,
+    ),
     _rule(
         "sentence-start",
         r"^(?:Of|Those|Whether|Where|Nothing is so)\b [^?]*$",
         "start with the subject",
         Kind.PROSE,
         Kind.CELL,
+        Kind.DOCSTRING,
     ),
     _rule(
         "docstring-start",
-        r"^(?:Of|As|What|Where|Whether|Those|By|Whose|Who|Which)\b",
+        r"^(?:After|As|By|For|From|How|Of|That|Those|What|Where|Whether|Which|Who|Whose|Why|With)\b",
         "start with the subject or a verb",
         Kind.DOCSTRING,
+        Kind.TEST,
     ),
 )
 
@@ -107,16 +121,16 @@ def judge(text: str, kind: Kind) -> Iterator[Finding]:
     """Every rule that a text breaks; § stands for code in it."""
     for position, sentence in enumerate(sentences(text)):
         parts = sentence.split("; ") if kind is Kind.CELL else [sentence]
-        if (count := max(map(words, parts))) > LONGEST:
+        if kind in _FULL and (count := max(map(words, parts))) > LONGEST:
             yield Finding("long", f"{count} words: {sentence[:70]}...", "one idea a sentence")
         for rule in RULES:
-            if kind in rule.kinds and not (kind is Kind.DOCSTRING and position and rule.name == "docstring-start"):
+            if kind in rule.kinds and not (position and rule.name == "docstring-start"):
                 yield from (
                     Finding(rule.name, _around(sentence, found), rule.instead)
                     for found in rule.pattern.finditer(sentence)
                 )
     file = LintFile("text", text)
-    for check in _checks():
+    for check in _checks() if kind in _FULL else ():
         for result in check.check_with_flags(file.content):
             start, end = result.span
             if not file.is_quoted_pos(start):

@@ -66,9 +66,9 @@ class Copy:
         text = (ROOT / page).read_text("utf-8")
         made = list(edits(text))
         self.listed = {path.rstrip("/") for path in _LISTED.findall(text)}
-        """What the page promises that it takes: the first column of its table."""
+        """Return the inputs that the page promises: the first column of its table."""
         self.places = {_SCENARIO.sub(r"\1", edit.path) for edit in made}
-        """What it takes, a scenario's folder counting as one."""
+        """Return the inputs that it takes, a scenario's folder counting as one."""
         for path in _tracked():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, folder / path)
@@ -121,7 +121,7 @@ class Copy:
 
 
 def _tracked() -> list[str]:
-    """What git knows or would add."""
+    """Return the files that git knows or would add."""
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]

@@ -1,4 +1,4 @@
-"""What the fixes of upstream faults override or rely on is as it was when they were written.
+"""The code that fixes of upstream faults override or rely on is unchanged since they were written.
 
 After an upgrade that changes one of these functions, read the change and the issue, see whether the fix is still
 needed and still right, and write the new digest here.
@@ -172,12 +172,12 @@ SOURCES: Final = {
         "faust._cython:streams.pyx": "0041622f4a251188",
     },
 }
-"""By the fix, then by what it overrides or relies on."""
+"""Digests by the fix, then by what it overrides or relies on."""
 RELIED_ON: Final = [Upstream(name, fix, digest) for fix, names in SOURCES.items() for name, digest in names.items()]
 
 
 def the(name: str) -> object:
-    """What `module:name` says."""
+    """Return the source of `module:name`."""
     module, _, path = name.partition(":")
     found: object = import_module(module)
     for part in path.split(".") if path else ():
@@ -203,7 +203,7 @@ def issue(fix: str) -> str:
 
 
 def change(upstream: Upstream, text: str) -> str:
-    """What is to be said where this is the source now; empty if it is what it was."""
+    """Return the complaint about changed source; empty if it is unchanged."""
     if digest(text) == upstream.digest:
         return ""
     fix = upstream.used_by

@@ -1,4 +1,4 @@
-"""What `make wheel` shows: the wheel has every file, and in an empty environment it does what the checkout does.
+"""`make wheel` builds a wheel that has every file and works in an empty environment like the checkout.
 
 The environments are made of the locked versions, so nothing is installed that the locks do not name.
 """
@@ -24,7 +24,7 @@ class Environment(NamedTuple):
     folder: Path
 
     def run(self, *arguments: str, status: int = 0) -> str:
-        """What the command prints: on stdout where it succeeds, else on stderr."""
+        """Return the command's output: standard output if it succeeds, else standard error."""
         ours = ("LEADSMAN_", "PYTHON")
         variables = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
         done = subprocess.run(
@@ -64,7 +64,6 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
 
 @pytest.fixture(scope="module")
 def complete(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
-    """With all extras."""
     return installed(wheel, tmp_path_factory.mktemp("complete") / "environment", "all")
 
 

@@ -1,7 +1,7 @@
 """The lines of a kubelet's log about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
 
 klog writes neither a year nor a zone. They come from the file (the journal, times in its lines), else from Events of
-the same dump about the same. What is not known then becomes bounds.
+the same dump about the same. A time that is still unknown becomes bounds.
 """
 
 import re
@@ -123,7 +123,7 @@ class Log(NamedTuple):
     """The name under which the kubelet registered its node; empty where the log lacks it."""
     host: str
     offset: timedelta | None
-    """From UTC to the node's wall clock."""
+    """Difference between the node's wall clock and UTC."""
 
     @property
     def newest(self) -> datetime | None:

@@ -243,7 +243,9 @@ def _length(fact: Fact) -> tuple[int, bool, str]:
 
 
 def _heard(fact: Fact) -> tuple[int, bool, str]:
-    """How often an Event occurred, and when it last did; a time that only its file bounds comes after all others."""
+    """Sort key: the number of occurrences of an Event, and the time of the last; a time that only its file bounds
+    comes after all others.
+    """
     event = _ANY.decode(fact.thing.raw)
     return event["count"], "earliest" in event, event["lastTimestamp"]
 

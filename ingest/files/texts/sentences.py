@@ -15,7 +15,7 @@ _MOST_PODS: Final = 512
 
 class _Sentence(NamedTuple):
     begin: str
-    """How it begins, to find it among all lines."""
+    """Its start, to find it among all lines."""
     pattern: re.Pattern[str]
     said: str
     """The later text."""

@@ -182,7 +182,7 @@ class ContainerWaiting(KeptObject, frozen=True):
 
 
 class ContainerState(KeptObject, frozen=True):
-    """With neither `running` nor `terminated`, the container waits to be started."""
+    """If neither `running` nor `terminated` is set, the container waits to be started."""
 
     waiting: ContainerWaiting | None = None
     running: ContainerRunning | None = None

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
 
+from common.amounts import counted
 from common.durations import in_words
 from common.text import plain
 from leadsman.cli.present.tables import as_objects, of_text, raw_rows
@@ -75,8 +76,9 @@ def in_short(found: Backtest) -> Iterator[str]:
         alerts = (
             f"{each.announced} of {len(found.incidents)} announced{lead}; {each.missed} missed; {each.false} false"
         )
-        under = f"{met} of {met + unmet} forecasts met; {first} of {evictions} evicted pods ranked first"
-        yield f"In short, {plain(name)}: {alerts}. {under}."
+        forecast = f"{met} of {counted(met + unmet, 'forecast')} met"
+        ranked = f"{first} of {counted(evictions, 'evicted pod')} ranked first"
+        yield f"In short, {plain(name)}: {alerts}. {forecast}; {ranked}."
 
 
 def fired_rows(found: Backtest) -> Result:

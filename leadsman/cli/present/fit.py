@@ -31,13 +31,13 @@ def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = T
     yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(shown, found)}"
     if asked.exclusive and found.free_exclusive_cpus:
         yield (
-            f"{found.free_exclusive_cpus} exclusive CPUs are free, "
+            f"{counted(found.free_exclusive_cpus, 'exclusive CPU is', 'exclusive CPUs are')} free, "
             f"at most {found.largest_free_cpus} of them on one NUMA node."
         )
     failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
     if failing:
-        nodes = "1 node" if len(failing) == 1 else f"{len(failing)} nodes"
-        yield f"On {nodes} the scheduler sees room for it, and the kubelet would fail it there."
+        nodes = counted(len(failing), "node")
+        yield f"On {nodes} the scheduler sees room for it, but the kubelet would reject it."
     for each in found.strategies:
         would = "one would fit" if each.takes else "none would"
         yield (
@@ -63,7 +63,7 @@ def _verdict(asked: Question, found: Answer) -> str:
         taking = sum(node.pods > 0 for node in found.nodes)
         unknown = sum(node.verdict == "unknown" for node in found.nodes)
         doubt = f" {unknown} may, which is not known for sure." if unknown and not taking else ""
-        nodes = {0: "no node takes", 1: "1 node takes"}.get(taking, f"{taking} nodes take")
+        nodes = counted(taking, "node takes", "nodes take") if taking else "no node takes"
         return f"{nodes} {pod}.{doubt}"
     return f"{found.pods} of {asked.count} fit, each {pod}."
 
@@ -73,7 +73,7 @@ def _pod(asked: Question) -> str:
     parts = [f"{format_quantity_of('cpu', asked.cpu_millicores)} {kind}"]
     parts += [f"{format_quantity_of('memory', asked.memory_bytes)} of memory"] * bool(asked.memory_bytes)
     parts += [f"{format_quantity_of(name, amount)} {plain(name)}" for name, amount in sorted(asked.devices.items())]
-    each = f"{asked.containers} containers, each of " if asked.containers > 1 else ""
+    each = f"{counted(asked.containers, 'container')}, each of " if asked.containers > 1 else ""
     return f"a pod of {each}{' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}"
 
 

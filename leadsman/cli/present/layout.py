@@ -86,7 +86,9 @@ def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """How wide each column is: sentences folded first, then names cut; None if a line does not hold them."""
+    """Return the width of each column: sentences are folded first, then names are cut; None if a line cannot hold
+    them.
+    """
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]

@@ -132,7 +132,7 @@ def _print_cluster(
 
 
 def _nothing(found: Findings, console: Console) -> None:
-    """That nothing is wrong, as far as what was seen supports it; where that is little, a card has it already."""
+    """State that nothing is wrong, as far as the evidence supports it; a card says if there is little."""
     if found.view.evidence.seen or not found.items:
         console.print(f"  {nothing_found(found.view.evidence)}")
 

@@ -110,7 +110,7 @@ class Tools:
         node: str = "",
         cluster: str = "",
     ) -> Answer:
-        """Show the nodes and NUMA nodes that can take such a pod now, in which placement, and why the others cannot.
+        """Show the nodes and NUMA nodes that can take a pod now, and why the others cannot.
 
         Quantities are Kubernetes', for each container: cpu 8 or 500m, memory 16Gi, devices as name=count.
         `exclusive` asks for whole CPUs that the CPU Manager pins.

@@ -182,14 +182,13 @@ _EVENTS: Final = Step("Read the Events", "events")
 def _of_events(row: RowDict) -> Item:
     reason = row["reason"]
     what = f"{_WARNINGS[reason]} ({reason})" if reason in _WARNINGS else reason
-    objects = (
-        row["last_object"] if row["objects"] == 1 else f"{row['objects']:,} objects. The last, {row['last_object']}"
-    )
+    objects, last = counted(row["objects"], "object"), row["last_object"]
+    where = last if row["objects"] == 1 else f"{objects}. The last, {last}"
     most = f" An Event of it counts {row['most']:,} in all." if row["most"] > row["times"] else ""
     return Item(
         Severity.CRITICAL if reason in _KERNEL else Severity.WARNING,
         f"{what}, {'at least ' * bool(row['lower_bound'])}{counted(row['times'], 'time')}",
-        f"{objects}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
+        f"{where}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
         tuple(row["nodes"]),
         "timeline",
         False,

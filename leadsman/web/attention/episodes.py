@@ -100,7 +100,7 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How many there were in a piece of a lane, where there are too many for bars; `level` is 1 to 3."""
+    """Number of episodes in a piece of a lane that has too many for bars; `level` is 1 to 3."""
 
     left: float
     level: int
@@ -175,7 +175,8 @@ def _severities(kind: str) -> set[Severity]:
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
-    """From happenings in the order of their beginning: what lasts first, then the last first.
+    """Sort happenings: what still lasts first, then the latest first. They are given in the order of their
+    beginning.
 
     Each key begins with `prefix`.
     """

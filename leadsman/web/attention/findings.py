@@ -6,7 +6,7 @@ from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
-from common.amounts import counted
+from common.amounts import counted, how_often
 from leadsman.web.attention.badges import OFTEN, Severity
 from leadsman.web.attention.incidents import FAMILIES
 from leadsman.web.attention.item import Item, Step, distinct
@@ -233,7 +233,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
             )
             yield Item(
                 Severity.WARNING,
-                condition if len(under) == 1 else f"{condition} on {len(under)} nodes",
+                condition if len(under) == 1 else f"{condition} on {counted(len(under), 'node')}",
                 WHILE_UNDER_PRESSURE,
                 tuple(node.name for node in under),
                 "nodes",
@@ -249,7 +249,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
     if swinging:
         most = max(swinging, key=lambda node: node.times_under_pressure)
         who = "The node" if view.node else most.name
-        text = f"{who} came under pressure {most.times_under_pressure} times."
+        text = f"{who} came under pressure {how_often(most.times_under_pressure)}."
         names = tuple(node.name for node in swinging)
         spans = [node.under_pressure for node in swinging if node.under_pressure is not None]
         yield Item(

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from common.amounts import counted
+from common.amounts import counted, how_often
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.asked import RowDict
@@ -82,7 +82,7 @@ def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
     counts: Counter[str] = Counter()
     for row in rows:
         counts[f"{plain(row['owner'], NAME)} in {plain(row['namespace'], NAME)}"] += row[column]
-    shown = [f"{owner}, {_often(times)}" for owner, times in counts.most_common(OWNERS)]
+    shown = [f"{owner}, {how_often(times)}" for owner, times in counts.most_common(OWNERS)]
     if len(counts) > OWNERS:
         shown.append(counted(len(counts) - OWNERS, "more owner"))
     return "; ".join(shown)
@@ -91,7 +91,3 @@ def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
 def first_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
     """The owner of most, without its namespace."""
     return plain(max(rows, key=lambda row: row[column])["owner"], NAME)
-
-
-def _often(times: int) -> str:
-    return "once" if times == 1 else f"{times:,} times"

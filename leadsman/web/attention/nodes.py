@@ -111,7 +111,9 @@ _DIGITS: Final = 10
 
 
 def _silent(rows: Sequence[RowDict]) -> str:
-    """Why Ready is unknown: who sets it to Unknown says why, and a Node can lack the condition."""
+    """Explain why Ready is unknown: the component that sets it to Unknown gives a reason, and a Node can lack the
+    condition.
+    """
     silent = sum(bool(row["message"]) for row in rows)
     if silent == len(rows):
         return "The kubelet does not report." if silent == 1 else "The kubelets do not report."
@@ -120,7 +122,7 @@ def _silent(rows: Sequence[RowDict]) -> str:
 
 
 def _leases(rows: Sequence[RowDict]) -> str:
-    """How old the Leases were when they were looked at; of a node whose Lease nobody asked for, nothing is said."""
+    """State the age of the Leases at the time of the check; a node whose Lease was not read is left out."""
     seen = [row["lease_age_seconds"] for row in rows if row["lease_seen"]]
     ages = sorted(age for age in seen if age is not None)
     if not seen:

@@ -87,7 +87,7 @@ def rejected(view: Overview) -> Iterator[Item]:
 
 
 def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
-    """Why, by the kubelet's texts, what contradicts them, and the last text itself."""
+    """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (said[0] if said else None)
     others = [row["explanation"] for row in said if row["refused_by"] not in _SAID_BY_REASON]
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
@@ -167,7 +167,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
 
 
 def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict], counted: str) -> Item:
-    """From the first to the last on these nodes."""
+    """Compose the finding about these rows, from the first to the last."""
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     nodes = distinct(row["node"] for row in rows)
     item = Item(severity, title, "", nodes, "timeline", False, first, last, who=owners_of(rows, counted))

@@ -50,7 +50,7 @@ class Threshold(NamedTuple):
     kind: str
     name: str
     steps: tuple[tuple[int, int | None], ...]
-    """From when it was so; None if there was none."""
+    """Each value with the time from which it holds; None if there was none."""
 
     def at(self, moment: int) -> int | None:
         known = [value for since, value in self.steps if since <= moment]

@@ -94,7 +94,7 @@ _QUESTIONS: Final = ("numa_nodes", "numa_pods", "evicted", "settings", "growers"
 _ORDERING: Final = ("last_sample", "order_pods")
 _ROLLUP: Final = timedelta(minutes=5)
 _GROWING: Final = timedelta(minutes=10)
-"""How long before the last five minutes the growth of a pod is looked at."""
+"""Time before the last five minutes over which the growth of a pod is computed."""
 
 
 def _last_moments(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:

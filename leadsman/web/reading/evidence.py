@@ -11,7 +11,7 @@ from sql.database.open import Database
 from streams.alerting.active import SILENT
 
 INTERVALS: Final = 6
-"""After this many missing samples, the present state counts as unknown."""
+"""Number of missing samples after which the present state counts as unknown."""
 _SOONEST: Final = timedelta(seconds=10)
 _WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
@@ -22,13 +22,13 @@ kind of object has a row at its time.
 
 
 class Evidence(NamedTuple):
-    """How much was seen in a range, and when something was last seen up to its end."""
+    """Amount of data in a range, and the time of the last observation up to its end."""
 
     scope: Scope
     nodes: int
-    """That exist at the end, if Node objects were seen in this range or are watched."""
+    """Nodes that exist at the end, if Node objects were seen in this range or are watched."""
     sampled_nodes: int
-    """With statistics (/stats/summary) in the range."""
+    """Nodes with statistics (/stats/summary) in the range."""
     pods: int
     events: int
     last_sample_at: datetime | None

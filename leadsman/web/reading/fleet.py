@@ -37,7 +37,7 @@ _SIGNALS: Final = {
 
 
 class Level(IntEnum):
-    """How much room is left, of the capacity above a threshold; the worst first."""
+    """Room left, as a part of the capacity above a threshold; the worst first."""
 
     UNKNOWN = 0
     """No recent statistics, or not Ready."""

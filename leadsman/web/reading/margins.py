@@ -1,4 +1,4 @@
-"""How near each eviction signal is to its threshold."""
+"""Reports the distance of each eviction signal to its threshold."""
 
 from collections.abc import Iterable
 from math import isnan

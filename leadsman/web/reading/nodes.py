@@ -42,7 +42,7 @@ class Fit(NamedTuple):
 
 
 class Evicted(NamedTuple):
-    """How many pods of a node, by cause."""
+    """Number of pods of a node, by cause."""
 
     pressure: int = 0
     own_limit: int = 0

@@ -69,7 +69,7 @@ class NumaFleet(NamedTuple):
     largest_fit: int
     """CPUs of the largest exclusive pod that one NUMA node still takes."""
     fits: tuple[tuple[int, int], ...]
-    """How many more pods of so many CPUs would fit at most, each in one NUMA node."""
+    """Number of additional pods of this size that fit at most, each on one NUMA node."""
     pinless: tuple[str, ...]
     """Nodes whose CPU manager policy is `none`: they have no NUMA room."""
     unreported: int

@@ -44,7 +44,7 @@ class Place(NamedTuple):
     cpu: str
     disk: str
     reason: str
-    """Why it stands here."""
+    """Reason for its place in the order."""
 
     @property
     def is_over(self) -> bool:

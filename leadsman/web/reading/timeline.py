@@ -33,7 +33,7 @@ Shape: TypeAlias = dict[str, dict[int, int]]
 
 
 class Happening(NamedTuple):
-    """From when until when; both are the same for a moment, and `until` is None for what lasts at the end."""
+    """Start and end; both are the same for a moment, and `until` is None for what lasts at the end."""
 
     since: datetime
     until: datetime | None

@@ -79,8 +79,7 @@ def resource(value: float | None, name: str) -> str:
     if value is None:
         return "unknown"
     if name == "cpu":
-        cpus = f"{value / 1000:.4g}"
-        return f"{cpus} CPU" if cpus == "1" else f"{cpus} CPUs"
+        return amounts.cpus(value)
     return size(value) if name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-") else count(value)
 
 
@@ -114,9 +113,9 @@ def short(at: datetime) -> str:
 
 def plainly(error: str) -> str:
     """Return a source's error in words, without Python's exceptions."""
-    if not match(r"[\w.]+(Error|Exception)\(", error):
+    if not match(r"[\w.]+(Error|Exception)[(:]", error):
         return error
-    words = (text for name, text in _EXCEPTIONS.items() if f"{name}(" in error)
+    words = (text for name, text in _EXCEPTIONS.items() if f"{name}(" in error or f"{name}:" in error)
     return next(words, f"it could not be read ({error})")
 
 

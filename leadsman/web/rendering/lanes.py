@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from common.amounts import counted
 from leadsman.web.attention.episodes import Episode
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.scope import Scope
@@ -27,7 +28,7 @@ class PlotMark(NamedTuple):
     """Key of the episode in the timeline."""
     text: str
     number: int = 1
-    """How many it stands for."""
+    """Number of marks that it stands for."""
 
 
 class PlotLane(NamedTuple):
@@ -103,7 +104,7 @@ def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:
     for mark in marks:
         last = found[-1] if found else None
         if last and last.key == mark.key and (mark.since - last.since).total_seconds() < NEAR * scope.seconds:
-            found[-1] = last._replace(until=mark.until, number=last.number + 1, text=f"{last.number + 1} pods")
+            found[-1] = last._replace(until=mark.until, number=last.number + 1, text=counted(last.number + 1, "pod"))
         else:
             found.append(mark)
     return tuple(found)

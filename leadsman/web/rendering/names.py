@@ -18,7 +18,7 @@ STEP: Final = 4.0
 ABOVE: Final = 5.0
 BENEATH: Final = 14.0
 BESIDE: Final = 4.0
-"""From the level to the foot of the name."""
+"""Distance from the level to the foot of the name."""
 HIGH: Final = 11.0
 DEEP: Final = 3.0
 """Height of a letter below its baseline."""
@@ -47,8 +47,8 @@ def placed(
 ) -> Placed:
     """The first of the texts that has a place along a level from `since` to `until` where no line crosses it.
 
-    It is above the level if possible, as near to its begin as may be; else beneath it, or before it begins. Where
-    every place is crossed, the first text stands at the begin.
+    It is above the level if possible, as near to its beginning as possible; else beneath it, or before it begins. If
+    every place is crossed, the first text is at the beginning.
     """
     places = (place for text in texts for place in _places(text, since, until, level, bottom))
     free = (place for place in places if not any(_crosses(line, place) for line in lines))

@@ -43,7 +43,7 @@ class Table(NamedTuple):
     total: int
     matching: int
     page: int
-    """From 1."""
+    """Page number, from 1."""
     pages: int
     whole: bool
     """Every node is in `rows`."""

@@ -219,7 +219,7 @@ def _rows(signal: str, frame: Frame) -> list[float]:
 
 
 def _band(chart: Chart, frame: Frame) -> str:
-    """From the last sample to where the earliest course ends, to where the latest does, and back."""
+    """Outline from the last sample to the end of the earliest course, to that of the latest, and back."""
     if chart.forecast is None or chart.forecast.early is None or chart.forecast.late is None:
         return ""
     return frame.polygon((chart.forecast.points[0], chart.forecast.early, chart.forecast.late)) + "z"

@@ -24,7 +24,7 @@ from leadsman.web.rendering.render import note_page, report_file
 from sql.database.open import Database
 
 DETAILED: Final = 2
-"""With these, an incident is printed on two to four pages."""
+"""Incidents that are printed in detail: two to four pages."""
 EPISODES: Final = 400
 EMPTY: Final = "Nothing observed yet"
 HOW: Final = (

@@ -82,7 +82,7 @@ class Guesses:
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
         self._wrong: OrderedDict[str, tuple[int, float]] = OrderedDict()
-        """How many, and until when no other is looked at."""
+        """Wrong attempts of an address, and the time until which no other is accepted."""
         self.total = 0
 
     def refusal(self, token: str, given: str, remote: str, challenge: str) -> Refusal | None:

@@ -32,7 +32,7 @@ class Question(NamedTuple):
     given: Mapping[str, str]
     as_csv: bool
     wide: bool
-    """With every column."""
+    """If set, every column is shown."""
     live: bool
     trusted: bool
     """The reader asked it here: SQL that another site may have linked to is shown and not run."""

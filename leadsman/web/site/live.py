@@ -13,7 +13,7 @@ from sql.database.open import Database
 EVERY_SECONDS: Final = 5.0
 MOST_READERS: Final = 200
 PATIENCE_SECONDS: Final = 20.0
-"""How long a reader may take no bytes, or the database give no answer."""
+"""Time for which a reader may take no bytes, or the database give no answer."""
 MOST_ID: Final = 40
 """Characters of a mark."""
 

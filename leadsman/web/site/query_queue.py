@@ -21,7 +21,7 @@ KEPT_SECONDS: Final = 1.0
 """Time for which an answer is reused for the same question; readers of a live page all ask at once."""
 MOST_KEPT: Final = 64
 LOOK_SECONDS: Final = 5.0
-"""How often an idle database is asked whether it answers."""
+"""Time between checks that an idle database answers."""
 STUCK_SECONDS: Final = 90.0
 """Longer than any query may take."""
 _P = ParamSpec("_P")

@@ -1,4 +1,4 @@
--- Which nodes rejected pods one after the other, how many, and who created them
+-- Which nodes rejected many pods in a row, how many, and who created them
 -- group Evictions and pressure
 -- shows node, condition, started_at, pods, owners
 -- needs pods or events

@@ -1,4 +1,4 @@
--- Which CPU shares, weights, quotas and memory limits pods get, and how much of a busy node
+-- Which CPU shares, weights, quotas and memory limits pods get, and their share of a busy node
 -- group Pods
 -- shows node, pod, cpu_request_millicores, cpu_shares, cpu_percent, cpu_quota_microseconds, memory_limit_bytes
 -- needs pods

@@ -1,4 +1,4 @@
--- What could not be read: where it lay and why
+-- Input that could not be read: its position and the reason
 -- group What is not known
 -- shows error_type, records, example_at, example_reason
 SELECT

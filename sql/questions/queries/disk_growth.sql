@@ -1,4 +1,4 @@
--- What fills each node's disk, pods or what lies outside of them, how fast, and when a threshold is met
+-- What fills each node's disk, in pods or outside them, how fast, and when a threshold is met
 -- group Nodes
 -- shows node, kind, pod, used_bytes, bytes_per_second, seconds_to_threshold
 -- needs samples

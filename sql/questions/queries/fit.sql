@@ -1,4 +1,4 @@
--- What pods request, may use at most and use of each node's allocatable, by resource
+-- Requests, limits and use of pods on each node, compared with its allocatable, by resource
 -- group Nodes
 -- shows node, resource, allocatable, requested, limits, used
 -- needs requests

@@ -1,4 +1,4 @@
--- How near each node is to its next eviction, and which pod goes first, nearest first
+-- How close each node is to its next eviction, and which pod goes first, the closest first
 -- group Evictions and pressure
 -- needs samples
 -- was thresholds signal=all

@@ -1,4 +1,4 @@
--- How many volumes the pods of each node have of how many that it can attach, by driver
+-- How many volumes the pods of each node use, and how many it can attach, by driver
 -- group Scheduling
 -- shows node, driver, volumes, attachable
 -- needs nodes, pods

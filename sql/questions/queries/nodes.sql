@@ -1,4 +1,4 @@
--- Which nodes there are, and how each is now
+-- All nodes and their state now
 -- group Nodes
 -- shows node, ready, ready_since, unschedulable, ready_message
 -- needs nodes

@@ -1,4 +1,4 @@
--- Where exclusive CPUs lie on each NUMA node, how unevenly, and the largest exclusive pod that still fits
+-- How exclusive CPUs are spread over NUMA nodes, and the largest exclusive pod that still fits
 -- group NUMA
 -- needs numa
 -- shows node, numa_node, exclusive_cpus, free_cpus, largest_fit_cpus, verdict

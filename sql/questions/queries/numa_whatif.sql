@@ -1,4 +1,4 @@
--- How the same pods would lie if another strategy had placed them, and the largest pod that would still fit
+-- How another strategy would have placed the same pods, and the largest pod that would still fit
 -- group NUMA
 -- shows strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
 -- needs numa, rooms, held

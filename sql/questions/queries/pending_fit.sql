@@ -1,4 +1,4 @@
--- Where each pending pod would fit now, and why it does not elsewhere
+-- Where each pending pod would fit now, and why it does not fit elsewhere
 -- group Pods
 -- shows namespace, pod, node, fits, reasons
 -- needs nodes, pods

@@ -1,4 +1,4 @@
--- Which resizes of pods are deferred or infeasible, why, and what would have to go
+-- Which resizes of pods are deferred or infeasible, why, and which pods are in the way
 -- group Pods
 -- shows node, namespace, pod, state, message
 -- needs pods

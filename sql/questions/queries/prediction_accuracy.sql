@@ -1,4 +1,4 @@
--- How right the forecasts of thresholds were, by how far ahead they looked
+-- How accurate forecasts of thresholds were, by how far ahead they looked
 -- group Evictions and pressure
 -- shows signal, threshold, ahead, forecasts, met, median_error_seconds
 -- needs samples

@@ -1,4 +1,4 @@
--- When each node was under pressure, for how long so far, and what the kubelet evicted or deleted
+-- When and for how long each node was under pressure, and what the kubelet evicted or deleted
 -- group Evictions and pressure
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID

@@ -1,4 +1,4 @@
--- Which nodes swing in and out of pressure, and which transition period would have kept them still
+-- Which nodes swing in and out of pressure, and which transition period would have prevented it
 -- group Evictions and pressure
 -- shows hour, node, condition, changes, joining_transition_seconds
 -- needs nodes

@@ -1,4 +1,4 @@
--- Which pods a kubelet refused, by its own words, where the API shows room, and what NUMA nodes had
+-- Which pods a kubelet rejected and why, where the API shows room, and the free CPUs of its NUMA nodes
 -- group Pods
 -- shows ts, node, pod, reason, explanation
 -- needs pods or events

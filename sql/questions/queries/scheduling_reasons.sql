@@ -1,4 +1,4 @@
--- For which reasons pods found no node, over time, and how many nodes the scheduler counted of those there are
+-- Why pods found no node, over time, and how many of the nodes the scheduler counted
 -- group Scheduling
 -- shows since, reason, pods, most_nodes, counted, known
 -- needs pods or events

@@ -1,4 +1,4 @@
--- What happened, in words and in the order of time
+-- What happened, in words and in order of time
 -- group What happened
 -- shows ts, node, what
 -- newest

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from common.amounts import how_often
 from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
@@ -28,8 +29,7 @@ def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now
 
 
 def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
-    often = "once" if group.count == 1 else f"{group.count} times"
-    return f"Node {name(row.node)}: garbage collection of containers failed {often}", (
+    return f"Node {name(row.node)}: garbage collection of containers failed {how_often(group.count)}", (
         "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes. They "
         "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Check the "
         f"container runtime and its log. The kubelet reported: {name(row.message)}"

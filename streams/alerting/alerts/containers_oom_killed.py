@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from common.amounts import counted
 from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
@@ -42,7 +43,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
-    kills = "1 OOM kill" if group.count == 1 else f"{group.count} OOM kills within {in_words(group.seconds)}"
+    kills = counted(group.count, "OOM kill") + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
     which = shortened(group.parts)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. {KERNEL_KILLS} Raise the limit or find the leak; if the node was low, see "

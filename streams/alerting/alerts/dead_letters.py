@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
+from common.amounts import counted
 from ingest.model.records import DeadLetterRecord
 from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Happened, Nothing, Now
@@ -31,8 +32,7 @@ def step(
 
 def _words(cluster: str, group: Group) -> tuple[str, str]:
     kinds = ", ".join(f"{count} {name(kind.replace('_', ' '))}" for kind, count in sorted(group.members.items()))
-    letters = "1 dead letter" if group.count == 1 else f"{group.count} dead letters"
-    summary = f"Cluster {name(cluster) or 'unknown'}: {letters} within a minute ({kinds})"
+    summary = f"Cluster {name(cluster) or 'unknown'}: {counted(group.count, 'dead letter')} within a minute ({kinds})"
     return summary, (
         "These observations could not be decoded or made no sense. All others were used. See the content, source "
         "and reason of each: leadsman query dead_letters."

@@ -20,7 +20,7 @@ class State(msgspec.Struct, frozen=True):
     """Kept only while the alert is active."""
 
     high_percent: int | None = None
-    """From which usage on image GC begins."""
+    """Usage at which image GC begins."""
     used_percent: int | None = None
 
 

@@ -38,7 +38,7 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     since = row.ready_since or row.ts
     # who sets the condition to Unknown says why; a Node can also lack it (rules: nodes-that-do-not-report)
     silent = row.ready is None and bool(row.ready_message)
-    unknown = f"Ready is Unknown, for its {'kubelet does not report' if silent else 'Node does not say'},"
+    unknown = f"Ready is Unknown{', because its kubelet does not report,' if silent else ''}"
     what, text = (unknown, _SILENT if silent else _UNSAID) if row.ready is None else ("not Ready", _REFUSES)
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
     return Holds(

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import cpus
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import amount, name
@@ -12,7 +13,6 @@ from streams.fold.findings import NodeFit, Resize
 
 _ALL: Final = 100.0
 _BYTES: Final = frozenset({"memory", "ephemeral-storage"})
-_MILLICORES_PER_CPU: Final = 1000
 
 
 class Settings(RuleSettings):
@@ -74,7 +74,7 @@ def _over(row: NodeFit) -> Holds:
 
 def _in_units(value: int, resource: str) -> str:
     if resource == "cpu":
-        return f"{value / _MILLICORES_PER_CPU:g} CPUs"
+        return cpus(value)
     return amount(value, resource) if resource in _BYTES else f"{value}"
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from common.amounts import counted
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import numa_evidence, place
@@ -26,8 +27,9 @@ def _fragmented(row: NumaSkew, settings: Settings) -> Change:
         return Ends(labels)
     return Holds(
         labels,
-        f"{place(row.cluster, row.node)}: {free} CPUs are free, but no NUMA node has more than {fit} together",
-        f"A pod that asks for {request} exclusive CPUs on one NUMA node fits nowhere, although enough are "
+        f"{place(row.cluster, row.node)}: {counted(free, 'CPU is', 'CPUs are')} free, but no NUMA node has more than "
+        f"{fit} of them",
+        f"A pod that asks for {counted(request, 'exclusive CPU')} on one NUMA node fits nowhere, although enough are "
         "free. Move pods to free up one NUMA node. See which placement would have kept room: leadsman query "
         f"numa_whatif. See what fits now: leadsman fit --cpu {request} --exclusive. "
         f"{numa_evidence(row.source, row.fidelity)}",

@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import counted
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import Count, Ratio, RuleSettings
 from streams.alerting.words import numa_evidence, place, sentence
@@ -19,7 +20,7 @@ class Settings(RuleSettings):
 
 class State(msgspec.Struct, frozen=True):
     late_joiners: str = ""
-    """Why nodes that joined late are emptier; empty if they are not."""
+    """Reason why nodes that joined late are emptier; empty if they are not."""
 
 
 def step(
@@ -40,11 +41,11 @@ def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
     limit = settings.node_skew_ratio if row.scope == "node" else settings.cluster_skew_ratio
     if row.skew_ratio is None or row.skew_ratio < limit or (row.exclusive_cpus or 0) < settings.exclusive_cpus:
         return Ends(labels)
-    between = "its NUMA nodes" if row.scope == "node" else f"its {row.nodes} nodes"
+    between = "its NUMA nodes" if row.scope == "node" else f"its {counted(row.nodes, 'node')}"
     return Holds(
         labels,
         f"{place(row.cluster, row.node)}: exclusive CPUs differ by {100 * row.skew_ratio:.0f} % between {between} "
-        f"({_count(row.free_cpus)} CPUs free, at most {_count(row.largest_fit_cpus)} of them on one NUMA node)",
+        f"({_free(row.free_cpus)} free, at most {_count(row.largest_fit_cpus)} of them on one NUMA node)",
         f"Pods with exclusive CPUs pile up. {sentence(row.explanation)}{sentence(state.late_joiners)}"
         "Move some to nodes with free CPUs, or let the scheduler place by NUMA node. See the map: leadsman query "
         "numa_map. Compare strategies: leadsman query numa_whatif. "
@@ -52,8 +53,12 @@ def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
     )
 
 
+def _free(cpus: int | None) -> str:
+    return "an unknown number of CPUs" if cpus is None else counted(cpus, "CPU")
+
+
 def _count(number: int | None) -> str:
-    return "an unknown number of" if number is None else str(number)
+    return "an unknown number" if number is None else str(number)
 
 
 ALERT: Final = AlertDefinition(

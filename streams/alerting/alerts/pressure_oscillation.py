@@ -7,6 +7,7 @@ from typing import Annotated, Final
 import msgspec
 import pydantic
 
+from common.amounts import how_often
 from common.durations import in_words
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now
 from streams.alerting.rule_settings import RuleSettings, Seconds
@@ -45,7 +46,7 @@ def step(
             changes.append(
                 Happened(
                     {"condition": row.condition},
-                    f"Node {name(row.node)}: {row.condition} began {len(begun)} times within "
+                    f"Node {name(row.node)}: {row.condition} began {how_often(len(begun))} within "
                     f"{in_words((begun[-1] - begun[0]).total_seconds())}",
                     "Pods are evicted, replacements refill the node, and the cycle repeats. Find the pods that come "
                     "back, or raise evictionMinimumReclaim so that an eviction frees enough. A longer "

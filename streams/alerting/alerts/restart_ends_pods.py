@@ -5,6 +5,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import counted
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import place, shortened
@@ -29,14 +30,13 @@ def step(
     if not state.whole_cores or not ending:
         return state, [Ends({}) for _ in rows[:1]]
     pods = sorted({pod.rpartition("/")[0] for pod in ending})
-    number = "1 running pod" if len(pods) == 1 else f"{len(pods)} running pods"
-    free = "1 CPU is free" if state.free_cpus == 1 else f"{state.free_cpus} CPUs are free"
+    free, ends = counted(state.free_cpus or 0, "CPU is", "CPUs are"), counted(len(pods), "running pod")
     return state, [
         Holds(
             {},
-            f"{place(rows[-1].cluster, rows[-1].node)}: a restart of the kubelet would end {number}",
+            f"{place(rows[-1].cluster, rows[-1].node)}: a restart of the kubelet would end {ends}",
             "With full-pcpus-only, a restarting kubelet checks that the CPUs of a running container are free, "
-            f"although the container holds them: {free}. It would end {shortened(pods)}. Before you restart or "
+            f"although the container holds them: {free} free. It would end {shortened(pods)}. Before you restart or "
             "upgrade this kubelet, drain the node, or free CPUs. See leadsman query restart_ends.",
         )
     ]

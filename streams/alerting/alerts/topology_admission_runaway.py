@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from common.amounts import counted
 from common.durations import in_words
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rejections import MAX_MEMBERS, because, fewer, owned_by, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, shortened
+from streams.alerting.words import name, pods, shortened
 
 
 class Settings(RuleSettings):
@@ -39,10 +40,10 @@ def step(
 
 def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     who = owned_by(row.namespace, row.owner_kind, row.owner_name)
-    often = f"{group.count} pods within {in_words(group.seconds)}" if group.count > 1 else "1 pod"
+    often = pods(group.count) + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
     most = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
-    where = f"node {name(most[0][0])}" if len(most) == 1 else f"{len(most)} nodes"
-    rejected = shortened((f"{name(node)} ({pods})" for node, pods in most), ", ")
+    where = f"node {name(most[0][0])}" if len(most) == 1 else counted(len(most), "node")
+    rejected = shortened((f"{name(node)} ({number})" for node, number in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"
     return f"{summary} because {because(row.reason)}", (
         f"Rejected on {rejected}. Each rejected pod stays Failed and is replaced at once. The scheduler does not "

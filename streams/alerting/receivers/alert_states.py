@@ -50,7 +50,7 @@ class AlertStates:
         return sorted(found, key=lambda received: (received.alert.starts_at, received.alert.fingerprint))
 
     def of(self, fingerprints: Iterable[str]) -> Sequence[Received]:
-        """How these stand, as far as they are known."""
+        """Return the known states of these alerts."""
         return [self._last[each] for each in fingerprints if each in self._last]
 
     def lose(self, at: datetime) -> Sequence[Received]:

@@ -14,9 +14,9 @@ from streams.kafka.messages.alerts import AlertMessage
 
 RESEND_SECONDS: Final = 60.0
 ALIVE: Final = timedelta(minutes=5)
-"""How long Alertmanager keeps an alert firing after it was last sent."""
+"""Time for which Alertmanager keeps an alert firing after it was last sent."""
 RESOLVED_FOR: Final = timedelta(minutes=15)
-"""For how long a resolved alert is sent: Alertmanager can be restarted before it has notified anyone."""
+"""Time for which a resolved alert is sent: Alertmanager can restart before it has notified anyone."""
 AT_ONCE: Final = 200
 """Alerts in one request."""
 
@@ -50,7 +50,7 @@ class Alertmanager:
         await self.poster.close()
 
     async def _send(self, some: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
-        """One bad alert fails the whole request: then each is sent alone. What fails is sent again next time."""
+        """One bad alert fails the whole request: then each is sent alone. Failed ones are sent again next time."""
         is_alone = len(some) == 1
         try:
             await self.poster.post(

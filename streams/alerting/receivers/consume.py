@@ -30,7 +30,7 @@ from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
 
 LOOK_SECONDS: Final = 60.0
-"""How soon after the end of a silence what still fires is sent."""
+"""Time after the end of a silence within which a firing alert is sent."""
 
 
 class Withholding:
@@ -154,8 +154,9 @@ class AlertConsumer:
             try:
                 await self._follow()
             except KafkaError as error:
-                self._trouble = f"Kafka cannot be read: {explain_refusal(error)}"
-                log.warning("Kafka cannot be read", receiver=self._receiver.name, error=plain(repr(error)))
+                reason = explain_refusal(error)
+                self._trouble = f"Kafka cannot be read: {reason}"
+                log.warning("Kafka cannot be read", receiver=self._receiver.name, error=reason)
                 await backoff.wait()
 
     async def _follow(self) -> None:

@@ -19,13 +19,13 @@ CONNECT_SECONDS: Final = 5.0
 """In which a receiver accepts a connection; one that does, and then does not answer, fails on the message."""
 LONGEST_WAIT_SECONDS: Final = 60.0
 REFUSALS: Final = 5
-"""How often a message may be refused with 4xx before it is dropped."""
+"""Number of 4xx answers to a message before it is dropped."""
 DEADLINE_SECONDS: Final = 120.0
-"""How long a message is retried whose receiver answers with an error of its own, or not at all."""
+"""Time for which a message is retried if its receiver fails, or does not answer."""
 _COME_AGAIN: Final = frozenset({408, 425, 429, 502, 503, 504})
 """Not now, or nobody behind the proxy: no fault of the message."""
 _HANGS: Final = 0
-"""For a status: it was connected to, and did not answer in time, or with something that is not HTTP."""
+"""Stands for a status: a connection was made, but no answer came in time, or it was not HTTP."""
 _SHOWN: Final = 300
 _READ: Final = 4096
 _WORD: Final = re.compile(r"[\w~-]{6,}")
@@ -48,7 +48,7 @@ class Poster:
         """No word of the address, nor of `secret`, is shown where a receiver repeats it."""
         self.tally: Counter[str] = Counter()
         self.trouble = ""
-        """Why it does not accept alerts now; empty while it does."""
+        """Reason why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
         self._secrets = [*_secrets(url), secret]
@@ -82,7 +82,8 @@ class Poster:
                 self.tally["delivered"] += 1
                 self.trouble = ""
                 return
-            why = f"{self.name}: {status or 'no answer'} {reply}"
+            answer = f"{status} {reply}" if status else reply
+            why = f"{self.name}: {answer}"
             if status is None or status in _COME_AGAIN:
                 pass  # nor does it end a failure: the receiver may end at each attempt, behind a proxy
             elif _HANGS < status < 500:  # noqa: PLR2004  # as above
@@ -98,7 +99,7 @@ class Poster:
                     self.trouble = ""
                     raise Failed(why)
             self.tally["retried"] += 1
-            self.trouble = f"{self.name} does not accept alerts: {status or 'no answer'} {reply}"
+            self.trouble = f"{self.name} does not accept alerts: {answer}"
             log.warning("an alert was not accepted", receiver=self.name, status=status, reply=reply)
             await backoff.wait(again_seconds)
 
@@ -119,12 +120,12 @@ class Poster:
                     content = b" ".join(content.split()[:-1])  # the last word may be a part of a secret
                 asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
                 return answer.status, self._shown(content.decode(errors="replace")), asked
-        except aiohttp.ConnectionTimeoutError as error:
-            return None, plain(type(error).__name__), 0.0
+        except aiohttp.ConnectionTimeoutError:
+            return None, "no connection in time", 0.0
         except (TimeoutError, aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
-            return _HANGS, plain(type(error).__name__), 0.0
+            return _HANGS, _why(error), 0.0
         except (aiohttp.ClientError, OSError) as error:
-            return None, plain(type(error).__name__), 0.0
+            return None, _why(error), 0.0
 
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
@@ -132,6 +133,23 @@ class Poster:
         for secret in self._secrets:
             reply = reply.replace(secret, _REDACTED) if len(secret) > 1 else reply
         return plain(_WORD.sub(lambda word: _REDACTED if word[0] in hidden else word[0], reply), _SHOWN)
+
+
+def _why(error: Exception) -> str:
+    """The cause in words of ours: a library's text can contain the address, which may be secret."""
+    return next((text for kind, text in _CAUSES if isinstance(error, kind)), "the connection failed")
+
+
+_CAUSES: Final[tuple[tuple[type[Exception], str], ...]] = (
+    (TimeoutError, "no answer in time"),
+    (aiohttp.ClientResponseError, "its answer is not HTTP"),
+    (aiohttp.ClientPayloadError, "its answer was cut off"),
+    (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted"),
+    (aiohttp.ClientConnectorSSLError, "TLS failed"),
+    (aiohttp.ClientConnectorDNSError, "its name has no address"),
+    (aiohttp.ClientConnectorError, "it cannot be reached"),
+    (aiohttp.ServerDisconnectedError, "the connection was closed before an answer"),
+)
 
 
 def log_refused(alert: AlertMessage, error: Refused) -> None:

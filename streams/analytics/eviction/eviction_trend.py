@@ -1,4 +1,6 @@
-"""How near each eviction signal is to its thresholds, and when it will cross them: table `eviction_signals`."""
+"""Reports the distance of each eviction signal to its thresholds, and when it will cross them: table
+`eviction_signals`.
+"""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -27,7 +29,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 SOFT_GAP: Final = timedelta(minutes=5)
-"""After so long without a sample it is unknown whether a soft threshold was met all the time."""
+"""Time without a sample after which it is unknown whether a soft threshold was met all the time."""
 _NO_THRESHOLDS: Final = SignalThresholds()
 _NEVER: Final = (None, None, None)
 

@@ -25,7 +25,7 @@ SAME_CHANGE: Final = timedelta(seconds=15)
 ABOUT: Final = timedelta(minutes=10)
 """The same, where one of them is an Event of pasted text, whose age counts from a time that is minutes old."""
 START_UP: Final = timedelta(seconds=10)
-"""How long after `Starting kubelet.` a kubelet that finds no pressure merely starts."""
+"""Time after `Starting kubelet.` within which a kubelet without pressure is taken to be starting."""
 MAX_FACTS: Final = 40
 """Facts of a condition, and starts of a kubelet, that later witnesses can still confirm or complete."""
 

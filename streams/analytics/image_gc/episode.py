@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from common.amounts import size
+from common.amounts import how_often, size
 from streams.fold.findings import ImageGc
 from streams.rules.image_gc.messages import ImageGcFailure, because
 from streams.rules.image_gc.thresholds import ImageGcDecision
@@ -87,7 +87,7 @@ class Episode(msgspec.Struct, frozen=True):
     sandbox_image_lost_at: datetime | None = None
     time_known: bool = True
     unreported: str = ""
-    """Why it is concluded although no Event reports it; empty from the first Event on."""
+    """Reason for the conclusion although no Event reports it; empty from the first Event on."""
     verdict: str = ""
     """The last written verdict; empty while undecided."""
     apart_at: datetime | None = None
@@ -246,7 +246,7 @@ def _explanation(episode: Episode, verdict: str) -> str:
 
 
 def _times(episode: Episode) -> str:
-    times = "once" if episode.occurrences == 1 else f"{episode.occurrences} times"
+    times = how_often(episode.occurrences)
     return f"at least {times}" if episode.lower_bound else times
 
 
@@ -316,7 +316,7 @@ def _recovered(episode: Episode) -> str:
     seen = episode.capacity_seen_at
     sample = f", and the sample of {_clock(seen)} has a real capacity" if seen else ""
     return (
-        f"The next run was not heard to fail{sample}. It had failed {_times(episode)} {_span(episode)} "
+        f"No failure of the next run was reported{sample}. It failed {_times(episode)} {_span(episode)} "
         f"because {_why(episode)}."
     )
 
@@ -332,9 +332,9 @@ def nothing_to_free(episode: Episode, held: Settings, decision: ImageGcDecision)
     """A finding of settings that are replaced since: by those in force now there is nothing to free."""
     used = f"{decision.usage_percent} % of the image file system is used"
     starts = "never runs" if decision.verdict == "disabled" else f"starts at {held.high_percent} %"
-    before = f"It had failed {_times(episode)} {_span(episode)}"
+    before = f"It failed {_times(episode)} {_span(episode)}"
     return (
-        f"Image GC has nothing to free by the settings in force now: {used}, and it {starts}. {before}, when it "
+        f"Image GC has nothing to free with the current settings: {used}, and it {starts}. {before}, when it "
         f"started at {episode.settings.high_percent} %, because {_why(episode)}." + _sandbox(episode)
     )
 

@@ -1,4 +1,4 @@
-"""Why image garbage collection failed, whether it matters, and whether it works again: table `image_gc`.
+"""Explains why image garbage collection failed, whether that matters, and whether it works again: table `image_gc`.
 
 The verdict rests on count and spacing of the failures themselves, on the kubelet's starts and on later samples;
 `ImageGCFailed` may never appear (section G). The row of an episode grows while it lasts; that it ended is a row of
@@ -62,7 +62,9 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
 def follow(
     above: Above | None, decision: ImageGcDecision | None, now: datetime, collected: float | None, *, none_yet: bool
 ) -> Above | None:
-    """After a sample; None below the threshold. `none_yet`: there were metrics, and they did not count images."""
+    """Follow the usage above the threshold; None below it. `none_yet`: there were metrics, but they did not count
+    images.
+    """
     if decision is None or decision.verdict != "free":
         return None
     if above is None or now - above.last_at > GAP:
@@ -262,7 +264,7 @@ def _sample(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 
 
 def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
-    """After a sample: image GC that must have failed, though nothing reports it. Without settings nobody knows."""
+    """Conclude from a sample that image GC must have failed, though nothing reports it. It needs the settings."""
     assumed = _percents(state).assumed
     above = None if assumed else follow(state.above, _decision(state), now, state.collected, none_yet=state.none_yet)
     if above != state.above:

@@ -1,4 +1,4 @@
-"""How each record of a node's log changes the state of `numa_skew`.
+"""Folds each record of a node's log into the state of `numa_skew`.
 
 Every function returns the same state object where a record has no news, so that nothing is concluded again, and
 raises BadRecord for a record that makes no sense.

@@ -24,7 +24,7 @@ from streams.rules.numa.skew import cluster_skew
 
 NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1
-"""From both on, nodes that joined later count as emptier."""
+"""A correlation and a difference; if both are reached, nodes that joined later count as emptier."""
 MOST_NAMES: Final = 50
 """Nodes of a group that a row names."""
 SHOWN_NAMES: Final = 5
@@ -110,13 +110,13 @@ def _verdict(found: rule.LateJoiners) -> str:
 
 
 def _explanation(verdict: str, found: rule.LateJoiners, free: int, fit: int) -> str:
-    left = f"{counted(free, 'CPU is', 'CPUs are')} free, the largest request that fits one NUMA node is {fit}"
+    left = f"{counted(free, 'CPU is', 'CPUs are')} free, and the largest request that fits one NUMA node is {fit}"
     if verdict == "inconclusive":
-        return f"the nodes are too few, of one age or equally full: nothing relates to their age; {left}"
+        return f"there are too few nodes, or all have one age or are equally full, so age explains nothing; {left}"
     oldest, youngest = found.groups[0], found.groups[-1]
     return (
-        f"nodes that joined last ({_names(youngest)}) hold {youngest.ratio * 100:.0f} % of what they can give "
-        f"exclusively, those that joined first ({_names(oldest)}) {oldest.ratio * 100:.0f} %; {left}"
+        f"nodes that joined last ({_names(youngest)}) have {youngest.ratio * 100:.0f} % of their exclusive CPUs in "
+        f"use, those that joined first ({_names(oldest)}) {oldest.ratio * 100:.0f} %; {left}"
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from common.durations import in_words
 from ingest.model.cpuset import format_cpuset
 from ingest.model.machine import NumaBin, NumaClaim
 from ingest.model.records import NodeNumaRecord, Record
@@ -304,5 +305,5 @@ def _disagreement(state: State, each: Pending, believed: NumaSkew) -> NumaDisagr
         source_b=each.source,
         value_b=each.its,
         explanation=f"{believed.source} ({believed.fidelity}) is believed; {each.source} reports another number of "
-        f"exclusive CPUs for over {DISAGREES_AFTER.seconds // 60} minutes",
+        f"exclusive CPUs for over {in_words(DISAGREES_AFTER.total_seconds())}",
     )

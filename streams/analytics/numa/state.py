@@ -57,7 +57,7 @@ class Kubelet(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """From the Node object."""
+    """Facts of the Node object."""
 
     created_at: datetime | None
     kubelet_version: str

@@ -57,7 +57,7 @@ from streams.rules.scheduling.message import Preemption, SchedulingMessage, pars
 _MOST: Final = 100
 """Rows about nodes of one dump; the first row counts them all."""
 HELD: Final = timedelta(seconds=90)
-"""How much older than its record a number can be, at most."""
+"""Most that a number can be older than its record."""
 
 
 def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> Iterator[SchedulerBlindSpot]:

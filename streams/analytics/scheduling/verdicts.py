@@ -23,13 +23,13 @@ from streams.rules.scheduling import blind_spot
 from streams.rules.scheduling.blind_spot import Cluster, Counted, Finding, Placement
 
 YOUNG: Final = timedelta(minutes=1)
-"""How long a scheduler may take to know of a node that came or went."""
+"""Time that a scheduler may take to learn of a node that came or went."""
 SETTLED: Final = timedelta(seconds=10)
 """Records of one moment are at most this far apart."""
 RETRIED: Final = timedelta(minutes=10)
 """A listed pod's text may be that old: every version tries again at least that often."""
 STARVED: Final = timedelta(minutes=10)
-"""How long a node must get no pods before that counts as evidence."""
+"""Time without new pods after which a node's case counts as evidence."""
 
 
 def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple[State, list[Row]]:

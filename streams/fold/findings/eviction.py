@@ -138,7 +138,7 @@ class Eviction(NamedTuple):
     def outside(self) -> str:
         """A sentence for a shortage that no pod explains."""
         explained = self.pods_usage_ratio is None or self.pods_usage_ratio >= UNEXPLAINED
-        return "" if explained else "Pods use almost none of it: check what lies or runs outside of pods."
+        return "" if explained else "Pods use almost none of it: look for processes and files outside pods."
 
     @property
     def remark(self) -> str:

@@ -27,7 +27,7 @@ class NodeRow(NamedTuple):
     ready_since: datetime | None = None
     """When Ready last changed, by its condition."""
     ready_message: str = ""
-    """Why the node is not ready, as it was first reported; empty if it is."""
+    """Reason why the node is not ready, as it was first reported; empty if it is."""
     pool: str = ""
     """The node pool that made it; empty if no label names one."""
     labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
@@ -165,7 +165,7 @@ class SourceError(NamedTuple):
     silent_seconds: float | None
     error: str
     entries: int | None = None
-    """How many entries of a state had no room, where the kind is partial."""
+    """Number of entries of a state that had no room, if the kind is partial."""
 
 
 @row(table="watches")
@@ -193,12 +193,12 @@ class DeadLetter(NamedTuple):
 
 
 REPEAT_EVERY: Final = timedelta(hours=1)
-"""How often a firing alert is emitted again, so that a reader of the topic's last days knows it."""
+"""Time after which a firing alert is emitted again, so that a reader of the topic's last days knows it."""
 
 
 @row(table="alerts")
 class Alert(NamedTuple):
-    """That an alert fired, or that it was resolved: a row each."""
+    """An alert fired, or was resolved: a row each."""
 
     cluster: str
     ts: datetime

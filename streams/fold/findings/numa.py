@@ -66,7 +66,7 @@ class NumaSkew(NamedTuple):
 
     cluster: str
     ts: datetime
-    """For scope cluster, the begin of the minute that it sums up."""
+    """The beginning of the minute that it sums up, for scope cluster."""
     scope: str
     node: str
     skew_ratio: float | None
@@ -154,19 +154,19 @@ class NumaAlignment(NamedTuple):
     container: str
     cpu_numa_nodes: list[int]
     memory_numa_nodes: list[int]
-    """That the memory manager pins it to; empty if it pins nothing."""
+    """NUMA nodes that the memory manager pins it to; empty if it pins nothing."""
     hugepages_numa_nodes: list[int]
     device_numa_nodes: list[int]
     devices: list[str]
     """Resources of devices that are on other NUMA nodes than its CPUs, or on no known one."""
     l3_caches: int | None
-    """How many level 3 caches its CPUs share; None if the caches are not known."""
+    """Number of level 3 caches that its CPUs share; None if the caches are not known."""
     aligned: bool | None
     """True if all of it is on one NUMA node; None if unknown."""
     distance: int | None
     """The farthest from its CPUs to what it holds (SLIT, 10 is local); None if that is not known."""
     explanation: str
-    """Why that is not known; empty if it is."""
+    """Reason why that is not known; empty if it is."""
 
 
 @row(table="numa_usage", high_rate=True)

@@ -46,7 +46,7 @@ class PodBinding(NamedTuple):
     terminating: bool = False
     """Its deletion was asked for."""
     waits_for: str = ""
-    """Why it is Pending, by its own status."""
+    """Reason why it is Pending, by its own status."""
 
 
 @row(table="pod_ends", composed=("ending",))
@@ -61,7 +61,7 @@ class PodEnd(NamedTuple):
     container: str
     """Empty for the pod itself."""
     attempt: int
-    """How often the container had been restarted before; 0 for the pod itself."""
+    """Number of earlier restarts of the container; 0 for the pod itself."""
     cause: str
     actor: str
     """Empty if no witness names it."""
@@ -98,7 +98,7 @@ class PodEnd(NamedTuple):
 
     @property
     def ending(self) -> str:
-        """How it ended, as it follows "was"; empty if another sentence says it, or none."""
+        """Words for its end that follow "was"; empty if another sentence has them, or none does."""
         evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
         drained = ", which drains the node" if self.actor in _DRAINERS else ""
         begun = "restarted" if self.container else "ended"
@@ -224,7 +224,7 @@ class SchedulingFailure(NamedTuple):
 
     @property
     def why(self) -> str:
-        """How many nodes have which reason, as the scheduler writes it; a text that was cut has lower bounds."""
+        """Number of nodes for each reason, as the scheduler writes it; lower bounds if the text was cut."""
         if not self.reasons:
             return self.prefilter or ("no nodes available to schedule pods" if self.nodes_total == 0 else "")
         reasons = ", ".join(f"{nodes} {reason}" for reason, nodes in sorted(self.reasons.items()))

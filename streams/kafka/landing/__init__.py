@@ -1,1 +1,1 @@
-"""From topics to a store, exactly once for every query."""
+"""Moves messages from topics to a store, exactly once for every query."""

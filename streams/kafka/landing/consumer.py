@@ -44,12 +44,12 @@ NEVER_MS: Final = 2**31 - 1
 FETCH_BYTES: Final = 32 * 1024 * 1024
 MAX_RECORDS: Final = 5_000
 REVOCATION_SECONDS: Final = 15.0
-"""How long a rebalance waits for a running insert; shorter than the session."""
+"""Time that a rebalance waits for a running insert; shorter than the session."""
 GRACE_SECONDS: Final = 20.0
 CHECK_SECONDS: Final = 60.0
-"""How often progress, commits and topics are compared."""
+"""Time between comparisons of progress, commits and topics."""
 LEADER_SECONDS: Final = 5.0
-"""How often a partition without a leader is tried again."""
+"""Time after which a partition without a leader is tried again."""
 log = structlog.get_logger(__name__)
 
 
@@ -111,7 +111,7 @@ class Landing:
         """Id of the cluster."""
         self._checked_at = time.monotonic()
         self._ignorance = ""
-        """Why the partitions' commits cannot be read; empty if they can."""
+        """Reason why the partitions' commits cannot be read; empty if they can."""
         self._busy = asyncio.Lock()
         self._storing = Storing(store)
         self._gaps = gaps or Gaps()
@@ -207,8 +207,8 @@ class Landing:
                     await self._land_due(stop)
                 except Abandoned:
                     log.warning("partitions were revoked, or the lander stopped, before everything was stored")
-                except (CommitFailedError, IllegalStateError) as error:
-                    log.warning("offsets were not committed because the group was rebalanced", error=repr(error))
+                except (CommitFailedError, IllegalStateError):
+                    log.warning("offsets were not committed because the group was rebalanced")
 
     def _must_learn(self) -> bool:
         passed = time.monotonic() - self._checked_at
@@ -254,7 +254,7 @@ class Landing:
             raise
         except (KafkaError, TimeoutError) as error:
             self._ignorance = f"Kafka does not report what was begun: {reaching.explain_refusal(error)}"
-            log.warning("Kafka does not report what was begun", error=repr(error))
+            log.warning("Kafka does not report what was begun", error=reaching.explain_refusal(error))
             await asyncio.sleep(FIRST_BACKOFF_SECONDS)
             return
         self._ignorance = ""
@@ -383,7 +383,8 @@ class Landing:
                 if self._revoking or generation != self._generation:
                     raise Abandoned from None
                 wait_seconds = backoff.next_seconds()
-                log.warning("Kafka did not take the offsets", error=repr(error), again_in_seconds=wait_seconds)
+                why = reaching.explain_refusal(error)
+                log.warning("Kafka did not take the offsets", error=why, again_in_seconds=wait_seconds)
                 await asyncio.sleep(wait_seconds)
             else:
                 return

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 from aiokafka import OffsetAndMetadata, TopicPartition
 
+from common.amounts import counted
 from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
 
@@ -204,5 +205,5 @@ def _portion(topic: str, buffers: Sequence[tuple[int, _Buffer]]) -> Portion:
     ranges = tuple(Range(number, each.messages[0].offset, each.messages[-1].offset) for number, each in buffers)
     messages = [message for _, each in buffers for message in each.messages]
     first = ranges[0]
-    shown = f"{len(ranges)} ranges" if len(ranges) > 1 else f"{first.partition}:{first.start}-{first.end}"
+    shown = counted(len(ranges), "range") if len(ranges) > 1 else f"{first.partition}:{first.start}-{first.end}"
     return Portion(topic, ranges, messages, f"{topic}:{shown}@{uuid.uuid4().hex}")

@@ -40,7 +40,7 @@ class PartitionLog(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """How a partition resumes."""
+    """The state from which a partition resumes."""
 
     stored: int
     """Everything before it is stored; negative where that is not known."""
@@ -57,8 +57,8 @@ def resume(
     """Decide where a partition resumes, and what is missing.
 
     The store's progress decides. The commit counts only if the store has no row for the partition; it is negative if
-    Kafka has none. The partition is compared with what was `received` after the stored part, if anything. What is
-    stored again replaces its rows, so an early start only costs time.
+    Kafka has none. The partition is compared with what was `received` after the stored part, if anything. Rows
+    that are stored again replace themselves, so an early start only costs time.
     """
     topic, number = partition
     if landed is None:

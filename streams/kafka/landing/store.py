@@ -55,7 +55,7 @@ class Storing:
     def __init__(self, store: Store) -> None:
         self.refusals = 0
         self.refusal = ""
-        """Why the store accepts no data now; empty if it does."""
+        """Reason why the store accepts no data now; empty if it does."""
         self._store = store
         self._waiting: SimpleQueue[Callable[[], None]] = SimpleQueue()
         Thread(target=self._run, name="landing", daemon=True).start()

@@ -16,7 +16,7 @@ KIND: Final = "alert"
 
 
 class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """That an alert fires, or was resolved. `labels` are its identity, `annotations` are words for people."""
+    """An alert fires, or was resolved. `labels` are its identity, `annotations` are words for people."""
 
     status: Literal["firing", "resolved"]
     fingerprint: str
@@ -32,7 +32,7 @@ class AlertMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     updated_at: datetime
     """When its words last changed, in event time."""
     reason: str = ""
-    """Why it was resolved: `unknown`, `deleted`, `cordoned`, or empty if it is over."""
+    """Reason why it was resolved: `unknown`, `deleted`, `cordoned`, or empty if it is over."""
 
 
 _encode: Final = msgspec.json.Encoder().encode

@@ -1,1 +1,1 @@
-"""How Events count, and the kubelet's messages, parsed."""
+"""Parses Events' counts and the kubelet's messages."""

@@ -9,7 +9,7 @@ import re
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
-from common.amounts import count, size
+from common.amounts import count, counted, cpus, size
 from streams.rules.events.messages import plain, whole_number, without_rejection
 
 RefusedBy: TypeAlias = Literal[
@@ -205,7 +205,7 @@ def _out_of(reason: str, text: str) -> Refusal | None:
     elif used is None or requested > capacity:
         words = f"The pod requests {asked}, the node can give {amount(capacity, name)}."
     elif name == "pods":
-        words = f"The kubelet counts {used} pods, and the node takes {capacity}."
+        words = f"The kubelet counts {counted(used, 'pod')}, and the node takes {capacity}."
     else:
         words = f"The pod requests {asked}; the kubelet counts {of(used, capacity, name)} as requested already."
     available = None if used is None else capacity - used
@@ -263,7 +263,8 @@ def _cpus(cause: str) -> Refusal | None:
     requested, available = (_number(found[i]) for i in (1, 2))
     if requested is None or available is None:
         return Refusal("cpu_manager", CPU, words="The kubelet's CPU manager has too few free CPUs.")
-    words = f"A container requests {requested} CPUs of its own; the kubelet's CPU manager has {available} free."
+    asked = counted(requested, "exclusive CPU")
+    words = f"A container requests {asked}; the kubelet's CPU manager has {available} free."
     return Refusal("cpu_manager", CPU, requested * 1000, available * 1000, words=words)
 
 
@@ -273,11 +274,13 @@ def _smt(text: str) -> Refusal:
         return Refusal("cpu_manager", CPU)
     if found[1]:
         words = (
-            f"The kubelet gives whole physical cores of {found[2]} CPUs, and a container requests {found[1]} CPUs."
+            f"The kubelet gives whole physical cores of {_cpus_of(found[2])}, and a container requests "
+            f"{_cpus_of(found[1])}."
         )
         requested = _number(found[1])
         return Refusal("cpu_manager", CPU, None if requested is None else requested * 1000, words=words)
-    words = f"A container requests {found[4]} CPUs in whole physical cores; such cores have {found[3]} CPUs free."
+    asked_cpus, free_cpus = _cpus_of(found[4]), _cpus_of(found[3])
+    words = f"A container requests {asked_cpus} in whole physical cores; such cores have {free_cpus} free."
     asked, free = _number(found[4]), _number(found[3])
     if asked is None or free is None:
         return Refusal("cpu_manager", CPU)
@@ -317,11 +320,14 @@ def _number(digits: str | None) -> int | None:
     return None if digits is None else whole_number(digits)
 
 
+def _cpus_of(digits: str) -> str:
+    return counted(int(digits), "CPU")
+
+
 def amount(value: int, resource: str) -> str:
     """An amount of a resource, as `1 CPU`, `2 GiB of memory` or `8 nvidia.com/gpu`."""
     if resource == CPU:
-        cpus = f"{value / 1000:.4g}"
-        return f"{cpus} CPU{'' if cpus == '1' else 's'}"
+        return cpus(value)
     if resource in {"memory", "ephemeral-storage"} or resource.startswith("hugepages-"):
         return f"{size(value)} of {resource.replace('ephemeral-', 'ephemeral ')}"
     return f"{count(value)} {resource}"

@@ -1,4 +1,6 @@
-"""How often an Event occurred, from the counts of its object (rules: event-fields, event-counts, dropped-events)."""
+"""Computes how often an Event occurred, from the counts of its object (rules: event-fields, event-counts,
+dropped-events).
+"""
 
 from typing import Final, NamedTuple
 
@@ -53,8 +55,8 @@ def event_count(event: Event) -> int:
 
 
 def occurrences(event: Event, *, added: bool, before: Counted | None, now: Counted) -> Occurrences:
-    """How many occurrences a version of an Event adds to those counted `before` of the same name
-    (rules: event-counts).
+    """Return the occurrences that a version of an Event adds to those counted `before` of the same name (rules:
+    event-counts).
 
     0 for a repeated delivery, a relist, or a version older than the one before.
     """

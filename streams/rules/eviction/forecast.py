@@ -142,7 +142,7 @@ Errors: TypeAlias = tuple[float | None, ...]
 """Root of the mean square, one for each of AHEAD; None if none has come due."""
 _NONE: Final = (None,) * len(AHEAD)
 Due: TypeAlias = tuple[tuple[float, float] | None, ...]
-"""For each of AHEAD, when the forecast that waits comes due, and its value."""
+"""Due time and value of the waiting forecast of each distance in AHEAD."""
 
 
 class Band(NamedTuple):
@@ -159,7 +159,7 @@ class Course(NamedTuple):
     window: Window = ()
     due: Due = _NONE
     above: Errors = _NONE
-    """How far samples were above their forecasts: falls that did not go on."""
+    """Excess of samples over their forecasts, for falls that did not go on."""
     below: Errors = _NONE
     swings: Swings = NO_SWINGS
 
@@ -261,7 +261,7 @@ def _crosses(
 
 
 def _filled(errors: Errors) -> Sequence[float]:
-    """For each of AHEAD, also where none was learned: there they grow with the distance."""
+    """Return the error of each distance in AHEAD; one that was not learned grows with the distance."""
     before = error = 0.0
     filled = []
     for distance, learned in zip(AHEAD, errors, strict=True):

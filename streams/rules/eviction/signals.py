@@ -85,8 +85,8 @@ _MEASURED: Final = {
 
 
 class Layout(StrEnum):
-    """How a node's file systems are shared between pods' data, images and writable layers (rules: eviction-loop,
-    eviction-order).
+    """Layout of a node's file systems: which of them pods' data, images and writable layers share (rules:
+    eviction-loop, eviction-order).
     """
 
     SINGLE = "single"

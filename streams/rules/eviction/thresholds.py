@@ -40,7 +40,7 @@ class SignalThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     hard: str | None = None
     soft: str | None = None
     soft_grace_seconds: float | None = None
-    """How long the soft threshold must be met before pods are evicted; None without a soft threshold."""
+    """Time that the soft threshold must be met before pods are evicted; None without a soft threshold."""
     minimum_reclaim: str | None = None
 
 

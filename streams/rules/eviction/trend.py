@@ -157,7 +157,9 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
 
 
 def _line(n: float, slope: float, error: float, residue: float, steps: float, now: float, span: float) -> Line:
-    """With the error of noise that has a memory; `residue` and `steps` are sums of squares of residuals and steps."""
+    """Correct the error for noise that has a memory; `residue` and `steps` are sums of squares of residuals and
+    steps.
+    """
     if residue > 0:
         # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
         alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))

@@ -88,7 +88,7 @@ _DELETE_ERRORS: Final = re.compile(
     rf"wanted to free (?:{_NUMBER} bytes, but freed {_NUMBER} bytes space with"
     r"|images older than [0-9.hmsµn]{1,30}, encountered) errors in image deletion: "
 )
-"""For space, and for age (1.29 and later), which has no numbers."""
+"""Texts for space, and for age (1.29 and later), which has no numbers."""
 _DETECT_ERRORS: Final = re.compile(r"(?:get container status: )?rpc error: code = \w{1,40} desc = ")
 """Not of statistics or of a deletion, whose errors have words before them."""
 _STATS_ERRORS: Final = (

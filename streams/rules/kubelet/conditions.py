@@ -9,7 +9,7 @@ from ingest.model.objects.base import Condition
 
 _TOLD_ELSEWHERE: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
 _GOOD: Final = re.compile(r"(?:Ready|Healthy|Available|Voter|O[Kk])$")
-"""How a condition ends that is True while all is well, such as `EtcdIsVoter`; any other is True in trouble."""
+"""Endings of conditions that are True while all is well, such as `EtcdIsVoter`; any other is True in trouble."""
 
 
 class Problem(NamedTuple):

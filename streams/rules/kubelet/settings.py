@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from common.amounts import size
+from common.amounts import cpus, size
 from common.durations import in_words, parse_duration
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects.node import KubeletConfiguration
@@ -279,7 +279,7 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 def _amount(value: int, resource: str) -> str:
-    return f"{value / 1000:g} CPUs" if resource == "cpu" else f"{value} bytes ({size(value)})"
+    return cpus(value) if resource == "cpu" else f"{value} bytes ({size(value)})"
 
 
 RULES: Final[Mapping[str, Rule]] = {
@@ -299,7 +299,7 @@ RULES: Final[Mapping[str, Rule]] = {
 
 
 def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:
-    """Every one, by rule and subject. Of two on the same subject by one rule, the first."""
+    """Return the concerns by rule and subject; the first of a rule on a subject counts."""
     found: dict[tuple[str, str], Concern] = {}
     for name, rule in RULES.items():
         for each in rule(kubelet):

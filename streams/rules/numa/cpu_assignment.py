@@ -147,9 +147,9 @@ def _distributed(cores: Sequence[_Core], free: Cpus, count: int, group: int, *, 
 
 class _Split(NamedTuple):
     numa_nodes: tuple[int, ...]
-    """That give a share each."""
+    """NUMA nodes that give a share each."""
     rest: tuple[int, ...]
-    """That give another group of CPUs each, one after the other."""
+    """NUMA nodes that give another group of CPUs each, one after the other."""
 
 
 def _most_even(room: Mapping[int, int], size: int, share: int, count: int, group: int) -> _Split | None:

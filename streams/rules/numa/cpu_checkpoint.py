@@ -9,6 +9,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import msgspec
 
 from common.errors import BadValue
+from common.text import type_in_words
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
 from ingest.model.numbers import UINT64_MAX
 
@@ -112,7 +113,7 @@ def json_fields(text: str, names: tuple[str, ...]) -> dict[str, Any]:
 def folded(value: object) -> dict[str, Any]:
     """The members of a JSON object by lower-case name; raises BadCheckpoint for any other value."""
     if not isinstance(value, dict):
-        raise BadCheckpoint(f"checkpoint has a {type(value).__name__} where an object belongs")
+        raise BadCheckpoint(f"checkpoint has {type_in_words(type(value))} where an object belongs")
     return {str(key).lower(): member for key, member in value.items() if member is not None}
 
 
@@ -123,7 +124,7 @@ def typed(value: object, kind: type, default: Any, name: str) -> Any:
     if value is None:
         return default
     if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= UINT64_MAX):
-        raise BadCheckpoint(f"{name} is {value!r:.80}, not a {kind.__name__}")
+        raise BadCheckpoint(f"{name} is {value!r:.80}, not {type_in_words(kind)}")
     return value
 
 

@@ -64,8 +64,8 @@ def fewest(total: Mapping[int, int], requested: int) -> int:
 def memory_hints(machine: Mapping[int, MemoryNode], requested: Mapping[str, int]) -> Hints:
     """Hints of the memory manager's Static policy for bytes by memory type; the same for each type.
 
-    A NUMA node that serves a container alone cannot join a group, nor one of a group serve alone or in another.
-    Where none can serve it the manager has no hints at all, which the Topology Manager takes for no opinion.
+    A NUMA node that serves a container alone cannot join a group. One of a group can serve neither alone nor in
+    another group. If none can serve it, the manager has no hints, which the Topology Manager takes for no opinion.
     """
     wanted = {kind: size for kind, size in requested.items() if size > 0}
     if not wanted:

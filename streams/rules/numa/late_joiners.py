@@ -10,7 +10,7 @@ GROUP_GAP: Final = timedelta(hours=6)
 machines, takes minutes to a few hours, and the next one comes on another shift.
 """
 _FEWEST: Final = 3
-"""With fewer nodes a rank correlation means nothing."""
+"""Number of nodes below which a rank correlation means nothing."""
 
 
 class Aged(NamedTuple):
@@ -35,7 +35,7 @@ class LateJoiners(NamedTuple):
     where all are equally old or equally full.
     """
     groups: tuple[AgeGroup, ...]
-    """From the oldest to the youngest."""
+    """Groups from the oldest to the youngest."""
 
     @property
     def gap_ratio(self) -> float | None:

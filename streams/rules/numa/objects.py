@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from common.amounts import counted
 from common.errors import BadRecord
 from ingest.model.machine import Cpu
 from ingest.model.objects.base import Quantity
@@ -224,5 +225,5 @@ def _crane_zone(zone: CraneZone) -> NumaZone:
     allocatable = number_of_cpus((resources.allocatable or {}).get("cpu", cpus))
     reserved = cpus - allocatable if resources.reserved_cpu_nums is None else resources.reserved_cpu_nums
     if not 0 <= reserved <= cpus:
-        raise BadRecord("bad_numa_source", f"a zone reserves {reserved} of {cpus} CPUs")
+        raise BadRecord("bad_numa_source", f"a zone reserves {reserved} of {counted(cpus, 'CPU')}")
     return NumaZone(numa, cpus, reserved)

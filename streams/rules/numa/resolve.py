@@ -1,4 +1,4 @@
-"""From all sources to one account of a node's NUMA nodes: the best fidelity wins (rules: numa-sources)."""
+"""Reconciles all sources to one account of a node's NUMA nodes: the best fidelity wins (rules: numa-sources)."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple

@@ -35,7 +35,7 @@ class NumaNumbers(NamedTuple):
 
 
 class Skew(NamedTuple):
-    """How unevenly exclusive CPUs lie; ratios 0..1, counts of CPUs."""
+    """Measures how unevenly exclusive CPUs are spread; ratios 0..1, counts of CPUs."""
 
     skew_ratio: float
     mean_absolute_deviation: float

@@ -86,7 +86,7 @@ _ANY: Final = Hint(None, preferred=True)
 
 
 class _Refused(Exception):
-    """Why the pod is refused: reason and message."""
+    """Reason and message of the kubelet's rejection."""
 
 
 class _Reuse(NamedTuple):

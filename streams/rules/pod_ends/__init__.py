@@ -1,1 +1,1 @@
-"""How pods and their containers end."""
+"""Explains how pods and their containers end."""

@@ -78,10 +78,10 @@ _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
 )
-"""How the message of a condition TerminationByKubelet begins, beside those of evictions."""
+"""Starts of the message of a condition TerminationByKubelet, beside those of evictions."""
 PREEMPTED: Final = "Preempted"
 _PREEMPTED: Final = ("Preempted by ", "by ")
-"""How a scheduler's text begins, since 1.14 and before."""
+"""Starts of a scheduler's text, since 1.14 and before."""
 _SHUTDOWN: Final = frozenset({"NodeShutdown", "Shutdown"})
 _PROBE: Final = re.compile(r"Container (\S{1,63}) failed (?:liveness|startup) probe, will be restarted")
 _FAILED_PROBES: Final = ("Liveness probe ", "Startup probe ")
@@ -114,7 +114,7 @@ class ContainerEnd(NamedTuple):
 
     container: str
     attempt: int
-    """How often it had been restarted before this end."""
+    """Number of restarts before this end."""
     restarted: bool
     terminated: ContainerTerminated
     started_at: datetime | None = None
@@ -182,7 +182,7 @@ def _ran(pod: Pod) -> bool:
 
 
 def own_end(pod: Pod, read_at: datetime) -> End | None:
-    """How a pod ended by itself, its processes having exited; None while it is not over.
+    """Return how a pod ended by itself, its processes having exited; None while it is not over.
 
     A pod that its kubelet evicted did not end by itself, even if the text is unknown.
     """
@@ -253,7 +253,7 @@ def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
 
 
 def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
-    """How the containers ended, now and before their last restart.
+    """Return how the containers ended, now and before their last restart.
 
     The last state of a container that waits for its restart is of the same attempt that its count is of.
     """

@@ -9,6 +9,7 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.amounts import counted
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Pod, Toleration
@@ -18,7 +19,9 @@ from streams.rules.values.version import minor_version
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
 
 PINNED_ALONE_SINCE: Final = (1, 24)
-"""From here on a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves nothing."""
+"""Release from which a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves
+nothing.
+"""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
 """Reasons about nodes that are not open; an open node cannot be among them."""
@@ -57,7 +60,9 @@ class Failure(NamedTuple):
     pinned_node: str
     """The node that alone the pod may go to, or empty."""
     pinned_node_is_open: bool
-    """That node has been Ready, schedulable and without a taint that the pod does not tolerate for over a minute."""
+    """True if that node has been Ready, schedulable and without a taint that the pod does not tolerate for over a
+    minute.
+    """
 
     @property
     def reason_sum(self) -> int:
@@ -65,14 +70,14 @@ class Failure(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """How many nodes there were when a text was written: at least those of over a minute, at most any since then."""
+    """Bounds of the number of nodes when a text was written: at least those over a minute old, at most any since."""
 
     lowest: int
     highest: int
     complete: bool
     """Nodes that left before the text was written would be known."""
     since: str = "a minute"
-    """How long before it those that left still count among the highest."""
+    """Time before it within which nodes that left still count among the highest."""
 
 
 def newest(versions: Iterable[str]) -> str:
@@ -106,7 +111,7 @@ def judge_evaluated(failure: Failure, cluster: Cluster) -> Finding | None:
         return None
     evidence = [f"0/{failure.nodes_total} nodes, but reasons for {failure.reason_sum}: {_shown(failure.reasons)}"]
     if missing > 0:
-        evidence.append(f"at least {missing} of {failure.nodes_total} nodes were never looked at")
+        evidence.append(f"the scheduler never looked at {missing} or more of {counted(failure.nodes_total, 'node')}")
     if unseen:
         evidence.append(
             f"node {failure.pinned_node[:_SHOWN_CHARACTERS]}, the only one for this pod, has been Ready, schedulable "
@@ -142,21 +147,23 @@ def _doubt(failure: Failure, cluster: Cluster) -> str:
     return ""
 
 
-def judge_counted(nodes_total: int, counted: Counted) -> Finding | None:
+def judge_counted(nodes_total: int, existing: Counted) -> Finding | None:
     """Is the scheduler's number of nodes that of the cluster (rules: blind-spots)?"""
-    if not counted.highest and nodes_total:
-        return Finding("inconclusive", f"the scheduler counts {nodes_total} nodes, but no Node was observed")
-    if nodes_total < counted.lowest:
+    if not existing.highest and nodes_total:
+        return Finding(
+            "inconclusive", f"the scheduler counts {counted(nodes_total, 'node')}, but no Node was observed"
+        )
+    if nodes_total < existing.lowest:
         return Finding(
             "stale_view",
-            f"the scheduler counts {nodes_total} nodes, {counted.lowest} have existed for over a minute: it lags "
-            "behind, or only serves a part of them",
+            f"the scheduler counts {counted(nodes_total, 'node')}, {counted(existing.lowest, 'has', 'have')} existed "
+            "for over a minute: it lags behind, or only serves a part of them",
         )
-    if nodes_total <= counted.highest:
+    if nodes_total <= existing.highest:
         return None
-    most = f"at most {counted.highest} have existed since {counted.since} before"
-    evidence = f"the scheduler counts {nodes_total} nodes, {most}"
-    if not counted.complete:
+    most = f"at most {counted(existing.highest, 'has', 'have')} existed since {existing.since} before"
+    evidence = f"the scheduler counts {counted(nodes_total, 'node')}, {most}"
+    if not existing.complete:
         return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
     return Finding("ghost_nodes", evidence)
 
@@ -165,7 +172,7 @@ def judge_cache(
     nodes: int,
     names: Sequence[str] | None,
     missed: Sequence[str],
-    counted: Counted,
+    existing: Counted,
     settled: AbstractSet[str],
     known: AbstractSet[str],
 ) -> list[Finding]:
@@ -175,18 +182,22 @@ def judge_cache(
     `settled` are the nodes that have existed for over a minute, `known` all of the last minute. A cache without
     fault proves nothing about the list that a faulty node tree makes of it.
     """
-    if not counted.highest:
-        return [Finding("inconclusive", f"the scheduler's cache has {nodes} nodes, but no Node was observed")]
+    if not existing.highest:
+        return [
+            Finding("inconclusive", f"the scheduler's cache has {counted(nodes, 'node')}, but no Node was observed")
+        ]
     findings = [Finding("stale_view", _MISSED, name) for name in sorted({*missed} & settled)]
     if names is not None:
         lacking = sorted(settled - {*names, *missed})
-        evidence = f"the scheduler's cache, dumped, has {len(names)} nodes and not this one, over a minute old"
+        evidence = (
+            f"the scheduler's cache, dumped, has {counted(len(names), 'node')} and not this one, over a minute old"
+        )
         findings += [Finding("stale_view", evidence, name) for name in lacking]
-        verdict: Verdict = "ghost_nodes" if counted.complete else "inconclusive"
+        verdict: Verdict = "ghost_nodes" if existing.complete else "inconclusive"
         evidence = "the scheduler's cache, dumped, has it, and there has been no such node for a minute"
         findings += [Finding(verdict, evidence, name) for name in sorted({*names} - known)]
         return findings
-    finding = judge_counted(nodes, counted)
+    finding = judge_counted(nodes, existing)
     if finding is None:
         return findings
     return [*findings, finding._replace(evidence=f"scheduler_cache_size: {finding.evidence}")]
@@ -196,7 +207,7 @@ _MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
 
 
 class Placement(NamedTuple):
-    """How pods were placed within the last `minutes`; DaemonSet and static pods do not count."""
+    """Placement of pods within the last `minutes`; DaemonSet and static pods do not count."""
 
     minutes: int
     others: int
@@ -222,11 +233,12 @@ def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
     if not placement.others_with_pods or 2 * placement.others_with_pods < placement.others:
         return None
     evidence = (
-        f"no pod was bound to it for {placement.minutes} minutes while {placement.others_with_pods} of "
-        f"{placement.others} other open nodes got pods"
+        f"no pod was bound to it for {counted(placement.minutes, 'minute')} while {placement.others_with_pods} of "
+        f"{counted(placement.others, 'other open node')} got pods"
     )
     if placement.daemon_pods_pending:
-        evidence += f"; {placement.daemon_pods_pending} DaemonSet pods for it stay Pending"
+        stay = counted(placement.daemon_pods_pending, "DaemonSet pod for it stays", "DaemonSet pods for it stay")
+        evidence += f"; {stay} Pending"
     if placement.ever_got_pods and not placement.daemon_pods_pending:
         return Finding("inconclusive", f"{evidence}; it had pods before and may be full, which is not known here")
     if not placement.ever_got_pods:
@@ -259,7 +271,7 @@ def _zones(cluster: Cluster) -> str:
 def _shown(reasons: Mapping[str, int]) -> str:
     first = [f"{count} {reason[:_SHOWN_CHARACTERS]}" for reason, count in sorted(reasons.items())[:_SHOWN_REASONS]]
     more = len(reasons) - _SHOWN_REASONS
-    return ", ".join(first) + (f" and {more} other reasons" if more > 0 else "")
+    return ", ".join(first) + (f" and {counted(more, 'other reason')}" if more > 0 else "")
 
 
 UNSCHEDULABLE: Final = "Unschedulable"

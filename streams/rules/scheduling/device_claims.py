@@ -45,7 +45,7 @@ class DeviceNeed(NamedTuple):
     claim: str
     """Its name in the pod."""
     reasons: Sequence[str] = ()
-    """Why no node will do."""
+    """Reason why no node will do."""
     unknown: bool = False
     """Nobody knows which."""
     nodes: Terms | None = None

@@ -25,11 +25,11 @@ _OF_DRIVER: Final = re.compile(
 """An expression that is false for the devices of all other drivers."""
 _MOST_DEVICES: Final = 32
 _MOST_PODS: Final = 256
-"""That a claim can have, of each."""
+"""Most pods, and most devices, of one claim."""
 
 
 class Request(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """For devices of a class."""
+    """Requests for devices of a class."""
 
     name: str
     device_class: str

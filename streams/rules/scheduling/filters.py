@@ -36,7 +36,7 @@ def _clash(one: HostPort, other: HostPort) -> bool:
 
 NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 _GUARDED_SINCE_MINOR: Final = 28
-"""From Kubernetes 1.28 on, only a resource that the pod asks for can be insufficient."""
+"""Minor version from which only a resource that the pod asks for can be insufficient: 1.28."""
 
 
 def fit_reasons(

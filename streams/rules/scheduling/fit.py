@@ -8,6 +8,7 @@ plugins that are not Kubernetes' own.
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
+from common.amounts import counted
 from streams.rules.numa.hints import Hint
 from streams.rules.numa.topology import NumaNode, lump_topology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
@@ -161,8 +162,8 @@ def _without_numa_nodes(free_cpus: int | None, settings: Settings, pod: PodReque
         return judgement
     if settings.topology_policy in {"none", "best-effort"} and not settings.assignment.whole_cores:
         return Judgement("fits", note="no source reports on which NUMA nodes CPUs are free")
-    note = f"{free_cpus} exclusive CPUs are free, but no source reports on which NUMA nodes"
-    return Judgement("unknown", note=note)
+    free = counted(free_cpus, "exclusive CPU is", "exclusive CPUs are")
+    return Judgement("unknown", note=f"{free} free, but no source reports on which NUMA nodes")
 
 
 def _room(machine: Machine, numa: NumaNode, pod: PodRequest, *, whole_cores: bool) -> NumaRoom:
@@ -175,8 +176,8 @@ def _room(machine: Machine, numa: NumaNode, pod: PodRequest, *, whole_cores: boo
 
 def _cpus_lacking(free: int, whole: int, cpus: int) -> list[str]:
     if cpus > free:
-        return [f"{free} of {cpus} CPUs free"]
-    return [f"{whole} of {cpus} CPUs free on cores without reserved CPUs"] if cpus > whole else []
+        return [f"{free} of {counted(cpus, 'CPU')} free"]
+    return [f"{whole} of {counted(cpus, 'CPU')} free on cores without reserved CPUs"] if cpus > whole else []
 
 
 def _others_lacking(machine: Machine, numa: int, containers: Sequence[Request]) -> list[str]:

@@ -11,7 +11,7 @@ from ingest.model.objects.pod import Pod
 TEXT_LIMIT: Final = 256 * 1024
 """Characters that are read; what is longer counts as truncated. The text of a real failure is a few hundred."""
 CUT: Final = " ..."
-"""How an event's note of more than 1024 characters ends."""
+"""End of an event's note of more than 1024 characters."""
 
 _COMBINED: Final = "(combined from similar events): "
 _NO_NODES: Final = "no nodes available to schedule pods"
@@ -39,7 +39,7 @@ class SchedulingMessage(NamedTuple):
     """A FailedScheduling text taken apart.
 
     `reasons` counts nodes by reason; a node can have several, so `reason_sum` can be above `nodes_total`, the N of
-    "0/N nodes". Where the text is `truncated` all of them are lower bounds.
+    "0/N nodes". If the text is `truncated`, all of them are lower bounds.
     """
 
     kind: Kind
@@ -47,7 +47,7 @@ class SchedulingMessage(NamedTuple):
     reasons: Mapping[str, int]
     reason_sum: int
     prefilter: str
-    """Why no node was even looked at (1.26 and later); it stands beside the histogram in 1.26 to 1.28."""
+    """Reason why no node was even checked (1.26 and later); it is beside the histogram in 1.26 to 1.28."""
     post_filter: str
     """Texts of other plugins after the histogram: "no new claims to deallocate" (1.36)."""
     preemption: Preemption | None
@@ -125,7 +125,7 @@ def _bare(text: str) -> str:
 
 
 def _histogram(text: str, *, truncated: bool) -> dict[str, int]:
-    """Nodes by reason. Of a truncated text the last reason is marked, for it may be cut."""
+    """Return nodes by reason. If the text is truncated, the last reason is marked, because it may be cut."""
     reasons: dict[str, int] = {}
     parts = _NEXT_REASON.split(text)
     for i, part in enumerate(parts):

@@ -71,7 +71,7 @@ class _Bearing(NamedTuple):
 
 
 class Neighbourhood:
-    """How the pods on all nodes bear on one more pod; `join` puts another one there."""
+    """Effect of the pods on all nodes on one more pod; `join` adds another."""
 
     def __init__(self, pod: Neighbour, places: Iterable[Place]) -> None:
         self.pod = pod

@@ -36,7 +36,7 @@ class Need(NamedTuple):
 
     volume: str
     reason: str = ""
-    """Why no node will do."""
+    """Reason why no node will do."""
     unknown: bool = False
     """Nobody knows which."""
     in_use: bool | None = False
@@ -58,7 +58,7 @@ class Need(NamedTuple):
     room: bool = True
     """It is known to have room."""
     driver: str = ""
-    """That attaches it; empty if none does."""
+    """Driver that attaches it; empty if none does."""
     identity: str = ""
     of_each: bool = False
     """Each pod of the kind gets one of its own."""

@@ -1,1 +1,1 @@
-"""How good forecasts of thresholds are: `make bench-forecast`."""
+"""Measures how good forecasts of thresholds are: `make bench-forecast`."""

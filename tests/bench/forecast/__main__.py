@@ -118,7 +118,7 @@ def _table(kinds: Sequence[str], series: Sequence[Series], foretold: Mapping[str
 
 
 def _same_lead(series: Sequence[Series], foretold: Mapping[str, Sequence[Foretold]]) -> None:
-    """How far others must look ahead to warn of as much, and what that costs."""
+    """Return the lead that other methods need for as many warnings, and its cost."""
     ours = _of("", series, foretold["leadsman"])
     longer = _of("", series, foretold["leadsman"], 30 * MINUTE)
     print(

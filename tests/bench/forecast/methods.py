@@ -1,4 +1,4 @@
-"""What forecasts: ours, Prometheus' predict_linear over three ranges, and that all stays as it is."""
+"""Compares forecasting methods: ours, Prometheus' predict_linear over three ranges, and a constant value."""
 
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias

@@ -1,4 +1,4 @@
-"""What forecasts were worth: each method on each series, in figures that add up over series."""
+"""Scores forecasts: each method on each series, in figures that add up over series."""
 
 from collections.abc import Iterable, Iterator
 from statistics import median
@@ -12,8 +12,8 @@ from .series import DAY, MINUTE, Floats, Series
 WITHIN: Final = 15 * MINUTE
 HOLDS: Final = 30.0
 KEEPS: Final = 2 * MINUTE
-"""As the packaged rules of EvictionThresholdNear: it fires when a forecast has been so near for so long, and is
-resolved when none was for so long.
+"""Hold and keep times of the packaged rules of EvictionThresholdNear: an alarm fires when a forecast has been so near
+for so long, and is resolved when none was for so long.
 """
 AHEAD: Final = 10 * MINUTE
 LEAST_SECONDS: Final = 10.0
@@ -21,7 +21,7 @@ LEAST_SECONDS: Final = 10.0
 
 
 class Score(NamedTuple):
-    """Of one method on one series."""
+    """The score of one method on one series."""
 
     forecasts: int
     unmet: int
@@ -29,13 +29,13 @@ class Score(NamedTuple):
     followed: int
     """Forecasts with a band whose threshold was met at last."""
     covered: int
-    """Of these, met between the earliest and the latest."""
+    """Forecasts of these that were met between the earliest and the latest."""
     errors: tuple[float, ...]
     """Relative, of each forecast whose threshold was met."""
     days: float
     alarms: int
     false_alarms: int
-    """After these the threshold was not met for twice as long as they announce."""
+    """Alarms after which the threshold was not met for twice as long as they announce."""
     leads: tuple[float, ...]
     """Seconds before each event since the alarm fired that still did; 0 if none did."""
     grown: tuple[float, ...]
@@ -72,7 +72,7 @@ def score(series: Series, foretold: Foretold, within: float = WITHIN) -> Score:
 
 
 def _alarms(at: Floats, seconds: Floats, within: float) -> Iterator[tuple[float, float]]:
-    """From when until when an alarm fired."""
+    """The beginnings and ends of an alarm."""
     since: float | None = None
     fires, last = np.inf, 0.0
     for now, ahead in zip(at.tolist(), seconds.tolist(), strict=True):

@@ -27,7 +27,7 @@ COARSE: Final = 30.0
 
 
 class Series(NamedTuple):
-    """What was available at each sample, against one threshold."""
+    """Amount available at each sample, against one threshold."""
 
     kind: str
     at: Floats
@@ -107,7 +107,7 @@ def _wander(at: Floats, size: float, seconds: float, draw: Generator) -> Floats:
 
 
 def _grown(at: Floats, since: float, per_second: float, vary: float, draw: Generator) -> Floats:
-    """What a growth has taken whose rate varies slowly."""
+    """Return the amount taken by a growth whose rate varies slowly."""
     rate = per_second * np.clip(1 + _wander(at, vary, 15 * MINUTE, draw), 0.1, 3) * (at >= since)
     return np.asarray(np.cumsum(rate * np.diff(at, prepend=at[0])))
 

@@ -1,1 +1,1 @@
-"""How large it can get: `make scale` measures, and writes `tests/bench/SCALE.md`."""
+"""Measures the scaling limits: `make scale` writes `tests/bench/SCALE.md`."""

@@ -23,7 +23,7 @@ from .answers import Answers
 DOCUMENT: Final = ROOT / "tests" / "bench" / "SCALE.md"
 PODS: Final = 30
 ROUNDS: Final = 3
-"""Of the two largest, of the peers and of the collector."""
+"""Rounds of the two largest, of the peers and of the collector."""
 PLAN: Final = (
     (500, 1),
     (1000, 1),
@@ -134,7 +134,7 @@ def main() -> None:
 
 
 def _flags() -> list[str]:
-    """What was given beside the sections."""
+    """Return the arguments beside the sections."""
     return [each for each in sys.argv[1:] if each not in SECTIONS]
 
 

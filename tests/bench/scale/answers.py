@@ -1,4 +1,4 @@
-"""What the stub kubelets answer: real shapes, rendered once; a request only has bytes patched into them."""
+"""Answers of the stub kubelets: real shapes, rendered once; a request only has bytes patched into them."""
 
 import gzip
 import re
@@ -35,7 +35,7 @@ class Answers:
         shapes = load_shapes()
         summary = Summaries(shapes, pods, 0, _BEGIN).at(0, _BEGIN)
         self.compact_bytes = len(msgspec.json.encode(summary))
-        """Of a summary without the white space that a kubelet puts into it."""
+        """Bytes of a summary without the white space that a kubelet puts into it."""
         self._template = _indented(summary)
         self._numbers = list(_numbers(summary))
         self._names = [self._places(text) for text in _texts(0, pods)]
@@ -79,12 +79,12 @@ class Answers:
 
 
 def _indented(value: Json) -> bytes:
-    """As a kubelet writes it."""
+    """Return a time in a kubelet's format."""
     return msgspec.json.format(msgspec.json.encode(value), indent=1)
 
 
 def _texts(node: int, pods: int) -> Iterator[bytes]:
-    """What names the node and its pods; each of the same length for every node."""
+    """The parts that name the node and its pods; each has the same length for every node."""
     yield node_name(node).encode()
     for pod in range(pods):
         _, name, uid = pod_names(node, pod)

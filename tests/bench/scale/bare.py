@@ -1,4 +1,4 @@
-"""What cannot be beaten: the typed decoding of a sample and nothing else, now and on this machine."""
+"""Measures the lower bound: the typed decoding of a sample and nothing else, now and on this machine."""
 
 import time
 from datetime import UTC, datetime

@@ -23,9 +23,9 @@ from .ground import Ground, Used, used
 
 WORKERS: Final = 1
 WARM_SECONDS: Final = 40.0
-"""Of the collector: four samples of each node."""
+"""Warm-up of the collector: four samples of each node."""
 FLUSHED_SECONDS: Final = 10.0
-"""After which the collector has stored what it took: its batches wait for 5 s."""
+"""Time after which the collector has stored its input: its batches wait for 5 s."""
 _ACCEPTED: Final = "otelcol_receiver_accepted_metric_points_total"
 """Data points; what its scrapers count are metrics."""
 _ERROR: Final = "\terror\t"
@@ -44,7 +44,7 @@ WHERE active AND database = currentDatabase() GROUP BY table ORDER BY sum(rows) 
 
 
 def run(folder: Path, count: int, pods: int, seconds: float, rounds: int) -> Iterator[Outcome]:
-    """After each round, what was measured until then."""
+    """Yield the measurements so far after each round."""
     measured = list[Round]()
     with Ground(folder, count, pods) as ground:
         ground.grow(count)

@@ -26,12 +26,12 @@ _NAMED: Final = 0.5
 
 
 class Way(NamedTuple):
-    """What one way did in one round."""
+    """The result of one way in one round."""
 
     samples: float
     due: float
     cpu_seconds: Mapping[str, float]
-    """By part."""
+    """CPU seconds by part."""
     bare_seconds: float
     """CPU time of decoding a sample and no more, right after it."""
     peak_bytes: int
@@ -57,7 +57,7 @@ class Stored(NamedTuple):
     """A sample in a database, once all is merged."""
 
     rows: Mapping[str, float]
-    """By table, the largest first."""
+    """Bytes by table, the largest first."""
     bytes: float
 
 
@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     seconds: float
     rounds: Sequence[Round]
     points: Mapping[str, float]
-    """Of a sample, in the collector, by group of metrics."""
+    """Metric points of a sample in the collector, by group of metrics."""
     metrics: int
     """Different names of metrics that it stored."""
     stored: Mapping[str, Stored]

@@ -15,7 +15,7 @@ from components.cluster.kubernetes import Cluster
 from .stubs import address
 
 _OBJECTS_AT_ONCE: Final = 100
-"""Of one transaction; etcd takes 128 operations."""
+"""Objects of one transaction; etcd takes 128 operations."""
 
 
 class LargeCluster(Cluster):

@@ -25,7 +25,7 @@ PART: Final = 10
 
 
 class Day(NamedTuple):
-    """What replaying took."""
+    """The cost of a replay."""
 
     nodes: int
     pods: int
@@ -35,12 +35,12 @@ class Day(NamedTuple):
     capture_bytes: int
     seconds: float
     forecast_seconds: float
-    """By the tenth of its nodes."""
+    """Duration that a replay of a tenth of its nodes predicts."""
     cpu_seconds: float
     peak_bytes: int
-    """Of its two processes."""
+    """Peak memory of its two processes."""
     engine_bytes: int
-    """Of the engine alone, given the same inserts."""
+    """Peak memory of the engine alone, given the same inserts."""
     database_bytes: int
 
 
@@ -93,7 +93,7 @@ def _replayed(capture: Path, database: Path, nodes: int, pods: int, samples: int
 
 
 def _peaks(pid: int) -> dict[int, int]:
-    """Of the process and its children."""
+    """Return the peak memory of the process and of its children."""
     with suppress(OSError):  # it ends meanwhile
         return {each: peak_bytes(each) for each in (pid, *children(pid))}
     return {}

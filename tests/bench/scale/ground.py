@@ -1,4 +1,4 @@
-"""What a measurement stands on: the real Kafka, API server and engine, stub kubelets, and our own commands."""
+"""Starts what a measurement needs: the real Kafka, API server and engine, stub kubelets, and our own commands."""
 
 import sys
 import urllib.request
@@ -28,7 +28,7 @@ MIB: Final = 1 << 20
 
 
 class Used(NamedTuple):
-    """What processes have taken so far."""
+    """CPU seconds that processes have taken so far."""
 
     cpu_seconds: float
     peak_bytes: int
@@ -53,7 +53,7 @@ class Part:
         return self
 
     def used(self) -> Used:
-        """What its process has taken so far."""
+        """CPU seconds that its process has taken so far."""
         return used(self.process.pid)
 
     def figures(self) -> Mapping[tuple[str, ...], float]:
@@ -114,7 +114,7 @@ class Ground:
         eventually("every worker folds", lambda: all(map(_folds, self.workers)), 120)
 
     def used(self) -> dict[str, Used]:
-        """By part; what a program's children took is its own."""
+        """CPU seconds by part; a program's children count as its own."""
         return {
             "watch": used(self.watch.process.pid),
             "work": used(*[worker.process.pid for worker in self.workers]),

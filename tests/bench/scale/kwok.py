@@ -81,7 +81,7 @@ class _Told:
 
     def __init__(self) -> None:
         self.objects: dict[str, dict[str, str]] = {kind: {} for kind in _KINDS}
-        """By resource: the phase by uid."""
+        """Phases by resource and uid."""
         self.changes: Counter[str] = Counter()
 
     def add(self, observation: Observation) -> None:
@@ -228,7 +228,7 @@ class _Calls:
         return _Dispatched(ours, sum(counts.values()))
 
     async def compared(self, told: _Told) -> tuple[int, int]:
-        """How many objects of a list now were missed, and how many are ghosts."""
+        """Return the number of missed objects and of ghosts in a list now."""
         missed = ghosts = 0
         for kind in _KINDS:
             there = await self._list(kind)

@@ -1,4 +1,4 @@
-"""How many nodes of 30 pods at a 10 s interval the whole pipeline keeps up with."""
+"""Measures how many nodes of 30 pods at a 10 s interval the whole pipeline keeps up with."""
 
 import os
 import time
@@ -17,15 +17,15 @@ from .tables import table
 
 INTERVAL_SECONDS: Final = 10.0
 LAG_SECONDS: Final = 10.0
-"""What is wanted of the oldest sample, and of what was concluded from it, when it is stored."""
+"""Most lag of the oldest sample, and of its findings, when they are stored."""
 LEAST_SHARE: Final = 0.99
-"""Of the samples that are due: fewer stored is not sustained."""
+"""Least share of the due samples that must be stored."""
 SETTLE_SECONDS: Final = 60.0
 PARTS: Final = ("watch", "work", "land", "Kafka", "engine", "API server", "stubs")
 _OURS: Final = PARTS[:3]
 _WITH_ENGINE: Final = (*_OURS, "engine")
 WANTED_RATIO: Final = 12.0
-"""Of all parts of ours and the engine to the bare decoding of a sample."""
+"""Most ratio of all our parts and the engine to the bare decoding of a sample."""
 _AGES: Final = """
 SELECT count() AS rows, quantile(0.5)(age), quantile(0.99)(age), max(age)
 FROM (SELECT toUnixTimestamp(landed_at) - toFloat64(ts) AS age FROM {table}
@@ -41,7 +41,7 @@ SETTINGS final = 0"""
 
 
 class Ages(NamedTuple):
-    """Of rows when they were stored, in seconds since their sample was taken; what is stored says whole seconds."""
+    """Age of rows when they were stored, in seconds since their sample was taken; stored times are whole seconds."""
 
     rows: int
     median: float
@@ -56,30 +56,30 @@ class Step(NamedTuple):
     workers: int
     seconds: float
     load: float
-    """Of the machine over the last minute, at the end."""
+    """Load of the machine over the last minute, at the end."""
     samples: Ages
     findings: Ages
     stored: int
     """Samples that were taken in as long a time, which ended LAG_SECONDS before."""
     lag_messages: float
-    """That the workers had not done at the end."""
+    """Messages that the workers had not done at the end."""
     cores: dict[str, float]
     messages: dict[str, float]
     peaks: dict[str, int]
     storing: float
     """Share of the time in which the lander's one thread that stores was busy."""
     portion_seconds: float
-    """How long a portion, what waited of a topic, took to store."""
+    """Time to store a portion, the waiting messages of a topic."""
     bare_seconds: float
     """CPU time of decoding a sample and nothing else, before and after."""
 
     @property
     def share(self) -> float:
-        """Of the samples that were due, how many were stored within the lag that is wanted."""
+        """Share of the due samples that were stored within the wanted lag."""
         return self.stored / (self.nodes * self.seconds / INTERVAL_SECONDS)
 
     def ratio(self, *parts: str) -> float:
-        """Of what these parts take of a sample, with all that comes with it, to its bare decoding."""
+        """Ratio of these parts' time for a sample, with all that comes with it, to its bare decoding."""
         taken = sum(self.cores[part] for part in parts) * self.seconds
         return taken / max(1, self.samples.rows) / self.bare_seconds
 
@@ -226,7 +226,7 @@ def text(measured: Sequence[Step]) -> str:
 
 
 def _of_rounds(measured: Sequence[Step]) -> Iterator[str]:
-    """Where the same was measured more than once."""
+    """Yield the spread of steps that were measured more than once."""
     for (nodes, workers), count in Counter((step.nodes, step.workers) for step in measured).items():
         if count > 1:
             rounds = [

@@ -1,4 +1,4 @@
-"""What every peer does with a message: the state of its log, the same reducers, and what is sent on.
+"""Does for a message what every peer does: reads the state of its log, runs the same reducers, and sends the results.
 
 It runs in the peers' environment, which borrows our pure code's few dependencies.
 """

@@ -19,12 +19,12 @@ _END: Final = b"\r\n\r\n"
 
 
 def address(node: int) -> str:
-    """Where a node's kubelet listens."""
+    """Address of a node's kubelet."""
     return f"127.{64 + (node >> 16)}.{node >> 8 & 255}.{node & 255}"
 
 
 def node_at(host: str) -> int:
-    """Whose address it is."""
+    """Return the node that has the address."""
     _, high, middle, low = map(int, host.split("."))
     return (high - 64 << 16) + (middle << 8) + low
 

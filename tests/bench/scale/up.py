@@ -22,7 +22,7 @@ WARM_SECONDS: Final = 60.0
 
 
 class Up(NamedTuple):
-    """What was measured."""
+    """The measurements."""
 
     nodes: int
     pods: int
@@ -74,7 +74,7 @@ def watching(folder: Path, cluster: LargeCluster, nodes: int) -> Iterator[Part]:
 
 
 def stored_by(folder: Path, began: float, ended: float) -> int:
-    """How many samples of that time its database has, now that it has ended."""
+    """Return the number of samples of that time in its database, which has ended."""
     with connect(f"chdb://{folder / 'db'}", make=False, read_only=True) as database:
         return int(database.query(STORED, {"begin": began, "end": ended}).rows[0][0])
 

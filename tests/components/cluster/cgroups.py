@@ -13,7 +13,7 @@ UNIFIED: Final = "cgroup2"
 
 
 def hierarchies() -> list[Path]:
-    """Where cgroup file systems are mounted, by `/proc/self/mountinfo`."""
+    """Mount points of cgroup file systems, by `/proc/self/mountinfo`."""
     found = []
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")

@@ -16,7 +16,7 @@ from waiting import PATIENCE_SECONDS, eventually
 
 PACKAGES: Final = ("containerd", "runc", "containernetworking-plugins")
 SUBNET: Final = "198.51.100.0/24"
-"""For documentation (RFC 5737): the pods have addresses, and no host of this number exists."""
+"""Range for documentation (RFC 5737): the pods have addresses, and no host has one of them."""
 
 SOCKET: Final = "containerd.sock"
 REGISTRIES: Final = "registries"

@@ -65,7 +65,7 @@ def registry_image(image: str) -> tuple[bytes, bytes, bytes]:
 
 
 def digest(content: bytes) -> str:
-    """As manifests and registries name content."""
+    """Return the digest of a content, as manifests and registries name it."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

@@ -46,14 +46,16 @@ CONFIG: Final[Mapping[str, object]] = MappingProxyType(
         "imageGCLowThresholdPercent": 98,
     }
 )
-"""What a test does not say otherwise: CPU 0 is reserved, a Guaranteed pod of whole CPUs is pinned to the others."""
+"""Settings unless a test changes them: CPU 0 is reserved, a Guaranteed pod of whole CPUs is pinned to the others."""
 
 SYSCTLS: Final = ("vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops")
-"""What a kubelet sets for the whole machine (with `kernel.keys.*`, which it only raises); put back at the end."""
+"""Settings of the kernel that a kubelet changes (with `kernel.keys.*`, which it only raises); they are restored at
+the end.
+"""
 
 
 def why_no_kubelet() -> str:
-    """Why a kubelet cannot run on this machine at all; empty when nothing speaks against it."""
+    """Return the reason why no kubelet can run on this machine; empty if one can."""
     if os.geteuid() != 0:
         return "a kubelet needs root"
     if (os.cpu_count() or 1) < 2:  # one for the system, one to pin
@@ -173,7 +175,7 @@ class RealNode(ClusterNode):
 
 
 def new_folder() -> Path:
-    """For one node, with what the kubelet is about to change of the machine; `clear` puts that back."""
+    """Runs for one node, and keeps the machine's settings that the kubelet changes; `clear` restores them."""
     clear_abandoned()
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     (folder / OWNER).write_text(str(os.getpid()))

@@ -21,7 +21,7 @@ from waiting import PATIENCE_SECONDS
 
 NEWEST: Final = "1.36.3"
 VERSION: Final = os.environ.get("COMPONENTS_KUBERNETES", NEWEST)
-"""What is built and run; `COMPONENTS_KUBERNETES=1.33.13` asks for another."""
+"""Version that is built and run; `COMPONENTS_KUBERNETES=1.33.13` selects another."""
 PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
 VERSION_FLAG: Final = f"-s -w -X k8s.io/component-base/version.gitVersion=v{VERSION}"
 
@@ -151,7 +151,7 @@ class Cluster:
         return self.folder / f"{user.replace(':', '-')}.kubeconfig"
 
     def kubectl(self, *arguments: str, stdin: str = "", user: str = "admin") -> str:
-        """What kubectl prints; CalledProcessError with its stderr when it fails."""
+        """Return kubectl's output; CalledProcessError with its stderr if it fails."""
         command = [str(self._programs / "kubectl"), f"--kubeconfig={self.kubeconfig(user)}", *arguments]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, check=True).stdout
 
@@ -172,7 +172,7 @@ class Cluster:
         return json.loads(raw) if raw[:1] in (b"{", b"[") else raw.decode()
 
     def make_namespace(self, name: str, **metadata: object) -> None:
-        """Where pods can be made at once."""
+        """Create a namespace where pods can be created at once."""
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name, **metadata}})
         with suppress(ApiError):  # pods need it; the controller that makes it may have been faster, or be slow
             self.request("POST", f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})

@@ -21,7 +21,7 @@ class ClusterNode:
         self.url = f"https://{HOST}:{self.port}"
 
     def ask(self, path: str) -> bytes:
-        """What the kubelet answers on `path`, as `/stats/summary`, `/configz`, `/metrics`."""
+        """Return the kubelet's answer for `path`, such as `/stats/summary`, `/configz` or `/metrics`."""
         trusting = ssl._create_unverified_context()  # noqa: S323  # the kubelet signed its certificate itself
         asked = urllib.request.Request(self.url + path, headers={"Authorization": f"Bearer {self.cluster.token()}"})  # noqa: S310  # https
         with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS, context=trusting) as answer:  # noqa: S310  # https
@@ -43,7 +43,7 @@ class ClusterNode:
         self.cluster.request("POST", "/api/v1/namespaces/default/pods", body)
 
     def pod_spec(self) -> Mapping[str, object]:
-        """What all of its pods have besides."""
+        """Return the fields that all of its pods have besides."""
         return {}
 
     def node(self) -> Any:
@@ -63,7 +63,7 @@ class ClusterNode:
         return self.pod(name)
 
     def is_ready(self) -> bool:
-        """Whether the node is Ready, has no taint, and its kubelet answers."""
+        """Return whether the node is Ready, has no taint, and its kubelet answers."""
         try:
             node = self.node()
             self.ask("/healthz")

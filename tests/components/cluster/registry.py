@@ -11,7 +11,7 @@ from components.processes import HOST
 
 
 class Registry:
-    """What it answers, by path, and which paths it was asked for."""
+    """Its answers by path, and the paths that were requested."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -30,7 +30,7 @@ class Registry:
         self._layers[image] = f"/v2/{repository}/blobs/{digest(layer)}"
 
     def transfers(self, image: str) -> int:
-        """How often the layer of an image was fetched."""
+        """Return how often the layer of an image was fetched."""
         return self.asked.count(self._layers[image])
 
 

@@ -43,7 +43,7 @@ while True:
 
 
 def why_no_pressure() -> str:
-    """Why no kubelet can report stalls on this machine; empty if one can."""
+    """Return the reason why no kubelet can report stalls on this machine; empty if one can."""
     if not PRESSURE.is_dir():
         return "this kernel counts no stalls: boot it with psi=1"
     tried = subprocess.run(["unshare", "--mount", "mount", "-t", "cgroup2", "none", "/sys/fs/cgroup"], check=False)  # noqa: S607
@@ -51,7 +51,7 @@ def why_no_pressure() -> str:
 
 
 def stalled_microseconds(resource: str, kind: str) -> int:
-    """What the kernel has counted since boot: `resource` is cpu, memory or io, `kind` some or full."""
+    """Return the kernel's count since boot: `resource` is cpu, memory or io, `kind` some or full."""
     lines = (PRESSURE / resource).read_text().splitlines()
     (total,) = (line.rpartition("total=")[2] for line in lines if line.startswith(kind))
     return int(total)

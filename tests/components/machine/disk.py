@@ -101,7 +101,7 @@ def _copy(file: Path, to: Path) -> None:
 
 
 def _archive() -> Iterable[bytes]:
-    """As the kernel unpacks it: cpio, in the format `newc`."""
+    """Return an archive that the kernel unpacks: cpio, in the format `newc`."""
     modules = {file.stem: file for file in kernel_files().glob("lib/modules/*/kernel/**/*.ko")}
     numbers = count(1)
     for folder in ("bin", "dev", "root"):

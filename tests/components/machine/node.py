@@ -22,7 +22,7 @@ from components.programs.debian import libraries
 VIRTUAL: Final = "virtual-node-1"
 MEMORY_MIB: Final = 1536
 SWAPS_PER_SECOND: Final = 500
-"""What the disk that holds the swap can do: a slow one, so that the machine itself stays usable."""
+"""Operations a second of the disk that holds the swap: it is slow, so that the machine stays usable."""
 STATIC: Final = "static"
 _HOST_SEEN_FROM_INSIDE: Final = "10.0.2.2"
 _PORT_INSIDE: Final = 10250
@@ -76,7 +76,7 @@ class VirtualNode(ClusterNode):
         shutil.rmtree(self._folder)
 
     def run(self, command: str) -> str:
-        """What a command of a shell inside prints."""
+        """Return the output of a shell command inside."""
         return self._shell.run(command)
 
     def copy_files(self, to: Path, *found: str) -> None:

@@ -1,4 +1,4 @@
-"""What a virtual machine is made of: an emulator, a kernel and a userland, of this machine's Debian release."""
+"""Builds a virtual machine from an emulator, a kernel and a userland of this machine's Debian release."""
 
 import platform
 import subprocess
@@ -24,14 +24,14 @@ def busybox_program() -> Path:
 
 
 def shared_libraries(program: Path) -> list[Path]:
-    """What `program` is linked with, the loader too; nothing for a static one."""
+    """Return the libraries that `program` is linked with, and the loader; empty for a static one."""
     done = subprocess.run([tool("ldd"), str(program)], capture_output=True, text=True, check=False)
     words = (word for line in done.stdout.splitlines() for word in line.split())
     return [Path(word) for word in words if word.startswith("/")]
 
 
 def why_no_machine() -> str:
-    """Why no virtual machine can be had here at all; empty when nothing speaks against it."""
+    """Return the reason why no virtual machine can run here; empty if one can."""
     if platform.machine() != "x86_64":
         return "the programs of a virtual machine are built for x86-64"
     return ""

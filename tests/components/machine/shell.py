@@ -9,14 +9,14 @@ _TIMEOUT_SECONDS: Final = 120.0
 
 
 class Shell:
-    """Of the machine whose port is the socket `path`; connected at the first command."""
+    """A shell of the machine whose port is the socket `path`; it connects at the first command."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._socket: socket.socket | None = None
 
     def run(self, command: str) -> str:
-        """What it prints; TimeoutError where it does not end."""
+        """Return the output; TimeoutError if it does not end."""
         if self._socket is None:
             self._socket = socket.socket(socket.AF_UNIX)
             self._socket.settimeout(_TIMEOUT_SECONDS)

@@ -29,7 +29,7 @@ INSTALLED_BY: Final[Mapping[str, str]] = {
     "npm": "Node.js 18 or newer with npm (Debian: apt-get install nodejs npm)",
     "ip": "iproute2 (Debian: apt-get install iproute2)",
 }
-"""What a person installs to get a tool that a component is built or run with."""
+"""The command that installs a tool with which a component is built or run."""
 
 
 class ComponentMissing(RuntimeError):

@@ -1,4 +1,4 @@
-"""From the topic of alerts to receivers: a real Kafka, a real Alertmanager, and processes that are killed."""
+"""Alerts go from their topic to receivers: a real Kafka, a real Alertmanager, and processes that are killed."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""How long a server keeps rows, as an operator sets it, and a disk that fills before that, over HTTP."""
+"""An operator sets the retention of a server over HTTP, and a disk fills before it is over."""
 
 from datetime import timedelta
 from typing import Final
@@ -24,7 +24,7 @@ def keep(server: ClickHouseHttp, days: dict[str, int]) -> list[str]:
 
 
 def ttls(database: Database) -> dict[str, str]:
-    """Of each table that has one, as the engine wrote it down."""
+    """Return the TTL of each table that has one, as the engine wrote it down."""
     found = database.query(
         "SELECT name, extract(create_table_query, 'TTL (.*?) SETTINGS') FROM system.tables "
         "WHERE database = currentDatabase() AND create_table_query LIKE '% TTL %'"
@@ -90,7 +90,7 @@ def test_what_is_kept_no_longer_goes_and_what_is_kept_for_ever_stays(clickhouse:
 def test_a_server_s_disk_that_fills_is_announced_before_it_is_full(
     clickhouse: ClickHouseHttp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the engine's own numbers of its disk: what is low is set above what is free."""
+    """The engine's own numbers of its disk decide: the low mark is set above its free space."""
     monkeypatch.setattr(upkeep, "renew", lambda _: None)
     with connect(clickhouse.dsn()) as database:
         kept = Upkeep(lambda: database)

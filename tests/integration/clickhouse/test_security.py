@@ -59,7 +59,7 @@ class Secured:
         return f"https://default@{HOST}:{self._port}/{database}?{files}"
 
     def dsn_with(self, password: str, ca_file: Path | None = None) -> str:
-        """With the password in it."""
+        """The DSN with the password."""
         return f"https://default:{password}@{HOST}:{self._port}/leadsman?ca_file={ca_file or self.ca_file}"
 
 
@@ -235,7 +235,7 @@ def refused_for(part: Process, reason: str) -> None:
 
 
 def seen_by_others(part: Process) -> str:
-    """What `ps` tells of a process, and its environment."""
+    """Return a process's command line, as `ps` shows it, and its environment."""
     shown = subprocess.run(["ps", "-ww", "-f", "-p", str(part.pid)], check=True, capture_output=True, text=True)  # noqa: S607
     return shown.stdout + Path(f"/proc/{part.pid}/environ").read_text()
 

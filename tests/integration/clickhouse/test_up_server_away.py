@@ -86,7 +86,7 @@ async def test_up_outlasts_a_server_that_goes_away_and_stores_what_it_saw_meanwh
 
 @pytest.mark.asyncio
 async def test_a_stop_does_not_wait_for_a_server_that_is_away(tmp_path: Path) -> None:
-    """What was observed is in the journal, and the next run has it."""
+    """The journal keeps the observations, and the next run stores them."""
     with ExitStack() as serving:
         server = serving.enter_context(ClickHouseHttp(tmp_path / "db"))
         dsn = server.dsn()

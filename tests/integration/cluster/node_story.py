@@ -1,4 +1,4 @@
-"""What happens on a real node in the tests of the live parts: a pinned pod, a pod that grows until it is evicted."""
+"""The story of a real node in the tests of the live parts: a pinned pod, and a pod that grows until it is evicted."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ _ONE_CPU: Final = {"cpu": "1", "memory": "32Mi"}
 
 
 def watch_flags(node: ClusterNode, every_seconds: int = EVERY_SECONDS) -> list[str]:
-    """How `leadsman capture`, `watch` and `up` reach the node and its API server."""
+    """Arguments with which `leadsman capture`, `watch` and `up` reach the node and its API server."""
     return [
         f"--cluster={CLUSTER}",
         f"--kubeconfig={node.cluster.kubeconfig()}",
@@ -42,7 +42,7 @@ def watch_flags(node: ClusterNode, every_seconds: int = EVERY_SECONDS) -> list[s
 
 
 def captured(folder: Path, *texts: str) -> int:
-    """How many lines of the capture in `folder` have all these texts."""
+    """Return the number of lines of the capture in `folder` that have all these texts."""
     lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
     return sum(all(text in line for text in texts) for line in lines)
 
@@ -104,13 +104,13 @@ def under_pressure(node: RealNode) -> str:
 
 
 def told_of_pressure(node: RealNode) -> bool:
-    """Whether an Event of this story does; the condition may be over before anybody looks."""
+    """Return whether an Event of this story says so; the condition may be over before anybody looks."""
     events: list[Any] = node.cluster.request("GET", _EVENTS)["items"]
     return any(each["reason"] == "NodeHasInsufficientMemory" for each in events)
 
 
 def exists(node: RealNode, name: str) -> bool:
-    """Whether the API server has the pod `default/name`."""
+    """Return whether the API server has the pod `default/name`."""
     pods: list[Any] = node.cluster.request("GET", _PODS)["items"]
     return any(pod["metadata"]["name"] == name for pod in pods)
 

@@ -35,7 +35,7 @@ AGE_SECONDS: Final = 120
 AGES: Final = {"imageMinimumGCAge": "1s", "imageMaximumGCAge": f"{AGE_SECONDS}s"}
 DEFAULT_AGES: Final = {"imageMinimumGCAge": "2m", "imageMaximumGCAge": "0s"}
 BRIEFLY_AT_SECONDS: Final = 210
-"""After the first five minutes' run of container GC but one, which then removes the containers."""
+"""Time after the first five minutes' run of container GC but one, which removes the containers."""
 RUN_SECONDS: Final = 360
 """Image GC runs every 5 min; containers are removed within one more."""
 
@@ -80,7 +80,7 @@ def pull_for_age(node: RealNode, recording: Path) -> None:
 
 @pytest.fixture(scope="module")
 def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What was captured while images were pulled, replayed."""
+    """A replay of a capture of image pulls."""
     folder = tmp_path_factory.mktemp("pulls")
     recording = folder / "capture"
     capture = leadsman_process("capture", f"--output={recording}", *watch_flags(real_node), folder=folder)

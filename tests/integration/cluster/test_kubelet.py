@@ -34,7 +34,7 @@ def other_ca(tmp_path: Path) -> Path:
 
 
 async def _ready(cluster: Cluster, ca_file: Path | None = None, *, insecure: bool = False) -> bytes:
-    """What a TLS server that wants our token answers: the API server's own."""
+    """Answers like a TLS server that wants our token: the API server's own."""
     access = await configuration(cluster.kubeconfig())
     direct = DirectAccess(access, lambda _: Address("127.0.0.1", cluster.port), ca_file, insecure=insecure)
     try:

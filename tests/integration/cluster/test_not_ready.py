@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.components("cluster"), pytest.mark.night]
 
 POD: Final = "not-ready-outlived"
 GRACE_SECONDS: Final = 50
-"""How long the controller manager waits for a node by default (--node-monitor-grace-period)."""
+"""Time that the controller manager waits for a node by default (--node-monitor-grace-period)."""
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 STOPPED_SECONDS: Final = 3
 """Conditions have whole seconds."""
@@ -29,7 +29,7 @@ def ready(of: Any) -> str:
 
 @pytest.fixture(scope="module")
 def database(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What was captured while the kubelet did not run, replayed."""
+    """A replay of a capture while the kubelet did not run."""
     folder = tmp_path_factory.mktemp("not-ready")
     recording = folder / "capture"
     capture = leadsman_process("capture", f"--output={recording}", *watch_flags(real_node), folder=folder)

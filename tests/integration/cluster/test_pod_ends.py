@@ -1,4 +1,4 @@
-"""How pods end on a real node: captured live, replayed, and each told apart (rules: how-pods-end).
+"""Pods end in many ways on a real node: each is captured live, replayed and recognised (rules: how-pods-end).
 
 API eviction, preemption, taint and plain deletion leave pods that look alike; an exceeded volume and an OOM kill are
 the kubelet's and the kernel's. The texts are those of a real control plane.

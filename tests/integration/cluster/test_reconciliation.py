@@ -24,12 +24,12 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.components("cluster")]
 
 NODES = 6
 PODS = 80
-"""That are made while nobody watches; half of those that are there are deleted."""
+"""Pods that are created while nobody watches; half of the existing ones are deleted."""
 RESTARTS = 3
 
 
 class Logs:
-    """What the reducers know of one namespace and its nodes."""
+    """Return the reducers' knowledge of one namespace and its nodes."""
 
     def __init__(self, name: str) -> None:
         self.errors: list[SourceError] = []
@@ -110,7 +110,7 @@ class Space:
             await self.request("POST", self._pods, body)
 
     async def delete_node(self, name: str) -> None:
-        """With its pods, as the pod garbage collection does a little later."""
+        """Delete a node with its pods, like the pod garbage collection a little later."""
         for pod in (await self.request("GET", f"{self._pods}?fieldSelector=spec.nodeName={name}"))["items"]:
             await self.request("DELETE", f"{self._pods}/{pod['metadata']['name']}")
         await self.request("DELETE", f"/api/v1/nodes/{name}")

@@ -47,7 +47,7 @@ def faster() -> Clock:
 
 
 class Watched:
-    """What the logs know of the pods of a cluster, whoever watches."""
+    """Return the logs' knowledge of the pods of a cluster, for any watcher."""
 
     def __init__(self, cluster: Cluster, versions: Path) -> None:
         self.cluster = cluster
@@ -89,7 +89,7 @@ class Watched:
         return int((await self._request("GET", PODS))["metadata"]["resourceVersion"])
 
     async def pass_version(self, version: int) -> None:
-        """With changes of something that nobody watches."""
+        """Advance the version by changes of something that nobody watches."""
         number = 0
         while await self.version() <= version:
             for _ in range(10):

@@ -71,7 +71,7 @@ def test_memory_that_runs_short_is_seen_as_a_share_of_the_time(kubelet: UnifiedK
 
 
 def _line(node: Any) -> str:
-    """Of a capture, with what this is about."""
+    """Return a line of a capture, reduced to the fields that the test is about."""
     kept = {name: node[name] for name in ("nodeName", "cpu", "memory", "io", "swap")}
     head = {"ts": node["memory"]["time"], "cluster": "lab", "source": "kubelet", "resource": "stats/summary"}
     return json.dumps({**head, "type": "SNAPSHOT", "node": NAME, "object": {"node": kept, "pods": []}}) + "\n"

@@ -44,7 +44,7 @@ BESIDE_RUN_SECONDS: Final = 40
 """The bucket is drained after it was full again, and so gets its tokens this long after each run of image GC. Else
 both have come every 5 min since the kubelet's start, and image GC takes each token."""
 ROLL_UP_SECONDS: Final = 300
-"""Of five minutes in which usage also was below the threshold, it is not known when."""
+"""Resolution of a roll-up: within five minutes, it is unknown when usage was below the threshold."""
 RUN_SECONDS: Final = 330
 """Image GC runs every 5 min."""
 ABOVE_SECONDS: Final = 17 * 60
@@ -93,7 +93,7 @@ def drain(node: RealNode) -> None:
 
 
 def warnings_of_the_node(node: RealNode) -> int:
-    """How many the kubelet has emitted; each takes a token."""
+    """Return the number of Events that the kubelet emitted; each takes a token."""
     found = node.cluster.request("GET", EVENTS)["items"]
     of_node = [each for each in found if each["involvedObject"]["kind"] == "Node" and each["type"] == "Warning"]
     return sum(each["count"] for each in of_node if each["source"].get("component") == "kubelet")
@@ -110,7 +110,7 @@ def await_deletion(node: RealNode) -> None:
 
 @pytest.fixture(scope="module")
 def recording(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What was captured while image GC could not come below its threshold."""
+    """A capture while image GC could not come below its threshold."""
     folder = tmp_path_factory.mktemp("unreported")
     recording = folder / "capture"
     flags = [*watch_flags(real_node), f"--every={EVERY_SECONDS}"]

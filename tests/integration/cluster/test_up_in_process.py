@@ -129,7 +129,7 @@ def _is_replayed(folder: Path) -> None:
 
 
 def _picture(port: int, name: str) -> None:
-    """How the page looks now, for people, where LEADSMAN_UP_PICTURES names a folder."""
+    """Save pictures of the page for people if LEADSMAN_UP_PICTURES names a folder."""
     if PICTURES:
         step = {"url": f"http://{HOST}:{port}/", "width": 1200, "height": 900, "scheme": "light"}
         browse([{**step, "actions": [["wait", 500]], "picture": f"{PICTURES}/{name}.png"}], Path(PICTURES))
@@ -140,12 +140,12 @@ class Evicted(NamedTuple):
 
     folder: Path
     first_seconds: float
-    """From its start to a finding on its page."""
+    """Most time from its start to a finding on its page."""
     shown_seconds: float
-    """From the eviction to its place on the page."""
+    """Most time from the eviction to its place on the page."""
     threshold: int
     answers: tuple[str, ...]
-    """What BESIDE printed while it ran."""
+    """Lines that BESIDE printed while it ran."""
     delivered: Counter[tuple[str, str]]
     delivered_after_a_restart: Counter[tuple[str, str]]
 

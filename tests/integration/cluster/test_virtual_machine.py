@@ -38,7 +38,7 @@ GROWS: Final = "grows"
 MIB: Final = 1024 * 1024
 SECOND: Final = 1_000_000_000
 TIMEOUT_SECONDS: Final = 600.0
-"""For what takes seconds where the machine has nothing else to do."""
+"""Time for steps that take seconds on an idle machine."""
 EVERY_SECONDS: Final = 10
 KEPT: Final = os.environ.get("LEADSMAN_VM_RECORDING")
 PSI: Final = [(resource, kind) for resource in ("cpu", "memory", "io") for kind in ("some", "full")]
@@ -72,7 +72,7 @@ def run_throttled(node: VirtualNode) -> None:
 
 
 def run_thrashing(node: VirtualNode) -> None:
-    """Of more memory than it may have: what does not fit is swapped out and read back."""
+    """A pod that uses more memory than it may: the rest is swapped out and read back."""
     node.run_pod(THRASHES, "thrash", "240", requests={"memory": "150Mi"}, limits={"memory": "200Mi"})
     node.await_phase(THRASHES, "Running", TIMEOUT_SECONDS)
 
@@ -84,7 +84,7 @@ def delete(node: VirtualNode, *pods: str) -> None:
 
 @pytest.fixture(scope="module")
 def busy(node: VirtualNode) -> Iterator[VirtualNode]:
-    """With a pod that is throttled, and one that thrashes."""
+    """A capture with a pod that is throttled, and one that thrashes."""
     run_throttled(node)
     run_thrashing(node)
     eventually(
@@ -98,7 +98,7 @@ def busy(node: VirtualNode) -> Iterator[VirtualNode]:
 
 
 def sampled(node: VirtualNode, pod: str) -> Any:
-    """Of the summary; nothing if it does not have the pod yet, or the kubelet has no time to answer."""
+    """Return the pod in the summary; nothing if it is not there yet, or the kubelet has no time to answer."""
     try:
         pods = node.summary()["pods"]
     except OSError:
@@ -173,7 +173,9 @@ def test_the_agent_reads_cgroups_of_version_2_of_static_pods_too(busy: VirtualNo
 
 
 def samples_in(recording: Path, least: int = 0) -> int:
-    """How many there are, or 0 with fewer than `least`. Errors count too: while a kubelet is silent time passes."""
+    """Return the number of samples in the recording, or 0 with fewer than `least`. Errors count too: while a kubelet
+    is silent time passes.
+    """
     found = captured(recording, '"stats/summary"')
     return found if found >= least else 0
 

@@ -67,7 +67,7 @@ DEFINITION: Final[dict[str, Any]] = {
 
 
 def shipped_rules() -> Any:
-    """What the shipped ClusterRole of the watcher grants."""
+    """The rules that the shipped ClusterRole of the watcher grants."""
     documents = yaml.safe_load_all((MANIFESTS / "10-rbac.yaml").read_text())
     (role,) = (each for each in documents if each["kind"] == "ClusterRole")
     return role["rules"]
@@ -132,7 +132,7 @@ def test_a_numatopology_becomes_its_numa_nodes_with_the_shipped_role(volcano: Cl
 
 
 def _captured(folder: Path) -> set[tuple[str, str]]:
-    """How each Numatopology that is captured came."""
+    """Return the way in which each captured Numatopology came."""
     lines = (line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines())
     observed = (json.loads(line) for line in lines if '"kind":"Numatopology"' in line)
     return {(each["source"], each["object"]["metadata"]["name"]) for each in observed}

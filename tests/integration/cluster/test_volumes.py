@@ -1,6 +1,4 @@
-"""Where pods with volumes fit, by what a real API server, volume controller and scheduler made of them (rules:
-scheduler-volumes).
-"""
+"""A real API server, volume controller and scheduler agree where pods with volumes fit (rules: scheduler-volumes)."""
 
 import uuid
 from pathlib import Path

@@ -88,7 +88,7 @@ class Running:
 
     @property
     def observations(self) -> list[Observation]:
-        """Of objects, and errors."""
+        """Return the observations, with errors among them."""
         return [
             step.observation
             for step in self.seen

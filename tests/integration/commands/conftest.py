@@ -1,4 +1,4 @@
-"""What several commands are given."""
+"""Fixtures of several commands."""
 
 from pathlib import Path
 

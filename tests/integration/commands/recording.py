@@ -1,4 +1,4 @@
-"""What happened in the recording of a node under pressure, by its Events and the pods' own status."""
+"""Reads the recording of a node under pressure: its Events and the pods' own status."""
 
 from typing import Final
 

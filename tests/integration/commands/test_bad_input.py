@@ -1,4 +1,4 @@
-"""What bad input gets, as a user meets it (capture-format.md#damage, writing.md#messages).
+"""Users meet clear errors for bad input (capture-format.md#damage, writing.md#messages).
 
 The expected exit statuses are those of `leadsman --help` (commands.md).
 """
@@ -32,7 +32,7 @@ DEPTH: Final = 10_000
 
 
 def bad_lines() -> dict[str, bytes]:
-    """What each of the captures holds between its good lines, by the `error_type` that it must get."""
+    """Bad lines of each capture, by the `error_type` that they must get."""
     deep = json.dumps(pod("12:00:02", "deep", "n", metadata={"annotations": "HERE"})).encode()
     return {
         "not_json": b"Error from server (Forbidden): nodes is forbidden",
@@ -117,7 +117,7 @@ def test_every_good_line_around_the_bad_ones_is_kept(replayed: tuple[Path, Done]
 def test_a_wrong_file_is_named_and_does_not_keep_the_others_from_being_replayed(replayed: tuple[Path, Done]) -> None:
     _, done = replayed
     assert done.returncode == INCOMPLETE
-    assert "logo.png: nothing in it is an observation, nor an object: binary; save the objects" in done.stderr
+    assert "logo.png: it has no observations and no Kubernetes objects (binary); save the objects" in done.stderr
     assert "1 bomb" in done.stderr
     assert "1 too_deep" in done.stderr
 
@@ -190,7 +190,9 @@ def test_a_file_of_an_archive_is_reported_by_archive_and_path_inside(tmp_path: P
         file.writestr("good.jsonl", capture("zipped", b"{}"))
     database = {"db": tmp_path / "db"} if command == "replay" else {}
     done = leadsman(command, archive, **database)
-    assert "dump.zip: node-1/capture.jsonl: nothing in it is an observation, nor an object: other text" in done.stderr
+    assert (
+        "dump.zip: node-1/capture.jsonl: it has no observations and no Kubernetes objects (other text)" in done.stderr
+    )
     assert "dump.zip: good.jsonl:2" in " ".join((done.stdout + done.stderr).split())
     assert "leadsman-" not in done.stdout + done.stderr
 
@@ -328,7 +330,7 @@ def test_a_folder_of_other_things_is_no_database(folder: Path) -> None:
 def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_path: Path) -> None:
     missing = leadsman("query", "nodes", db=tmp_path / "missing")
     assert missing.returncode == NO_DATABASE
-    assert f"leadsman replay PATH --db chdb://{tmp_path / 'missing'} makes one" in missing.stderr
+    assert f"Create one: leadsman replay PATH --db chdb://{tmp_path / 'missing'}" in missing.stderr
     assert not (tmp_path / "missing").exists()
     (tmp_path / "empty").mkdir()
     empty = leadsman("digest", db=tmp_path / "empty")

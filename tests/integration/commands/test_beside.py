@@ -175,7 +175,7 @@ def test_a_query_ends_when_its_asker_leaves(served: Served) -> None:
 
 @pytest.mark.asyncio
 async def test_a_process_that_writes_answers_with_what_it_has_stored(migrated_folder: Path, tmp_path: Path) -> None:
-    """As `leadsman up` does."""
+    """Holds a database like `leadsman up`."""
     db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
     with connect(dsn(db)) as writer, connect(dsn(db), read_only=True) as reader:
         async with answering(reader, {"/silences": Silences(lambda: connect(dsn(db))).reply}):

@@ -77,7 +77,7 @@ def test_no_command_waits_for_the_client_of_kubernetes_that_does_not_need_it() -
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """What `make demo` prints into a database of its own, and that database's DSN."""
+    """The output of `make demo` with a database of its own, and that database's DSN."""
     makefile = (ROOT / "Makefile").read_text()
     recipe = re.search(r"^demo:.*\n\t@(.+)$", makefile, re.MULTILINE)
     captures = re.search(r"^CAPTURE \?= (.+)$", makefile, re.MULTILINE)
@@ -262,7 +262,7 @@ def long_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def whole_digest(long_capture: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Of its rows, replayed in one go."""
+    """Return a digest of its rows, replayed in one go."""
     db = tmp_path_factory.mktemp("whole") / "db"
     succeeds("replay", long_capture, "--quiet", db=db)
     digest = succeeds("digest", db=db)

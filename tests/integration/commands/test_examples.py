@@ -25,11 +25,11 @@ LIVE: Final = frozenset(
 )
 """They need a cluster, Kafka, a server or a port, or write into the reader's shell."""
 OWN: Final = re.compile(r"kubectl|ours\.yaml|ops\.json|chdb://one|--context|leadsman look$|silence expire")
-"""What only the reader has: a cluster, or files."""
+"""Values that only the reader has: a cluster, or files."""
 SHELL: Final = frozenset("|&;<>()$`\\\"'*?[#~=%!{}")
 """Characters that mean something to it: words without are given to the command as they stand."""
 PROGRESS: Final = re.compile(r"read [\d.]+ of ")
-"""Of what takes longer than a moment on a busy machine."""
+"""Time for commands that take seconds on a busy machine."""
 
 
 def _commands() -> Iterator[tuple[click.Command, tuple[str, ...]]]:

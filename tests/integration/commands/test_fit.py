@@ -87,7 +87,7 @@ def test_people_read_the_answer_in_sentences_and_a_table(late_joiners: Path) -> 
     lines = done.stdout.splitlines()
     assert lines[0].endswith("no node takes a pod of 8 exclusive CPUs and 16Gi of memory.")
     assert "44 exclusive CPUs are free, at most 6 of them on one NUMA node." in lines
-    assert "On 2 nodes the scheduler sees room for it, and the kubelet would fail it there." in lines
+    assert "On 2 nodes the scheduler sees room for it, but the kubelet would reject it." in lines
     assert any(line.startswith("node-6") and "TopologyAffinityError" in line for line in lines)
 
 

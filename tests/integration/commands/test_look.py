@@ -19,12 +19,12 @@ CAPTURE = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
 
 @pytest.fixture(scope="module")
 def story() -> str:
-    """Of the capture."""
+    """Return the story of the capture."""
     return succeeds("look", CAPTURE)
 
 
 def _look(stdin: bytes, folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
-    """With `folder` for temporary files."""
+    """Run it with `folder` for temporary files."""
     environment = ENVIRONMENT | {"TMPDIR": str(folder)}
     done = subprocess.run(
         [COMMAND, "look", *arguments], input=stdin, capture_output=True, check=False, env=environment
@@ -128,7 +128,7 @@ def test_kubectl_runs_it_as_its_plugin(tmp_path: Path, story: str) -> None:
 
 
 def _completed(*words: str) -> list[str]:
-    """What kubectl takes from its helper for a line that ends with the last word."""
+    """Return the words that kubectl takes from its helper for a line that ends with the last word."""
     program = [sys.executable, "-c", "from leadsman.__main__ import kubectl_complete; kubectl_complete()"]
     done = subprocess.run([*program, *words], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     return done.stdout.splitlines()
@@ -146,7 +146,7 @@ def test_kubectl_completes_its_commands_questions_and_flags() -> None:
 
 
 def test_contexts_of_the_kubeconfig_are_completed(tmp_path: Path) -> None:
-    """Those of the file that is named already; a name that a shell would take apart is left out."""
+    """Contexts of the file that is already named are completed; a name that a shell would split is left out."""
     file = tmp_path / "kubeconfig"
     names = ["prod", "prod-2", "test", "prod; rm"]
     file.write_text(json.dumps({"contexts": [{"name": name, "context": {}} for name in names]}))
@@ -156,7 +156,7 @@ def test_contexts_of_the_kubeconfig_are_completed(tmp_path: Path) -> None:
 
 
 def test_a_cluster_without_kubelet_access_is_shown_and_named_as_such(tmp_path: Path) -> None:
-    """What `look` prints of a live cluster whose kubelets refused: the status is one of its own."""
+    """Return the output of `look` for a live cluster whose kubelets refused: the status is one of its own."""
     refused = {"error": "403 Forbidden: nobody cannot get nodes/proxy"}
     (tmp_path / "c.jsonl").write_text(
         jsonl([observation("12:00:00", "stats/summary", refused, type_="ERROR", source="kubelet", node="n")])

@@ -66,7 +66,7 @@ def of_pod(pod: Json) -> str:
 
 @cache
 def witnessed() -> dict[str, dict[str, tuple[str, datetime]]]:
-    """By UID and kind of witness: its cause, and when it was recorded first."""
+    """Cause and first record by UID and kind of witness."""
     found: dict[str, dict[str, tuple[str, datetime]]] = {}
     for line in lines():
         each, ts = line["object"], moment(line["ts"])
@@ -84,7 +84,7 @@ def moment(text: str) -> datetime:
 
 @cache
 def last_pods() -> dict[str, tuple[Json, bool]]:
-    """By UID: each pod as it was last recorded, and whether it was gone then."""
+    """Return each pod by UID as it was last recorded, and whether it was gone then."""
     return {pod["metadata"]["uid"]: (pod, line["type"] == "DELETED") for line, pod in objects("pods")}
 
 
@@ -173,7 +173,7 @@ def test_image_gc_freed_nothing_as_often_as_the_kubelet_reported(replayed: Calla
 
 
 class Growth(NamedTuple):
-    """What lies outside of pods and images, over the samples of the recording or its beginning."""
+    """Return the use outside of pods and images, over the samples of the recording or its beginning."""
 
     last: int
     available: int

@@ -1,4 +1,4 @@
-"""What six real kubelets 1.36.3 decided, and what Leadsman says about the same moments.
+"""Leadsman agrees with the decisions of six real kubelets 1.36.3.
 
 `examples/numa-kubelets-k8s-1.36.jsonl.zst` is the recording: machines of 24 to 128 CPUs, each policy and option of
 the Topology, CPU and memory managers. Five times each kubelet was asked, pod by pod, what it would admit: these are
@@ -59,12 +59,12 @@ class Asked(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Of the first pod; empty if it was admitted."""
+        """Return the reason and message of the first pod's refusal; empty if it was admitted."""
         return f"{self.reason}: {self.message}" if not self.taken else ""
 
 
 class Recording(NamedTuple):
-    """What the database held at each sweep, and its rows at the end."""
+    """Contents of the database at each sweep, and its rows at the end."""
 
     known: dict[str, Known]
     tables: dict[str, list[dict[str, Any]]]

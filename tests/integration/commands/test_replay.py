@@ -151,7 +151,7 @@ def test_memory_pressure_was_once_and_disk_pressure_twice(found: Rows) -> None:
 
 
 def test_allocatable_ephemeral_storage_is_recomputed_to_the_byte(found: Rows) -> None:
-    """What the node said; `test_allocatable` recomputes it from capacity and the threshold of 5 %."""
+    """The node's own numbers; `test_allocatable` recomputes them from capacity and the threshold of 5 %."""
     assert found["allocatable"] == [{"bytes": 257025515114}]
 
 
@@ -200,7 +200,7 @@ def test_in_pieces_all_at_once_into_another_database_it_is_the_same(
 
 
 def test_alerts_fire_by_the_rules_of_the_settings(tmp_path: Path) -> None:
-    """As a worker fires them: the recording has pods that were rejected, and these rules do not ask about them."""
+    """A worker fires them: the recording has pods that were rejected, and these rules ignore them."""
     (tmp_path / "rules.yaml").write_text("alerts:\n  PodsRejected:\n    enabled: false\n")
     (tmp_path / "settings.yaml").write_text(f"alerts:\n  rules: {tmp_path / 'rules.yaml'}\n")
     options = ("--quiet", f"--config={tmp_path / 'settings.yaml'}")

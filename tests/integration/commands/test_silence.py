@@ -70,7 +70,7 @@ def test_a_silence_is_made_listed_and_expired(db: Path) -> None:
         (("add", "node=~(?=a)b", "--for", "1h", "--why", "x"), "RE2"),
         (("add", "a=b", "--why", "x"), "give an end"),
         (("add", "a=b", "--until", "2020-01-01T00:00Z", "--why", "x"), "not in the past"),
-        (("expire", "ff"), "no silences have an id that begins so"),
+        (("expire", "ff"), "no silence has an id with that prefix"),
     ],
 )
 def test_what_cannot_be_silenced_is_refused_in_a_sentence(arguments: tuple[str, ...], message: str, db: Path) -> None:

@@ -26,7 +26,6 @@ ALL = saved_queries()
 class Answer(NamedTuple):
     result: Result
     reason: str
-    """Of no rows."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def asked(demo_folder: Path) -> Iterator[Database]:
 
 @pytest.fixture(scope="module")
 def answer(asked: Database) -> Callable[[str], Answer]:
-    """What a saved question gives, asked once for all widths."""
+    """Answers of a saved question, asked once for all widths."""
 
     @cache
     def of(name: str) -> Answer:
@@ -84,7 +83,7 @@ def test_at_100_columns_a_question_about_a_cluster_is_a_table_and_cuts_no_senten
 
 
 def ended(rows: int) -> str:
-    """What a table ends with that has so many rows."""
+    """Return the last line of a table with so many rows."""
     if rows > MOST_ROWS:
         return f"{MOST_ROWS} of {rows:,} rows; --limit 0 shows all"
     return "1 row" if rows == 1 else f"{rows} rows"

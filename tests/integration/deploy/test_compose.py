@@ -30,7 +30,7 @@ _VARIABLE: Final = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
 
 
 def filled(text: str) -> str:
-    """As compose fills a value: with its default, where the environment has none."""
+    """Fill a value like compose: with its default if the environment has none."""
     return _VARIABLE.sub(lambda found: os.environ.get(found[1]) or found[2] or "", str(text)).replace("$$", "$")
 
 

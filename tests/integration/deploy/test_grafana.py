@@ -31,7 +31,7 @@ MAY_BE_EMPTY: Final = {
 
 
 class View(NamedTuple):
-    """What a reader looks at."""
+    """Panels that a reader looks at."""
 
     cluster: str
     node: str

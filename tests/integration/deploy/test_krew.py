@@ -17,7 +17,7 @@ REPOSITORY: Final = "someone/leadsman"
 
 
 def _released(folder: Path) -> Path:
-    """What the release's step makes in `dist`."""
+    """Return the files that the release's step makes in `dist`."""
     workflow = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text())
     (step,) = [each for each in workflow["jobs"]["release"]["steps"] if each.get("name") == "kubectl plugin"]
     shutil.copytree(ROOT / "deploy/krew", folder / "deploy/krew")

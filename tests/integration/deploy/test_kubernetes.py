@@ -39,7 +39,7 @@ def documents() -> list[dict[str, Any]]:
 
 
 def workloads() -> dict[str, dict[str, Any]]:
-    """By the part that they run."""
+    """Return the workloads by the part that they run."""
     kinds = {"Deployment", "StatefulSet", "DaemonSet"}
     return {
         each["spec"]["template"]["metadata"]["labels"]["app.kubernetes.io/component"]: each
@@ -219,7 +219,7 @@ class Watching:
         self.process.stop()
 
     def told_of(self, node: str) -> bytes:
-        """What is on the nodes' log about one of them."""
+        """Return the records on the nodes' log about one of them."""
         key = f"default/{node}".encode()
         return b"\n".join(bytes(each.value) for each in messages(self.servers, self.topic) if each.key == key)
 
@@ -284,9 +284,9 @@ class AskingKubelet:
 
     node: RealNode
     settings: dict[str, Any]
-    """As of `watch.kubelet`."""
+    """Settings under `watch.kubelet`."""
     certificate: dict[str, str]
-    """As of its configuration; without one a kubelet signs its own."""
+    """Files of its certificate; without one a kubelet signs its own."""
 
 
 @pytest.fixture(scope="module")

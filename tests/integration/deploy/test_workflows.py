@@ -12,7 +12,7 @@ WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 
 
 def _lint(file: Path) -> str:
-    """What actionlint finds; it is given no other linter, of which a machine may have some version or none."""
+    """Return actionlint's findings; it runs no other linter, whose version would differ by machine."""
     command = [str(actionlint_program()), "-no-color", "-shellcheck=", "-pyflakes=", str(file)]
     return subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT).stdout
 

@@ -104,7 +104,7 @@ class Lost:
         await until(is_so)
 
     async def reported(self) -> list[SourceErrorRecord]:
-        """What was published of what was missing."""
+        """Return the published part of the missing messages."""
         async with Publisher(self.servers) as publisher:
             publishing = asyncio.ensure_future(self.gaps.publish(publisher, self.topics))
             try:
@@ -189,7 +189,7 @@ async def test_the_first_start_of_this_version_goes_on_from_what_was_committed(k
 async def test_what_the_newest_part_of_a_table_had_is_stored_again(
     kafka: Kafka, folder: Path, *, running: bool
 ) -> None:
-    """As after a power loss: ClickHouse set the part aside, and knows the tokens of its rows still."""
+    """A power loss: ClickHouse sets the part aside, and still knows the tokens of its rows."""
     on = Lost(kafka, folder)
     await on.make_topics()
     async with on.lander() as database:
@@ -238,7 +238,9 @@ def own_kafka(tmp_path: Path) -> Iterator[Kafka]:
 async def test_what_follows_where_a_log_was_cut_back_is_stored(
     own_kafka: Kafka, folder: Path, *, running: bool
 ) -> None:
-    """As a machine does that loses power, or an unclean election: the offsets in Kafka survive, and come again."""
+    """A machine loses power, or an unclean election happens: the offsets in Kafka survive, and the messages come
+    again.
+    """
     on = Lost(own_kafka, folder)
     await on.make_topics()
     await on.send()
@@ -331,7 +333,7 @@ async def observe(servers: str, topics: Topics, numbers: range) -> None:
 
 
 async def found_in(servers: str, topics: Topics) -> set[int]:
-    """Of the Events."""
+    """Return the numbers of the Events."""
     partitions = [TopicPartition(topics.findings.name, number) for number in range(topics.findings.partitions)]
     async with AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
         consumer.assign(partitions)

@@ -129,7 +129,7 @@ async def test_a_clock_that_differs_from_the_broker_s_is_measured_and_logged_onc
 async def test_a_producer_that_does_not_stop_is_replaced_and_complains_of_nothing(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where connections hang: aiokafka waits for them, and warns of a producer that was not closed."""
+    """If connections hang, aiokafka waits for them, and warns of a producer that was not closed."""
     topic = Topic(f"hangs-{uuid.uuid4().hex[:8]}", 1, 1, "")
     await ensure_topics(kafka.bootstrap_servers, [topic], replication_factor=1)
     monkeypatch.setattr(publish, "STOP_SECONDS", 0.1)

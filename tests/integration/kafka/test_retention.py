@@ -31,7 +31,7 @@ HOURS = 168
 
 
 async def make_topics(servers: str, topics: Sequence[Topic]) -> None:
-    """With the times that producers give."""
+    """Messages with the times that producers give."""
     async with started(AIOKafkaAdminClient(bootstrap_servers=servers)) as admin:
         settings = [{**topic.config(), "message.timestamp.type": "CreateTime"} for topic in topics]
         made = zip(topics, settings, strict=True)

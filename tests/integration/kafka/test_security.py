@@ -165,7 +165,7 @@ class Supervised:
         self.part = Part(name, ("sh", "-c", f'exec "$@" >> {self.log} 2>&1', name, *command))
 
     def said(self, life: int) -> str:
-        """What it said until it ended for so many times: each life begins with where its telemetry is."""
+        """Return its output until it ended for so many times: each life begins with its telemetry address."""
         lives = self.log.read_text().split("telemetry is served")
         return lives[life] if len(lives) > life else ""
 
@@ -174,7 +174,7 @@ class Supervised:
 async def test_a_ca_file_that_is_empty_for_a_moment_ends_every_part_which_says_why_and_is_started_again(
     secured: SecuredKafka, tmp_path: Path
 ) -> None:
-    """What they were made of a long time ago died in the background, and they called themselves ready for ever."""
+    """Regression: their cause died in the background, and they called themselves ready for ever."""
     ca, host = tmp_path / "ca.crt", tmp_path / "host"
     ca.write_text(secured.authority.ca_file.read_text())
     write_sysfs(host, [Thread(0, 0, 0, 0), Thread(1, 1, 0, 0)])

@@ -34,7 +34,7 @@ class Watcher:
             await publisher.flush()
 
     async def found(self, then: Mapping[str, str] | None = None) -> Mapping[str, str]:
-        """What it begins with; it keeps `then` before it ends."""
+        """Return the versions with which it begins; `then` is saved before it ends."""
         async with versions_in(self.servers, {}, self.group, self.topic.name, self.cluster) as kept:
             assert kept.save is not None
             if then is not None:

@@ -61,7 +61,7 @@ class Watchers:
         return [str(pod["name"]) for pod in pods if pod["namespace"] == namespace]
 
     def is_landed(self) -> bool:
-        """Whether the worker has taken all of the cluster's log, and the lander all findings."""
+        """Return whether the worker has taken all of the cluster's log, and the lander all findings."""
         servers = self._kafka.bootstrap_servers
         parts = (("work", "cluster"), ("land", "findings"))
         return all(
@@ -88,7 +88,7 @@ def watchers(cluster: Cluster, kafka: Kafka, tmp_path: Path) -> Iterator[Watcher
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """Where pods can be made; they go with it."""
+    """Create a namespace where pods can be created; they are deleted with it."""
     name = f"watch-{uuid.uuid4().hex[:8]}"
     cluster.make_namespace(name)
     yield name

@@ -1,4 +1,4 @@
-"""What retention deletes before a worker and a lander have read it is told: how much, and where."""
+"""Leadsman reports the amount and place of messages that retention deletes before a worker and a lander read them."""
 
 import asyncio
 from pathlib import Path

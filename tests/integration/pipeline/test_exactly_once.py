@@ -126,7 +126,7 @@ def test_a_worker_without_memory_ends_and_loses_nothing(pipeline: Pipeline, expe
 
 
 def test_a_worker_goes_on_past_records_that_a_reducer_fails_on(pipeline: Pipeline, http: ClickHouseHttp) -> None:
-    """With the rows, and the dead letters, of an embedded replay; every other reducer has folded them."""
+    """Rows and dead letters of an embedded replay; every other reducer has folded them."""
     never = {"firstTimestamp": "9999-12-31T23:59:59Z", "lastTimestamp": "9999-12-31T23:59:59Z"}
     items = observed(
         [

@@ -235,7 +235,7 @@ def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str, tmp_path: Pa
 
 
 def _range(url: str) -> tuple[float, ...]:
-    """From when until when, in seconds after the first observation."""
+    """Beginning and end, in seconds after the first observation."""
     query = parse_qs(urlsplit(url).query)
     first = datetime(2026, 11, 21, 4, 11, 12, tzinfo=UTC)
     return tuple((datetime.fromisoformat(query[name][0]) - first).total_seconds() for name in ("since", "until"))

@@ -16,7 +16,7 @@ HEADINGS: Final = (
     "[...document.querySelectorAll('h2:not(.mono), h3, h4, h5, .when, .day')].map((each) => each.innerText.trim())"
 )
 MOST_PAGES: Final = 4
-"""Of an incident, whatever the fleet: what happened 2, nodes in detail 2. Runbooks are on the screen."""
+"""Pages of an incident for any fleet: 2 for the story, 2 for nodes in detail. Runbooks are on the screen."""
 
 
 class Printed(NamedTuple):

@@ -51,7 +51,7 @@ CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
 
 @pytest.fixture(scope="module")
 def pages(sites: dict[str, str], folder: Any) -> dict[tuple[str, int], dict[str, Any]]:
-    """What is seen on the page of each state on a desk and on a phone, each opened once."""
+    """Opens the page of each state once on a desk and on a phone, and keeps the visible text."""
     read = {"green": GREEN, "card": CARD, "high": HIGH, "cut": CLIPPED}
     seen = {"axe": ["light", "dark"], "actions": [["read", name, script] for name, script in read.items()]}
     screens = list(product(STATES, ((DESK, 900), (PHONE, 844))))

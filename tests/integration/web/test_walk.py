@@ -18,7 +18,7 @@ MOST_CLICKS: Final = 3
 
 
 class Walk(NamedTuple):
-    """What is followed from the runbook of an alert, and what is read on the way, ended by the cause."""
+    """The links that are followed from the runbook of an alert, and the texts read on the way, ended by the cause."""
 
     capture: Path
     alert: str
@@ -26,7 +26,7 @@ class Walk(NamedTuple):
     firing: str
     """In the runbook's own list: what fired, and where."""
     step: tuple[str, ...]
-    """What to do next, in the runbook."""
+    """The next steps of the runbook."""
     clicks: tuple[tuple[str, str], ...]
     """The text of each link, and what the address that it leads to holds."""
     cause: tuple[str, ...]

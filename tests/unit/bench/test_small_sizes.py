@@ -1,4 +1,4 @@
-"""What `make bench` prints of stages that were too short to measure."""
+"""`make bench` reports stages that were too short to measure."""
 
 from typing import Final
 

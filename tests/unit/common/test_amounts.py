@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.amounts import count, size
+from common.amounts import count, counted, cpus, how_often, size
 
 
 @pytest.mark.parametrize(
@@ -26,3 +26,10 @@ def test_a_count(value: int, shown: str) -> None:
 )
 def test_a_size(value: int, shown: str) -> None:
     assert size(value) == shown
+
+
+def test_a_number_agrees_with_its_word() -> None:
+    assert [counted(each, "pod") for each in (0, 1, 1_000)] == ["0 pods", "1 pod", "1,000 pods"]
+    assert [counted(each, "entry", "entries") for each in (1, 2)] == ["1 entry", "2 entries"]
+    assert [how_often(each) for each in (1, 2)] == ["once", "2 times"]
+    assert [cpus(each) for each in (1_000, 1_500, 500)] == ["1 CPU", "1.5 CPUs", "0.5 CPUs"]

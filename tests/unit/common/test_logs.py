@@ -1,4 +1,4 @@
-"""What is logged is one line, without secrets and escapes, whatever a cluster calls its things."""
+"""A log line is one line without secrets and escapes, for any names of a cluster."""
 
 import json
 import logging

@@ -69,7 +69,9 @@ def test_a_secret_in_a_folder_that_others_cannot_enter_is_taken(public: Path) ->
 
 
 def test_a_secret_that_a_kubelet_mounted_is_never_refused(public: Path) -> None:
-    """As it writes secrets and projected tokens, 0644 and owned by root: a link to `..data`, a link to a folder."""
+    """Write secrets and projected tokens like the kubelet, 0644 and owned by root: a link to `..data`, a link to a
+    folder.
+    """
     version = public / "..2026_11_22_04_10_00.1"
     version.mkdir(mode=0o755)
     secret(version, 0o644)

@@ -269,7 +269,7 @@ async def test_readers_who_ask_without_end_take_a_part_of_the_time() -> None:
 
 
 async def test_those_who_do_not_take_their_answers_keep_nobody_out() -> None:
-    """Of each a piece of one answer is held, until another needs the place."""
+    """A piece of one answer is held for each, until another needs the place."""
     port = free_port()
     async with served(HOST, port, "watch"):
         with registered({COUNTED: lambda: {(f"{number:0100}",): 1 for number in range(10_000)}}, tuple):
@@ -301,7 +301,7 @@ BODY = b"5\r\nhello\r\n0\r\n\r\n"
     ],
 )
 async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
-    """What is unclear is refused, and the connection with it: so nothing behind it is read as a request."""
+    """An ambiguous request is refused, and its connection closed: nothing behind it is read as a request."""
     port = free_port()
     async with served(HOST, port, "work"), asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection(HOST, port)

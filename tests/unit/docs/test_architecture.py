@@ -35,7 +35,7 @@ def test_every_module_is_in_a_room_that_is_drawn(graph: grimp.ImportGraph, ranks
 
 
 def test_imports_point_down_in_the_picture_of_the_floors(graph: grimp.ImportGraph, ranks: dict[str, int]) -> None:
-    """From a room to one below it; rooms side by side do not import each other."""
+    """Imports from a room to one below it; rooms side by side do not import each other."""
     wrong = [
         f"{importer} imports {imported}"
         for importer in graph.modules

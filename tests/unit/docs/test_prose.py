@@ -85,6 +85,34 @@ def test_the_docstrings_of_a_module_belong_to_its_package() -> None:
         docstrings('"""One.\n\nTwo `x`."""\nA = 1\n"""Three."""\n', ROOT.joinpath("sql/a/b.py").relative_to(ROOT))
     )
     assert [(text.room, text.text) for text in found] == [("sql.a", "One."), ("sql.a", "Two §."), ("sql.a", "Three.")]
+    assert [text.kind for text in found] == [Kind.DOCSTRING, Kind.PROSE, Kind.DOCSTRING]
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "After",
+        "As",
+        "By",
+        "For",
+        "From",
+        "How",
+        "Of",
+        "That",
+        "Those",
+        "What",
+        "Where",
+        "Whether",
+        "Which",
+        "Who",
+        "Why",
+        "With",
+    ],
+)
+def test_a_docstring_starts_with_its_subject_or_a_verb_in_product_and_tests(start: str) -> None:
+    for kind in (Kind.DOCSTRING, Kind.TEST):
+        assert [found.rule for found in judge(f"{start} a pod ends.", kind)][-1:] == ["docstring-start"]
+        assert list(judge(f"A pod ends. {start} it was told to.", Kind.TEST)) == []
 
 
 def test_documents_are_clean() -> None:

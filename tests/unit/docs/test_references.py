@@ -39,7 +39,7 @@ _NOT_MODULES: Final = (".md", ".yaml", ".dev")
 
 
 class Prose(NamedTuple):
-    """What people read in a file: its comments and docstrings, or all of a document, at its first line."""
+    """Return the texts for people in a file: its comments and docstrings, or all of a document, at its first line."""
 
     path: Path
     line: int
@@ -89,7 +89,7 @@ def unresolved(
 
 @cache
 def anchors(page: Path) -> frozenset[str]:
-    """Those of a page's headings, as every renderer makes them."""
+    """Return the anchors of a page's headings, as every renderer makes them."""
     text = re.sub(r"^(`{3,}).*?^\1", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     return frozenset(re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings)

@@ -44,7 +44,8 @@ ASKED: Final = {
         "without_threshold",
     },
 }
-"""What each view, with the saved question of its name, asks of Python, instead of stating it."""
+"""Questions of each view, and of the saved question of its name, that Python answers, so that SQL does not state
+them."""
 STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"

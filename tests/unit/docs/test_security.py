@@ -17,7 +17,7 @@ MADE: Final = {
     "pull-request": ["check", "quick", "test"],
     "release": ["audit", "check", "wheel", "test"],
 }
-"""What each workflow makes: the gates."""
+"""Jobs of each workflow: the gates."""
 WORKFLOWS: Final = sorted((ROOT / ".github/workflows").glob("*.yml"))
 _TEST: Final = re.compile(r"^ *(?:async )?def test_", re.MULTILINE)
 

@@ -1,4 +1,4 @@
--- How unevenly exclusive CPUs lie on each node, and on the cluster (node is empty), at the end
+-- How unevenly exclusive CPUs are spread on each node, and on the cluster (node is empty), at the end
 SELECT
     node,
     skew_ratio,

@@ -35,7 +35,7 @@ def _passing(stage: Stage, seconds: float) -> Any:
 
 
 def _keys(stage: Stage) -> set[str]:
-    """What the cluster's log learned last that there is."""
+    """Return the objects that the cluster's log learned last."""
     parts = [msgspec.json.decode(each.object) for each in stage.listed if each.type == "INVENTORY"]
     return set([part["keys"] for part in parts if "ofLogs" not in part][-1])
 

@@ -1,4 +1,4 @@
-"""What is news about an object (rules: list-and-watch: heartbeats)."""
+"""Filters keep the news of an object and drop heartbeats (rules: list-and-watch: heartbeats)."""
 
 from typing import Any
 

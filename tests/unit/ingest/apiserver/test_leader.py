@@ -220,7 +220,7 @@ async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_
 
 @pytest.mark.asyncio
 async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
-    """What it has in memory is older than what another may have published."""
+    """Its memory is older than what another may have published."""
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
         fake, suspended = FakeClock(), timedelta()
         client, election = server.election("a", fake)

@@ -100,7 +100,7 @@ async def test_a_server_that_does_not_answer_is_described_without_python_s_words
                 pass
     assert unanswered(failure.value) == "connection refused"
     assert unanswered(aiohttp.ServerTimeoutError()) == "no answer in time"
-    assert unanswered(aiohttp.ServerDisconnectedError()) == "Server disconnected"
+    assert unanswered(aiohttp.ServerDisconnectedError()) == "the connection was closed before an answer"
 
 
 async def test_the_kernel_looks_after_a_peer_of_a_long_request() -> None:

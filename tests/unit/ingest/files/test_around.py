@@ -1,4 +1,4 @@
-"""What stands around an object in a file is taken off, and nothing else."""
+"""Text around an object in a file is removed, and nothing else."""
 
 import pytest
 

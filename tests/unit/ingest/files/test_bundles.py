@@ -27,7 +27,7 @@ def named(name: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    """As troubleshoot.sh wrote it first: arrays, whose objects do not name their kind."""
+    """The first format of troubleshoot.sh: arrays, whose objects do not name their kind."""
     folder = tmp_path / "support-bundle-2026-11-21T04_11_00"
     resources = folder / "cluster-resources"
     write(resources / "nodes.json", [named("n1"), named("n2")])
@@ -43,7 +43,7 @@ def bundle(tmp_path: Path) -> Path:
 
 
 def read(*paths: Path, **options: Any) -> tuple[Counter[str], list[Unreadable], str]:
-    """How many of each resource, what was unreadable, and what was refused."""
+    """Return the number of each resource, the unreadable parts, and the refused ones."""
     entries: list[Observed | Unreadable] = []
     refused = ""
     try:
@@ -101,7 +101,7 @@ def listed(kind: str, *items: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def sosreport(tmp_path: Path) -> Path:
-    """As the plugin `kubernetes` of sos 4.8 names the output of its commands, with what else lies beside it."""
+    """A folder of the plugin `kubernetes` of sos 4.8, with its names of outputs and unrelated files."""
     folder = tmp_path / "sosreport-control-1-2026-11-21-abcdefg"
     info = folder / "sos_commands/kubernetes/cluster-info"
     kubectl = "kubectl_--kubeconfig_.etc.kubernetes.admin.conf_get"

@@ -1,4 +1,4 @@
-"""What people already have, as observations (rules: event-fields)."""
+"""Common dumps become observations (rules: event-fields)."""
 
 import gzip
 import json
@@ -337,7 +337,7 @@ def test_metrics_text_is_kept_as_text(tmp_path: Path, recorded: dict[str, list[d
 
 @pytest.fixture
 def cluster_info_dump(tmp_path: Path, recorded: dict[str, list[dict[str, Any]]]) -> Path:
-    """As `kubectl cluster-info dump --output-directory` writes it: typed lists whose items have no kind."""
+    """A folder of `kubectl cluster-info dump --output-directory`: typed lists whose items have no kind."""
     folder = tmp_path / "dump"
 
     def bare(resource: str) -> list[dict[str, Any]]:

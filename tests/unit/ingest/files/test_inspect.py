@@ -1,4 +1,4 @@
-"""What files hold (`leadsman inspect`), and hostile names made safe to show."""
+"""`leadsman inspect` shows the contents of files, and makes hostile names safe."""
 
 import io
 import json
@@ -174,8 +174,8 @@ def test_what_cannot_be_read_is_named_beside_what_can(tmp_path: Path) -> None:
     bad.write_text("nothing\n")
     inspection = inspect([NODE_PRESSURE, bad])
     assert inspection.observations > 0
-    assert inspection.refused.startswith(f"{bad}: nothing in it is an observation")
-    with pytest.raises(SourceError, match="nothing in it is an observation"):
+    assert inspection.refused.startswith(f"{bad}: it has no observations")
+    with pytest.raises(SourceError, match="it has no observations"):
         inspect([bad])
 
 

@@ -1,4 +1,4 @@
-"""What a file is called to people."""
+"""People see the name of a file as they gave it."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""How far the reading of files has come."""
+"""Progress of reading files."""
 
 import io
 

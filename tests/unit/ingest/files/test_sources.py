@@ -173,7 +173,7 @@ def test_progress_ends_at_all_bytes_and_never_goes_back(tmp_path: Path) -> None:
         (Path.as_posix, "there is no such file or folder"),
         (Path.mkdir, "nothing in this folder is known"),
         (Path.touch, "the file is empty"),
-        (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "nothing in it is an observation"),
+        (lambda path: path.write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(100)), "it has no observations"),
     ],
 )
 def test_path_that_is_no_source_is_refused_by_name(
@@ -200,7 +200,7 @@ def test_capture_may_have_its_fields_in_any_order(tmp_path: Path) -> None:
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path: Path) -> None:
-    """Who packs a dump may not name files of who reads it; links within it, as of a mounted volume, stay."""
+    """The author of a dump must not name files of its reader; links within it, as of a mounted volume, stay."""
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "private.jsonl").write_text(line(1))

@@ -1,4 +1,4 @@
-"""What holds for all of a dump: what a Node is, and settings. Starts of kubelets date their changes."""
+"""Facts hold for all of a dump: those of a Node, and settings. Starts of kubelets date their changes."""
 
 import json
 from collections.abc import Iterator

@@ -104,7 +104,7 @@ async def test_a_consumer_that_never_stops_is_left(monkeypatch: pytest.MonkeyPat
 
 
 async def test_a_connection_that_a_broker_does_not_end_is_cut() -> None:
-    """By TLS, while a broker held back an answer to a fetch: a lander never ended."""
+    """Regression: over TLS, a broker held back an answer to a fetch, and a lander never ended."""
     consumer: Any = Consumer()
     with capture_logs() as logs:
         await aiokafka_fixes.stop(consumer)
@@ -132,7 +132,7 @@ async def test_a_file_that_is_unusable_while_a_client_starts_is_why_it_does_not(
 
 
 class Coordinator:
-    """Of a group that answers as it is told."""
+    """The coordinator of a group, with scripted answers."""
 
     def __init__(self, member_id: str) -> None:
         self.member_id = member_id
@@ -148,7 +148,7 @@ class Coordinator:
 
 
 class Watched:
-    """What is heard of the member of a group."""
+    """A member of a group, with its events."""
 
     def __init__(self, member_id: str = "first") -> None:
         self.coordinator = Coordinator(member_id)
@@ -187,7 +187,7 @@ async def test_what_is_no_heartbeat_confirms_nothing() -> None:
 
 
 async def test_a_group_that_has_made_it_a_new_member_has_expelled_the_old_one() -> None:
-    """As where a worker was paused while it joined."""
+    """A worker was paused while it joined."""
     watched = Watched()
     await watched.coordinator._send_req(SYNC)
     watched.coordinator._performed_join_prepare = True
@@ -287,7 +287,7 @@ async def test_what_is_not_loaded_yet_is_not_taken_for_nothing_committed(monkeyp
 
 
 async def test_no_request_for_metadata_creates_a_topic() -> None:
-    """As clients make them: with topics, and with all of them."""
+    """Requests of clients: with topics, and with all of them."""
     for request in (MetadataRequest(["t"]), MetadataRequest(None), MetadataRequest()):
         built: Any = request.build(MetadataRequest_v5)
         assert not built.allow_auto_topic_creation

@@ -107,7 +107,7 @@ async def test_a_kubelet_whose_certificate_is_of_another_authority_gets_no_token
 
 
 async def test_a_certificate_for_the_nodes_name_is_its_kubelets_too(tmp_path: Path) -> None:
-    """What a kubelet signs itself has the name of its node alone (rules: kubelet-access)."""
+    """A certificate that a kubelet signs itself has only the name of its node (rules: kubelet-access)."""
     authority = Authority(tmp_path, "pinned")
     async with (
         a_kubelet(authority, "n1.example", "DNS:n1.example") as kubelet,

@@ -129,7 +129,7 @@ async def test_statistics_come_every_10_seconds_at_the_nodes_own_moment() -> Non
 
 
 async def test_a_node_keeps_its_moment_where_each_sleep_is_too_long() -> None:
-    """As with thousands of nodes: if rounds lasted longer by what they begin late, samples would be missing."""
+    """Samples would be missing with thousands of nodes, if a round lasted longer by its late start."""
     run = Run()
     sleep = run.clock.sleep
     run.clock.sleep = lambda seconds: sleep(seconds + 0.5)  # type: ignore[method-assign]
@@ -168,7 +168,7 @@ async def test_many_nodes_are_asked_at_the_same_few_moments_whenever_each_was_fo
 
 
 async def test_what_a_failed_request_kept_is_freed_without_a_search_for_cycles() -> None:
-    """As aiohttp: a frame holds the exception whose traceback holds the frame, and a connection's buffers."""
+    """Like aiohttp, a frame holds the exception whose traceback holds the frame, and a connection's buffers."""
     run, kept = Run(), []
 
     async def refuse(_: str) -> None:

@@ -1,4 +1,4 @@
-"""From a fake API server into a publisher in memory: what is acknowledged, what is seen again, who watches."""
+"""Forwards a fake API server to a publisher in memory: acknowledgements, repeats and ownership."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence

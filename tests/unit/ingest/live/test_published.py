@@ -1,4 +1,4 @@
-"""What is watched, as Kafka gets it: without credentials, and decoded once on the way."""
+"""Kafka gets the watched objects without credentials, and each is decoded once."""
 
 import asyncio
 import sys
@@ -39,7 +39,7 @@ from waiting import until
 CANARY = "canary-2b70d1"
 URL = f"https://user:{CANARY}@registry.example/a"
 TOLD = f"cannot pull https://{REDACTED}@registry.example/a, token={REDACTED}"
-"""What is left of it."""
+"""The same text without its credentials."""
 WITH_CREDENTIALS = f"cannot pull {URL}, token={CANARY}"
 WITHOUT_CREDENTIALS = "cannot pull https://[redacted]@registry.example/a, token=[redacted]"
 
@@ -139,7 +139,7 @@ async def test_no_message_of_a_watched_cluster_holds_a_credential_and_texts_stay
 
 
 def decodes(work: Callable[[], object]) -> Counter[str]:
-    """How often msgspec decodes JSON, by the function that calls it."""
+    """Count JSON decodings of msgspec, by the function that calls it."""
     counted = Counter[str]()
 
     def count(frame: Any, what: str, called: Any) -> None:
@@ -178,7 +178,7 @@ def test_a_watched_object_is_decoded_once_until_it_is_a_record(resource: ApiReso
 
 
 async def _answered(resource: str, body: bytes) -> list[Any]:
-    """What a kubelet's answer becomes, with the others that a round asks for."""
+    """A kubelet's answer becomes records, with the others of its round."""
     taken: list[Received] = []
     answers = {"stats/summary": b'{"node":{}}', "metrics": b"", "configz": b'{"kubeletconfig":{}}', resource: body}
 

@@ -250,7 +250,7 @@ async def test_a_silent_stream_is_reported_but_not_a_custom_resource_that_does_n
 
 
 async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_after_two() -> None:
-    """What the next watcher begins its gap with is when this one was last heard."""
+    """The next watcher begins its gap when this one was last heard."""
     passed = 0.0
     async with _server() as server:
         clock = Clock(

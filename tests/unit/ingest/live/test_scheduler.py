@@ -262,7 +262,7 @@ async def test_the_number_of_nodes_that_are_seen_is_reported_at_once(authority: 
 
 
 async def test_another_number_waits_until_all_is_seen_that_happened_before_it_was_asked(authority: Authority) -> None:
-    """As where a node comes: its scheduler may have heard of it before us."""
+    """A node comes: its scheduler may have heard of it before us."""
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999, heard_after=30)
         assert await waiting.ask() == "SNAPSHOT"
@@ -270,7 +270,7 @@ async def test_another_number_waits_until_all_is_seen_that_happened_before_it_wa
 
 
 async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(authority: Authority) -> None:
-    """As where the watch of nodes is refused or hangs: what comes and goes meanwhile is no fault of a scheduler."""
+    """The watch of nodes is refused or hangs: changes meanwhile are not a scheduler's fault."""
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999)
         assert await waiting.ask() == "ERROR"

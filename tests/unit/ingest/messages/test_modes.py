@@ -120,7 +120,7 @@ PASSES: Final = [
     ("NodeStatusUnknown", "Kubelet stopped posting node status."),
     ("Evicted", 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". '),
 ]
-"""What somebody wants to read at night."""
+"""Texts that somebody wants to read at night."""
 
 
 def _messages(thing: Any) -> Iterator[tuple[str, str]]:
@@ -166,7 +166,7 @@ def test_a_password_in_free_text_passes_beside_no_reason(reason: str) -> None:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_a_password_in_the_text_of_others_passes_in_no_shape(template: str) -> None:
-    """What fits a typed hole is a name, an amount or an address; a sentence fits none."""
+    """A typed hole takes a name, an amount or an address, and never a sentence."""
     message = re.sub(r"{\w+}", SENTENCE, template)
     if message == template:
         return

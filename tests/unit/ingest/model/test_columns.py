@@ -16,7 +16,7 @@ VALUES = {"q": st.integers(), "d": st.floats(allow_nan=False)}
 
 @st.composite
 def samples(draw: st.DrawFn) -> PodColumns:
-    """Of up to four pods; a whole column may be None, as of a kubelet that does not know what it means."""
+    """Draw columns of up to four pods; a whole column may be None, as of a kubelet that does not know it."""
     pods = draw(st.integers(0, 4))
     texts = [f"p{place}" for place in range(pods)]
     columns: dict[str, Any] = {}

@@ -32,7 +32,7 @@ from ingest.normalize.normalize import normalize
 from waiting import PATIENCE_SECONDS
 
 CPU_STATE = '{"policyName":"static","defaultCpuSet":"0","entries":{"5f3a":{"w":"1"}},"checksum":2703986358}'
-"""Of G, with another uid: the agent does not look at checksums."""
+"""The checkpoint of G with another uid: the agent ignores checksums."""
 MEMORY_STATE = '{"policyName":"None","machineState":{},"entries":{},"checksum":4236770233}'
 RESOURCES = {"cpu_topology", "cpu_manager_state", "memory_manager_state"}
 SOCKET = "var/lib/kubelet/pod-resources/kubelet.sock"

@@ -1,4 +1,4 @@
-"""How often quotas held pods back, by cgroups of both versions and drivers (rules: cpu-contention)."""
+"""Quotas throttle pods, by cgroups of both versions and drivers (rules: cpu-contention)."""
 
 from pathlib import Path
 from typing import Any

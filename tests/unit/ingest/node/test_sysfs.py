@@ -70,7 +70,7 @@ def test_without_a_list_of_the_online_cpus_all_of_them_are(tmp_path: Path) -> No
 
 
 def test_without_numa_every_package_is_a_numa_node(tmp_path: Path) -> None:
-    """As cadvisor, and so the kubelet, has it (utils/sysinfo)."""
+    """cadvisor, and so the kubelet, does the same (utils/sysinfo)."""
     write_sysfs(tmp_path, [Thread(0, 0, 0, 0), Thread(1, 0, 3, 0)])
     nodes = tmp_path / "sys/devices/system/node"
     nodes.rename(nodes.with_name("gone"))

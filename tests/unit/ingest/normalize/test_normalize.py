@@ -1,4 +1,4 @@
-"""From an observation to its records: what is kept, and on which log it belongs."""
+"""An observation becomes records: the kept fields, each on its log."""
 
 import contextlib
 import json

@@ -45,7 +45,7 @@ def _redacted(thing: Any, resource: str = "pods", change: Change = "ADDED", *, s
 
 
 def _letter(thing: Any, *, strict: bool = False) -> Any:
-    """What a dead letter keeps, which knows no type."""
+    """Return the text that a dead letter keeps, for any type."""
     return json.loads(without_secrets(json.dumps(thing).encode(), strict=strict))
 
 

@@ -96,7 +96,7 @@ def test_any_time_is_around_its_observation_in_utc_or_unknown(time: datetime, zo
 
 
 def _open(info: msgspec.inspect.Type, path: str, seen: tuple[Any, ...] = ()) -> Iterator[str]:
-    """Where an integer of a type has no bounds."""
+    """Return the integers of a type that have no bounds."""
     match info:
         case msgspec.inspect.IntType(ge=low, le=high):
             if low is None or high is None:

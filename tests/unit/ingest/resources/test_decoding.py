@@ -1,4 +1,4 @@
-"""What is kept of an object has no credential in any text."""
+"""No kept text of an object has a credential."""
 
 import msgspec
 import pytest

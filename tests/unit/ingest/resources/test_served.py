@@ -1,4 +1,4 @@
-"""Where the API server serves a resource."""
+"""The API server serves a resource at one of several paths."""
 
 from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.pods import PODS

@@ -1,4 +1,4 @@
-"""What is kept of a `/stats/summary` (rules: eviction-signals, eviction-order, psi-and-swap)."""
+"""The kept fields of a `/stats/summary` (rules: eviction-signals, eviction-order, psi-and-swap)."""
 
 import json
 from typing import Any

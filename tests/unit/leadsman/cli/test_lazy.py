@@ -21,7 +21,7 @@ HEAVY: Final = {
 
 
 def heavy_after(code: str) -> set[str]:
-    """Which of the heavy packages a fresh interpreter has imported."""
+    """Return the heavy packages that a fresh interpreter has imported."""
     show = f"import json, sys; {code}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", show], check=True, capture_output=True, text=True, cwd=ROOT)
     return HEAVY & set(json.loads(done.stdout))

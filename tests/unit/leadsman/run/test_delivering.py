@@ -23,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 
 def alert(name: str, status: str = "firing", hours: float = 0.0, **values: Any) -> Alert:
-    """That it fired `hours` after START, or an hour later was resolved."""
+    """The message of an alert that fired `hours` after START, or was resolved an hour later."""
     starts_at = START + hours * HOUR
     at = starts_at if status == "firing" else starts_at + HOUR
     given = {"ts": at, "updated_at": at, "ends_at": None if status == "firing" else at, "labels": {"alertname": name}}

@@ -1,4 +1,4 @@
-"""How an observation of a live source is sent: on which log, under which name, and where it goes when it is none."""
+"""An observation of a live source is sent on its log, under its name; a bad one is a dead letter."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""How far Kafka is stored, where rows and progress are lost together or apart; the engine is real."""
+"""Progress of Kafka is stored, and rows and progress are lost together or apart; the engine is real."""
 
 import shutil
 from collections.abc import Iterator, Mapping

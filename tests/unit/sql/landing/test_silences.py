@@ -40,7 +40,7 @@ def test_an_id_that_is_of_none_or_of_several_is_refused(database: Database) -> N
     answer(database, Add(silence("a=b", name="aa1")))
     answer(database, Add(silence("a=b", name="aa2")))
     for text in ("", "aa", "b"):
-        with pytest.raises(BadSilence, match="silences have an id that begins so"):
+        with pytest.raises(BadSilence, match="an id with that prefix"):
             answer(database, Expire(text, T0))
 
 

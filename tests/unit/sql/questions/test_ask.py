@@ -46,7 +46,7 @@ def before(folder: Path) -> list[TableDigest]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """Who connects is seen: nothing may."""
+    """A connection would be seen: there must be none."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         found.setblocking(False)
         yield found

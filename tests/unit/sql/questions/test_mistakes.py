@@ -1,4 +1,4 @@
-"""What a person mistyped in SQL is named, with the nearest that exists."""
+"""A mistyped word in SQL is named, with the nearest that exists."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What one NUMA node has left of memory and devices, by hand; null where a source does not tell."""
+"""Memory and devices left on one NUMA node, by hand; null if a source does not report them."""
 
 from collections.abc import Mapping
 from datetime import timedelta

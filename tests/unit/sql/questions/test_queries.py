@@ -60,7 +60,7 @@ def test_a_saved_query_binds_each_parameter_that_it_declares(query: SavedQuery) 
 
 
 class OnNothing(NamedTuple):
-    """What a question gives on an empty database within the memory of the page, and why there is nothing."""
+    """Answers of a question on an empty database within the memory of the page, and the reason why it is empty."""
 
     found: Result
     why: str
@@ -121,7 +121,7 @@ def test_every_question_whose_rows_name_a_cluster_or_a_node_is_asked_of_one(
 
 
 def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Database) -> None:
-    """Of the same node's name in two clusters, and of another node."""
+    """Rows of the same node's name in two clusters, and of another node."""
     for cluster, node in (("c", "n"), ("c", "m"), ("d", "n")):
         given = {"cluster": cluster, "node": node, "pod": f"{cluster}-{node}", "uid": f"{cluster}-{node}"}
         store(database, row(Eviction, cause="pressure", **given), row(PodBinding, change="bound", **given))

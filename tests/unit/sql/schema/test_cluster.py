@@ -1,4 +1,4 @@
-"""Which clusters of ClickHouse are refused, before anything is made there."""
+"""Unusable clusters of ClickHouse are refused before anything is created there."""
 
 import re
 from collections.abc import Mapping

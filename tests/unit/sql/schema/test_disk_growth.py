@@ -1,4 +1,4 @@
-"""What fills a disk, by hand: kinds, slopes, limits, and null where the evidence is missing."""
+"""Causes of a full disk, by hand: kinds, slopes, limits, and null where the evidence is missing."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,5 +1,5 @@
-"""Why a node is fuller or emptier than the others, and pods that the scheduler does not try again: by hand, and with
-the evidence taken away.
+"""Reasons for a fuller or emptier node, and pods that the scheduler does not try again: by hand, and with evidence
+removed.
 """
 
 from datetime import timedelta
@@ -21,7 +21,7 @@ def after(minutes: float) -> Any:
 
 
 def node(name: str, used: int, **values: Any) -> list[Row]:
-    """Of 10 CPUs, so many of which are requested; it has been Ready for a month."""
+    """Return a node of 10 CPUs with so many requested; it has been Ready for a month."""
     known = {
         "ready": True,
         "ready_since": LONG_AGO,

@@ -282,7 +282,7 @@ def test_the_view_agrees_with_the_rules(database: Database) -> None:
 
 
 def kubelets(candidate: Candidate, pod: PodRequest) -> str:
-    """What the rules say of the kubelet alone, in the words of the view."""
+    """Return the verdict of the rules about the kubelet alone, in the words of the view."""
     roomy = candidate.state._replace(
         unschedulable=False, taints=(), requested={}, pods=0, allocatable={"cpu": 10**9, "pods": 9}
     )
@@ -329,7 +329,7 @@ def test_the_view_agrees_with_the_rules_about_places_and_neighbours(database: Da
 def agrees(
     told: dict[str, dict[str, Any]], asked: dict[str, Any], labels: dict[str, dict[str, str]], known: Known
 ) -> None:
-    """What the view told of each node of a cluster is what the rules say."""
+    """The view and the rules agree about each node of a cluster."""
     wanted = PodRequest(
         (), {}, neighbour(asked), tuple(msgspec.convert(asked, Pod, strict=False).spec.tolerations or ())
     )

@@ -1,4 +1,4 @@
-"""Which row of one end of a pod counts, whatever part of a dump was read last."""
+"""One row of each end of a pod counts, for any order in which a dump's parts are read."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the API shows room that a kubelet denies, and where it does not."""
+"""The API shows room that a kubelet denies, or does not."""
 
 from datetime import timedelta
 from typing import Any
@@ -51,7 +51,7 @@ def test_nothing_is_contradicted_without_a_witness(database: Database, values: d
 
 
 def test_a_dump_without_the_living_pods_of_the_node_contradicts_nothing(database: Database) -> None:
-    """Those that the kubelet counts are in other namespaces, perhaps, which were not saved."""
+    """The pods that the kubelet counts may be in other namespaces, which were not saved."""
     store(database, refused(), fit(0, pods=0))
     (found,) = dicts(database, "SELECT * FROM refused_pods")
     assert (found["api_free"], found["is_contradicted"]) == (8, 0)

@@ -1,4 +1,4 @@
-"""What still holds survives its retention, and nothing else does."""
+"""A state that still holds survives its retention, and nothing else does."""
 
 from datetime import timedelta
 

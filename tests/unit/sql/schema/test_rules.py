@@ -1,4 +1,4 @@
-"""What a view asks of a rule in Python is what Python answers, on random rows (sql/schema/rules.py)."""
+"""A view's SQL and its rule in Python agree on random rows (sql/schema/rules.py)."""
 
 import random
 from collections import defaultdict

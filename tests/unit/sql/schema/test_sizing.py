@@ -1,4 +1,4 @@
-"""What a node should reserve, by hand: and unknown where it was not measured."""
+"""A node's sizing, by hand; unknown if it was not measured."""
 
 from datetime import timedelta
 from typing import Any

@@ -213,8 +213,8 @@ CGROUPS: Final = {
     ("Burstable", 256_000, None, None): (262_144, 10_000, 10_000, None, None),
     ("Burstable", 10**9, None, None): (262_144, 10_000, 10_000, None, None),
 }
-"""By QoS class, CPU request, CPU limit, memory limit: shares, the weights of kubelet and runtime, quota, memory limit
-(rules: cgroup-values).
+"""Values by QoS class, CPU request, CPU limit, memory limit: shares, the weights of kubelet and runtime, quota,
+memory limit (rules: cgroup-values).
 """
 
 

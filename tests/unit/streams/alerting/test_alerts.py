@@ -1,4 +1,4 @@
-"""What every alert promises: one file, defaults, a runbook and a test of one name, and a condition that is pure."""
+"""Every alert keeps the same promises: one file, defaults, a runbook and a test of one name, and a pure condition."""
 
 import inspect
 import sys

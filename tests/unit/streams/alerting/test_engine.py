@@ -1,4 +1,4 @@
-"""What the engine does for every alert: hold times, repeating, resolving, identity, and its state."""
+"""The engine handles every alert's hold times, repeats, resolution, identity and state."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -335,7 +335,7 @@ def test_an_alert_that_fails_on_a_row_is_reported_and_the_others_are_raised(monk
 
 
 class _Remembered(msgspec.Struct, frozen=True):
-    """What an alert would remember in a later version."""
+    """The state of an alert in a later version."""
 
     since: list[float] = []
 

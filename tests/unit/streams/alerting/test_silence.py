@@ -53,7 +53,7 @@ def test_what_fires_without_data_ends_as_unknown_and_not_as_well() -> None:
 
 @pytest.mark.parametrize("clocks", [(), (HOUR,), (HOUR + 700, 2 * HOUR)], ids=str)
 def test_what_holds_still_when_data_comes_back_is_an_episode_of_its_own(clocks: tuple[float, ...]) -> None:
-    """Whether and when the cluster's time reached the log changes nothing."""
+    """The cluster's time on the log changes nothing."""
     log = firing()
     for seconds in clocks:
         log.record(clock(seconds))

@@ -1,4 +1,4 @@
-"""What every alert says at night: words instead of codes, numbers that agree, and a runbook that is shipped."""
+"""Every alert uses words instead of codes, numbers that agree, and a runbook that is shipped."""
 
 import ast
 import inspect
@@ -143,7 +143,7 @@ def test_the_alerts_of_this_table_exist() -> None:
 
 @pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
 def test_no_alert_puts_a_code_of_a_row_into_a_sentence(alert: AnyAlert) -> None:
-    """As it is, or made safe to show: it is looked up in words instead."""
+    """Codes as they are, or made safe to show: words replace them."""
     tree = ast.parse(inspect.getsource(sys.modules[alert.step.__module__]))
     for part in ast.walk(tree):
         if isinstance(part, ast.FormattedValue):

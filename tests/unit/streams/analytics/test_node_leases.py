@@ -1,4 +1,4 @@
-"""How old a Lease was (rules: nodes-that-do-not-report)."""
+"""The age of Leases is reported (rules: nodes-that-do-not-report)."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from streams.fold.findings import NodeLease
 
 
 def ages(file: Path, **renewed: str) -> dict[str, float | None]:
-    """Of the Leases that `kubectl get lease -n kube-node-lease -o json` saved."""
+    """Return the ages of Leases that `kubectl get lease -n kube-node-lease -o json` saved."""
     items = [
         {"kind": "Lease", "metadata": {"name": name, "namespace": "kube-node-lease"}, "spec": {"renewTime": at}}
         for name, at in renewed.items()

@@ -370,7 +370,7 @@ BY_LABELS: Final = (
 def test_a_pod_that_was_refused_for_labels_is_compared_with_its_node(
     labels: dict[str, str] | None, wanted: dict[str, str], explanation: str, passes: int
 ) -> None:
-    """After a reboot the kubelet refuses pods before it knows the labels of its Node (kubernetes#98534)."""
+    """A rebooted kubelet refuses pods before it knows the labels of its Node (kubernetes#98534)."""
     body = {
         "metadata": {"name": "p", "namespace": "d", "uid": "u"},
         "spec": {"nodeName": "n", "nodeSelector": wanted},

@@ -1,4 +1,4 @@
-"""What a runtime hands to landing at once."""
+"""A runtime hands batches to landing."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What a replay leaves behind: what was seen, and states."""
+"""A replay keeps its progress and states."""
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -44,7 +44,7 @@ class Store:
     )
 )
 def test_seen_is_a_set_that_outlives_the_process(steps: list[tuple[str, int, int] | str]) -> None:
-    """What was added since the last save is lost with the process, and no more than that."""
+    """A process that ends loses its additions since the last save, and no more."""
     store = Store()
     seen = Seen(store)
     saved: set[tuple[str, int, int]] = set()

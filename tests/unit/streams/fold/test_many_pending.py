@@ -1,4 +1,4 @@
-"""What an inventory costs a log that knows tens of thousands of pods."""
+"""An inventory stays cheap for a log that knows tens of thousands of pods."""
 
 import time
 from datetime import UTC, datetime, timedelta

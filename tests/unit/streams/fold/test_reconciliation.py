@@ -1,4 +1,4 @@
-"""What logs know after a watcher that was not there is that of a log that saw everything (delivery.md#watching)."""
+"""Logs after an interrupted watch know the same as a log that saw everything (delivery.md#watching)."""
 
 import random
 from collections import Counter, defaultdict, deque
@@ -40,7 +40,7 @@ class World:
         self._fold = Fold(REDUCERS)
         self._watch: dict[str, Changes] = {}
         self._emitted: deque[Record] = deque()
-        """What reducers emitted onto other logs: Kafka brings it some time later."""
+        """Records that reducers emitted onto other logs: Kafka brings them some time later."""
 
     def begin_to_watch(self) -> None:
         """A watcher that knows nothing: it lists."""
@@ -80,12 +80,12 @@ class World:
             self._see("pods", "MODIFIED", _pod(name, *self.pods[name]))
 
     def deliver(self, count: int) -> None:
-        """What was emitted onto other logs arrives there."""
+        """Deliver the records that were emitted onto other logs."""
         for _ in range(min(count, len(self._emitted))):
             self._step(self._emitted.popleft())
 
     def _register(self) -> None:
-        """That logs began arrives at their cluster's."""
+        """Deliver the records that logs emit to their cluster's."""
         began = [each for each in self._emitted if isinstance(each, LogBeganRecord)]
         self._emitted = deque(each for each in self._emitted if not isinstance(each, LogBeganRecord))
         for each in began:
@@ -96,7 +96,7 @@ class World:
             self.deliver(1)
 
     def known(self, node: str) -> tuple[bool, set[str], set[str]]:
-        """Whether a node's log takes the node for alive, and the pods that two of its reducers know."""
+        """Return whether a node's log takes the node for alive, and the pods that two of its reducers know."""
         states: dict[str, Any] = self.logs[LogKey("lab", node)].states
         last = states["nodes"].last if "nodes" in states else None
         bindings = {uid for uid, _ in all_on(states["pod_bindings"].pods)} if "pod_bindings" in states else set()

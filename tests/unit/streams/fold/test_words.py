@@ -64,7 +64,7 @@ def test_a_bystander_is_one_of_which_the_whole_message_names_no_container(messag
 
 
 def test_a_shortage_that_no_pod_explains_points_outside_of_pods() -> None:
-    outside = "Pods use almost none of it: check what lies or runs outside of pods."
+    outside = "Pods use almost none of it: look for processes and files outside pods."
     assert [evicted(pods_usage_ratio=share).endswith(outside) for share in (0.09, 0.1, None)] == [True, False, False]
 
 

@@ -1,4 +1,4 @@
-"""What becomes of a message: skipped, buried or taken, and which state comes of it. No Kafka, no Faust."""
+"""A message is skipped, buried or taken, and changes the state. No Kafka, no Faust."""
 
 from datetime import UTC, datetime
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What a changelog's records make of the logs, and which of them an owner deletes."""
+"""A changelog's records rebuild the logs, and an owner deletes its own."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -67,7 +67,7 @@ def test_an_owner_deletes_what_earlier_generations_wrote_and_nothing_else() -> N
 
 
 def test_a_head_counts_only_while_all_of_its_pieces_are_there() -> None:
-    """Those of another writer, although of the same numbers, are not its own."""
+    """Records of another writer, although of the same numbers, are not its own."""
     one, other = Epoch(1, 1), Epoch(2, 2)
     changelog = read([Entry(written(one), state(3)), Entry(written(other), state(9, pieces=(1, 2)))])
     changelog.apply(0, written(other, piece=1), b"p")

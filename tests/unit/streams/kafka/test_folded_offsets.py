@@ -11,7 +11,7 @@ Sent = tuple[int, int]
 
 
 def fold(folded: Folded, messages: list[Sent]) -> tuple[Folded, list[Sent]]:
-    """As the worker does it: the state afterwards, and the messages that were folded."""
+    """Fold like the worker: return the state afterwards, and the messages that were folded."""
     taken = []
     for offset, time in messages:
         ours, shift = folded.placed(offset, time)

@@ -61,7 +61,7 @@ async def test_who_was_expelled_sends_nothing_and_ends_also_where_it_has_joined_
 
 
 async def _waits(membership: Membership) -> bool:
-    """After more turns of the loop than an answer would take."""
+    """Wait more turns of the loop than an answer would take."""
     waiting = asyncio.create_task(membership.assured())
     for _ in range(5):
         await asyncio.sleep(0)

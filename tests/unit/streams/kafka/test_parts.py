@@ -65,7 +65,7 @@ def folded(offset: int = 0, **of_reducers: State) -> Folded:
 
 
 class Store:
-    """What is written."""
+    """Keeps what is written."""
 
     def __init__(self) -> None:
         self.codec = PartsCodec(REDUCERS)

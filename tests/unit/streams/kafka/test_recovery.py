@@ -27,7 +27,7 @@ LOG = b"c/n"
 
 
 def worker() -> Any:
-    """With the insides that Faust's services use."""
+    """A consumer with the internals that Faust's services use."""
     return Worker([], topics("x", partitions=1), "127.0.0.1:1", group="g")
 
 
@@ -142,7 +142,7 @@ async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
 
 
 async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
-    """After a broker's restart, or an election, aiokafka knows no position for a moment: asked for it, it asserts."""
+    """Regression: aiokafka knows no position for a moment after a broker's restart or an election, and asserts."""
 
     def verify_event_path(now: float, tp: TP) -> None:
         raise AssertionError(f"the position of {tp} at {now}")
@@ -157,7 +157,7 @@ async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
 
 
 class Fetching:
-    """What a consumer compares with: the way to a partition's leader, and what the topic still has."""
+    """The client that a consumer compares with: the way to a partition's leader, and what the topic still has."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.way: object = "leader 1"

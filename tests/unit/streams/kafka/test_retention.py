@@ -63,7 +63,9 @@ def test_by_size_the_oldest_quarter_is_near_once_kafka_deletes(first: int, earli
 
 
 class Flow(NamedTuple):
-    """Of a partition that had `written` messages a second all the time, of which retention has deleted for long."""
+    """Offsets of a partition that had `written` messages a second all the time, of which retention has deleted for
+    long.
+    """
 
     limits: Limits
     written: float = 10.0
@@ -123,7 +125,7 @@ BY_SIZE = Limits(-1, 24 * 3600 * 10)
 def test_a_lag_that_will_outrun_the_retention_is_reported_a_day_before(
     limits: Limits, read: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By age alone that was a quarter of the retention before, if at all."""
+    """Age alone reported it a quarter of the retention before, if at all."""
     flow = Flow(limits, read=read)
     found = asyncio.run(reports(flow, 30, monkeypatch))
     (first, reason), *_ = found

@@ -25,7 +25,7 @@ LOG: Final = LogKey(0, b"c")
 KEYS: Final = 7
 T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
 TURNS: Final = 20
-"""Of the loop, in which everything that need not wait is done."""
+"""Run the loop until everything is done that need not wait."""
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -41,7 +41,7 @@ REDUCERS: Final[list[AnyReducer]] = [Reducer("r", 1, "cluster", (NodeRecord,), S
 
 
 def folded(before: Folded, offset: int) -> Folded:
-    """With one message more: its key becomes the newest."""
+    """Fold one message more: its key becomes the newest."""
     state = cast("State", before.log.states.get("r", State()))
     key = str(offset % KEYS)
     last = {k: v for k, v in state.inner.last.items() if k != key} | {key: offset}
@@ -105,7 +105,7 @@ class Owner:
         self.writing = asyncio.create_task(write(self.next))
 
     async def go(self, records: int) -> int | None:
-        """What may be committed, if it has come to the end of its write."""
+        """Write so many records; return the offset that may be committed once the write is complete."""
         for _ in range(records):
             self._let.release()
         for _ in range(TURNS + 2 * records):
@@ -126,12 +126,12 @@ class Owner:
 Step: TypeAlias = tuple[str, int, int]
 STEPS: Final = ("takeover", "restart", "rejoin", "fold", "write", "write", "go", "go", "go")
 WHICH: Final = (0, 0, 0, 1, 1, 2, 3)
-"""Of the owners, from the newest on."""
+"""Indexes of the owners, from the newest on."""
 AMOUNTS: Final = (1, 1, 2, 3, 5, 40)
 
 
 def compacted(log: Sequence[Entry], kept: Sequence[bool], tombstones: bool) -> list[Entry]:
-    """As Kafka may leave it: the last record of each key stays, of the others any, and last tombstones may go."""
+    """Compact like Kafka: the last record of each key stays, any of the others may, and last tombstones may go."""
     last = {entry.key: number for number, entry in enumerate(log)}
     return [
         entry

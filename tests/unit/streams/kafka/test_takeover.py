@@ -1,4 +1,4 @@
-"""Where a partition is taken up, and which messages are missing then."""
+"""A takeover finds its offset, and the missing messages."""
 
 from types import SimpleNamespace
 from typing import Any, cast

@@ -36,9 +36,9 @@ pytestmark = pytest.mark.asyncio
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TOPICS = topics("x", partitions=1)
 GENERATION = 2
-"""Of the consumer."""
+"""Generation of the consumer."""
 OVER = -1
-"""Of a count that is forgotten in the next minute."""
+"""A count that is forgotten in the next minute."""
 OURS = Ownership(GENERATION, lambda: True, {0: 100_000})
 
 
@@ -90,7 +90,7 @@ class Kafka:
         return LogFolder(REDUCERS, states, publisher, TOPICS, skipped)
 
     def recovered(self) -> Changelog:
-        """What the next worker reads."""
+        """Return the changelog that the next worker reads."""
         changelog = Changelog()
         for key, value in self.changelog:
             changelog.apply(0, key, value)
@@ -114,7 +114,7 @@ def message(offset: int, error: str = "e", value: bytes | None = None, key: byte
 
 
 def a_minute_later(offset: int) -> Message:
-    """Which no reducer takes."""
+    """A record that no reducer takes."""
     record = HeardRecord(ts=T0 + timedelta(minutes=1), cluster="c", resource="nodes")
     return message(offset, value=encode_record(record))
 
@@ -278,7 +278,7 @@ async def test_the_log_names_the_argument_that_skips_what_a_reducer_fails_on() -
 
 
 class Stream:
-    """What Faust gives an agent; `acked` are the offsets."""
+    """A stream like Faust's for an agent; `acked` are the offsets."""
 
     def __init__(self, *messages: Message, before_a_rebalance: Sequence[Message] = ()) -> None:
         self.enable_acks = True

@@ -1,4 +1,4 @@
-"""Which partitions a worker gets, by an assignor whose metadata is too old to have a changelog."""
+"""An assignor whose metadata is too old to have a changelog assigns a worker's partitions."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ CHANGELOGS = {topic.name for topic in changelogs("g", topics("x"))}
 
 
 class Metadata:
-    """Of a cluster that has these topics."""
+    """Metadata of a cluster that has these topics."""
 
     def __init__(self, known: set[str]) -> None:
         self._known = known

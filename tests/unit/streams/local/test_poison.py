@@ -70,7 +70,7 @@ def test_an_object_of_an_impossible_time_is_used_without_it_and_a_dead_letter_sa
 
 
 def test_a_time_that_never_was_is_no_dead_letter() -> None:
-    """As Go writes the zero of a time, and a kubelet that of a container that never ran."""
+    """Times that Go writes for zero, and a kubelet for a container that never ran."""
     never = [
         dated(number, "Rebooted", "x", lastTimestamp=each)
         for number, each in enumerate(("0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z"))

@@ -1,4 +1,4 @@
-"""Which alerts announced which evictions, and how long before."""
+"""Alerts announce evictions with a lead."""
 
 from datetime import timedelta
 from typing import Any
@@ -91,7 +91,9 @@ def test_rejections_are_announced_by_what_caused_their_condition() -> None:
 
 
 def test_a_rule_set_is_judged_in_four_numbers() -> None:
-    """Those at 100 and 1000 are announced, 90 and 40 s ahead; the one at 2000 is missed; one alarm is false."""
+    """Alarms announce the evictions at 100 and 1000, 90 and 40 s ahead; the one at 2000 is missed; one alarm is
+    false.
+    """
     happened = incidents([eviction(100), eviction(1000), eviction(2000)])
     fired = [episode(10, 100), episode(960, 1000), episode(990, 1000), episode(1500, 1600)]
     assert verdict(fired, happened) == Verdict(announced=2, missed=1, false=1, median_lead_seconds=65.0)

@@ -1,4 +1,4 @@
-"""Which nodes take a pod: the scheduler's words, the kubelet's admission, several pods, and what is not known."""
+"""Nodes take a pod by the scheduler's words and the kubelet's admission, also several, and unknowns are named."""
 
 from collections.abc import Mapping
 from itertools import combinations

@@ -1,4 +1,4 @@
-"""What needs attention: the rules, each on the least that meets it."""
+"""Attention rules, each on the least input that meets it."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -67,7 +67,7 @@ def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None
     [(None, "kubectl taint node n node.kubernetes.io/out-of-service"), (1, "kubectl describe pod -n d db-0")],
 )
 def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, step: str) -> None:
-    """Of a kubelet that does not report nobody hears that a pod ended."""
+    """Nobody hears that a pod ended if its kubelet does not report."""
     lease = {"lease_seen": 0, "lease_age_seconds": None}
     state: dict[str, Any] = {"node": "n", "ready": ready, "since": T0, "message": "", "cordoned": 0, "taints": []}
     seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
@@ -502,7 +502,7 @@ def test_pressure_has_since_when_and_its_alert() -> None:
 
 
 def test_every_card_has_since_when() -> None:
-    """From the database, or from the rows themselves; what was so when it was first seen may be older."""
+    """The time comes from the database, or from the rows themselves; the state may be older than its first sight."""
     begun = {
         (kind, what): {name: Since(T0, or_earlier=kind == "over") for name in ("n", "")}
         for kind, what in (("hard", "memory.available"), ("near", "nodefs.available"), ("over", "cpu"), ("late", ""),

@@ -1,4 +1,4 @@
-"""How what happened becomes one line an episode."""
+"""Happenings fold to one line an episode."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What needs attention of one node: its own part of the cluster's, with its own counts."""
+"""Attention of one node: its own part of the cluster's, with its own counts."""
 
 import re
 from datetime import timedelta

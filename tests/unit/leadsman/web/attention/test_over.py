@@ -1,4 +1,4 @@
-"""What is over leaves the present tense at the same moment in look, page and report: a pair for each finding.
+"""A state that is over leaves the present tense at the same moment in look, page and report: a pair for each finding.
 
 Each pair has a node of its own, and all are read at once: a page takes a second, however little it shows.
 """
@@ -94,7 +94,7 @@ def _resize(seconds: float, state: str) -> Resize:
 
 
 _AT_ONCE = {f"seconds_to_{which}": 0.0 for which in ("hard", "soft", "hard_earliest", "soft_earliest")}
-"""What a forecast says of a threshold that is met."""
+"""Return the words of a forecast about a threshold that is met."""
 
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
@@ -146,7 +146,7 @@ PAIRS = (
 
 
 NOTHING = "No evictions, node pressure"
-"""How the sentence begins that nothing was found."""
+"""Start of the sentence that nothing was found."""
 NOTES = {"cordoned", "karpenter"}
 """Pairs that are nothing wrong."""
 

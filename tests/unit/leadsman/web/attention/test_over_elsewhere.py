@@ -1,4 +1,4 @@
-"""What is over leaves saved questions and alerts too: the same pairs as those of look, page and report."""
+"""A state that is over leaves saved questions and alerts too: the same pairs as those of look, page and report."""
 
 from collections.abc import Callable
 from datetime import timedelta

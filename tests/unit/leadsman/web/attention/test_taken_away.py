@@ -100,7 +100,7 @@ def _summary(available: int) -> dict[str, Any]:
 
 CONFIG: Final = {"kubeletconfig": {"evictionHard": {"memory.available": "1Gi"}, "cpuManagerPolicy": "static"}}
 Things = dict[str, list[dict[str, Any]]]
-"""What a folder holds, by the kind of evidence."""
+"""Return the contents of a folder, by the kind of evidence."""
 
 
 def quiet() -> Things:

@@ -128,7 +128,7 @@ def _lines(cluster: str, without: str) -> Iterator[str]:
 class Read(NamedTuple):
     database: Database
     rows: Mapping[str, Mapping[str, str]]
-    """What each cluster's rows say, by question."""
+    """Return the rows of each cluster, by question."""
 
     def told(self, cluster: str, where: str) -> str:
         if where == "look":

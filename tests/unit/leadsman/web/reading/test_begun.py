@@ -39,7 +39,7 @@ def read(db: Database, cordoned: bool = False, late: bool = False, **node: Any) 
 def test_a_threshold_is_met_since_the_first_sample_that_met_it(
     database: Database, met: dict[int, int], since: Since
 ) -> None:
-    """Where every sample of the range met it, it may have been so before."""
+    """A state that every sample of the range met may have begun before."""
     store(database, *(row(EvictionSignal, ts=at(when), node="n", signal="memory.available", hard_met=bool(below))
                       for when, below in met.items()))  # fmt: skip
     begun = read(database, margins=(MET,))

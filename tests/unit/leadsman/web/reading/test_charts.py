@@ -1,4 +1,4 @@
-"""What a chart is made of: lines, thresholds as they were, gaps and forecasts."""
+"""A chart has lines, thresholds as they were, gaps and forecasts."""
 
 from datetime import timedelta
 from typing import Any
@@ -79,7 +79,7 @@ def test_image_gc_starts_at_what_its_settings_leave_at_the_time() -> None:
 
 
 def test_a_forecast_leads_to_its_threshold_and_a_little_further() -> None:
-    """From 800 to 300 in 100 s is 5 a second, drawn for 110 s."""
+    """A fall from 800 to 300 in 100 s is 5 a second, drawn for 110 s."""
     forecast = one(FAR._replace(seconds_to_soft=100.0)).forecast
     assert forecast is not None
     assert forecast.points == ((END - 60, 800), (END + 50, 250))

@@ -164,7 +164,7 @@ def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Data
 def test_a_range_ends_with_the_last_sample_in_it(
     database: Database, since: float, until: float, last: int, value: int
 ) -> None:
-    """Of five minutes that go on after the end only when they were first sampled is known, not what was left."""
+    """The five minutes after the end are only known by their first sample; what was left is not."""
     times = {minutes: T0 + timedelta(minutes=minutes) for minutes in (3, 4, 6, 9)}
     store_samples(database, *(summary(at, "n", (), memory_available_bytes=GIB) for at in times.values()))
     store(
@@ -357,7 +357,7 @@ def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Datab
 
 
 REASSURING = ("all clear", "No alert fired in this range.", "It did not fire in this range.", "list of nodes.")
-"""What a page says where everything was seen."""
+"""Sentences of a page if everything was seen."""
 AT_NOON = {"since": T0.isoformat(), "until": (T0 + timedelta(minutes=5)).isoformat()}
 LATER = {"since": (T0 + timedelta(hours=5)).isoformat(), "until": (T0 + timedelta(hours=6)).isoformat()}
 
@@ -374,7 +374,7 @@ LATER = {"since": (T0 + timedelta(hours=5)).isoformat(), "until": (T0 + timedelt
     ],
 )
 def test_no_page_reassures_without_evidence(database: Database, state: str, asked: dict[str, str], age: str) -> None:
-    """Of a cluster in which nothing happens; only seen whole and at its time it may."""
+    """A quiet cluster: only if it was seen whole and in time may the page say so."""
     sampled(database, "n")
     if state != "samples only":
         store(database, ready("n"), running("n"))

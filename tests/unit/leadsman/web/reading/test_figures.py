@@ -1,4 +1,4 @@
-"""What a database knows now, as figures: the same as the rows that a worker concludes."""
+"""Figures of a database now equal the rows that a worker concludes."""
 
 from datetime import timedelta
 

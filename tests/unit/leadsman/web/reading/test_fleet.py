@@ -18,7 +18,7 @@ SCOPE = Scope("c", T0 - timedelta(hours=1), T0)
 
 
 def margin(signal: str, available: int, hard: int | None = 0, seconds: float | None = None) -> Margin:
-    """Of a capacity of 100."""
+    """Return a margin of a capacity of 100."""
     return Margin(
         signal, available, 100, hard, None, hard is not None and available < hard, False, seconds, None, False, False
     )

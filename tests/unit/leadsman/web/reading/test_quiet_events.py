@@ -50,7 +50,7 @@ WATCHES: Final[dict[str, list[tuple[float, str, dict[str, Any]]]]] = {
     "older": [(-2 * 24 * 60, "ADDED", _PULLED)],
     "older today": [(-90, "ADDED", _PULLED)],
 }
-"""What is known of the stream of Events: minutes after T0, type and object."""
+"""Observations of the stream of Events: minutes after T0, type and object."""
 WELL: Final = ("watched", "again")
 UNKNOWN: Final = re.compile(r"No Event was seen(?: after 2026-0[67]-\d\d \d\d:\d\d:\d\d UTC)?: image GC, Warnings")
 
@@ -82,7 +82,7 @@ def seen(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
 
 
 def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
-    """What look, page and report say."""
+    """Return the texts of look, page and report."""
     out, asked = StringIO(), Asked(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=2000), None)
     shown = page(database, T0 + timedelta(minutes=END, seconds=20), **asked.address())

@@ -1,4 +1,4 @@
-"""Of which cluster and range a page tells."""
+"""A page has one cluster and one range."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What happened in a range and how long it lasted, ticks, and links."""
+"""A range has happenings with their durations, ticks, and links."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the links of a card lead: to the page of its node, or to the part of a report that a reader has."""
+"""Links of a card lead to the page of its node, or to the part of a report that a reader has."""
 
 from datetime import timedelta
 

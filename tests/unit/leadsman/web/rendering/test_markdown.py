@@ -28,7 +28,7 @@ def test_of_a_node_a_question_is_about_that_node() -> None:
 
 @pytest.mark.parametrize("path", ["/runbooks/PodsEvicted", "/node", "/"])
 def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_from(path: str) -> None:
-    """As a runbook is opened from an alert of node `n` of cluster `a&b`; `zones` is asked of no node."""
+    """Open a runbook from an alert of node `n` of cluster `a&b`; `zones` is asked of no node."""
     links = Links(Asked(cluster="a&b"), node="n", path=path)
     text = html("```console\nleadsman query evicted_pods\nleadsman query zones\n```", links)
     assert 'href="/ask?cluster=a%26b&amp;name=evicted_pods&amp;p.cluster=a%26b&amp;p.node=n"' in text

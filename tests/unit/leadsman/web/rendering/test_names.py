@@ -8,7 +8,7 @@ BOTTOM = 304.0
 LEVEL = 100.0
 ABOVE, BENEATH = LEVEL - 5, LEVEL + 14
 NAME = "hard 1.0 GiB"
-"""Of 28.6 % on a phone, with its space."""
+"""A name that is 28.6 % wide on a phone, with its space."""
 
 
 def place(line: Course, since: float = 10, *, level: float = LEVEL, texts: tuple[str, ...] = (NAME,)) -> Placed:

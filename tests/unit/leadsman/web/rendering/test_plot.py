@@ -1,4 +1,4 @@
-"""Where everything of a chart lies, and that what happened lies on the chart that it concerns."""
+"""A chart places its parts, and each happening on the chart that it concerns."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -49,7 +49,7 @@ GIB = 1 << 30
 
 
 class Page(HTMLParser):
-    """What a browser makes of a page: elements, attributes, and the text outside of scripts and styles."""
+    """A page as a browser parses it: elements, attributes, and the text outside of scripts and styles."""
 
     def __init__(self, text: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who may read the page."""
+"""Access to the page needs a token."""
 
 import base64
 from pathlib import Path

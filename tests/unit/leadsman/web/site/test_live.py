@@ -23,7 +23,7 @@ Answer = aiohttp.ClientResponse
 
 
 class Marks:
-    """What the database answers, and how often it was asked."""
+    """Answers of the database, and the number of its queries."""
 
     def __init__(self) -> None:
         self.of: dict[str, str] | None = {"c": "1", "d": "1"}

@@ -1,4 +1,4 @@
-"""What the site asks its database: bounded, shared, and over when nobody waits for it."""
+"""The site's queries are bounded, shared, and over when nobody waits for them."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from waiting import eventually, unhurried
 
 ENDLESS = "SELECT count() FROM numbers_mt(300000000000) WHERE cityHash64(number) = 7"
 SOON_SECONDS = 5.0
-"""For an engine that shares two cores with others; the query above takes half an hour."""
+"""Time for an engine that shares two cores with others; the query above takes half an hour."""
 
 pytestmark = pytest.mark.asyncio
 

@@ -44,7 +44,7 @@ def filled(db: Database) -> None:
 
 @pytest.fixture(scope="module")
 def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a filled database, which no test opens to write."""
+    """The site of a filled database, which no test opens to write."""
     folder = tmp_path_factory.mktemp("filled") / "db"
     shutil.copytree(migrated_folder, folder, symlinks=True)
     with connect(f"chdb://{folder}") as db:
@@ -123,7 +123,7 @@ ANSWERS = (
     ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
     ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
     ("/runbooks/..%2fdefaults.yaml", 404, "There is no"),
-    ("/ask", 200, "How near each node is to its next eviction"),
+    ("/ask", 200, "How close each node is to its next eviction"),
     ("/ask?name=nodes", 200, "node &lt;b&gt;&amp;1"),
     ("/ask?name=next_eviction&p.depth=%3Cb%3E", 200, "parameter depth cannot be &#39;&lt;b&gt;&#39;"),
     ("/ask?name=%3Cb%3E", 400, "no saved question &#39;&lt;b&gt;&#39;"),
@@ -210,7 +210,7 @@ FOREIGN: tuple[dict[str, str], ...] = (
     {"Referer": ""},
     {"Authorization": "Basic " + base64.b64encode(f"me:{TOKEN}".encode()).decode()},
 )
-"""What a browser sends of a link or an image on another site, over plain HTTP nothing at all."""
+"""Headers that a browser sends for a link or an image on another site; over plain HTTP it sends none."""
 OWN: tuple[dict[str, str], ...] = (
     {"Sec-Fetch-Site": "same-origin"},
     {"Sec-Fetch-Site": "none"},
@@ -434,7 +434,7 @@ def test_a_report_and_a_database_are_their_owner_s_alone(folder: Path, tmp_path:
 
 @pytest.mark.asyncio
 async def test_metrics_have_the_room_of_each_node_as_it_is_stored(read_only: Database) -> None:
-    """Of a recording at its end; of a live cluster that is silent for so long nobody knows it."""
+    """The state at a recording's end; of a live cluster that is silent for so long it is unknown."""
     for now, known in ((lambda: None, True), (SYSTEM.now, False)):
         client = TestClient(TestServer(Site(read_only, "", guard_host=True, now=now).application()))
         await client.start_server()

@@ -66,7 +66,7 @@ def stall(**values: Any) -> NodeStall:
 
 
 def filling(log: AlertLog, pace: int = 10, available: int = 150, freed: int = 0, **values: Any) -> list[str]:
-    """Of 600 MiB of swap so many are taken each second, of which so many are memory that comes free."""
+    """Fill 600 MiB of swap by `pace` MiB a second, of which `freed` MiB free memory."""
     found = []
     for seconds in range(0, 40, 10):
         memory = signal(

@@ -40,7 +40,7 @@ def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     silent(3600, node(ready=None, ready_message="Kubelet stopped posting node status."))
     assert refuses.summaries == ["Node n: not Ready since 2026-07-01 12:00:00 UTC"]
     assert silent.summaries == [
-        "Node n: Ready is Unknown, for its kubelet does not report, since 2026-07-01 12:00:00 UTC"
+        "Node n: Ready is Unknown, because its kubelet does not report, since 2026-07-01 12:00:00 UTC"
     ]
     assert refuses.descriptions[0].startswith("It reports: Container runtime is down. Its kubelet runs")
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
@@ -50,7 +50,7 @@ def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent(
     """A Node object can be made before its kubelet, or by someone else."""
     unsaid = AlertLog()
     unsaid(3600, node(ready=None))
-    assert unsaid.summaries == ["Node n: Ready is Unknown, for its Node does not say, since 2026-07-01 12:00:00 UTC"]
+    assert unsaid.summaries == ["Node n: Ready is Unknown since 2026-07-01 12:00:00 UTC"]
     assert unsaid.descriptions[0].startswith("The Node object has no condition Ready")
 
 

@@ -19,7 +19,7 @@ def cluster_log(rules: Any = None) -> AlertLog:
 
 
 def feed(log: AlertLog, *seconds: float, target: str = "n", **values: Any) -> list[str]:
-    """What a rejection at each of these seconds emits."""
+    """Return the changes that a rejection at each of these seconds emits."""
     return [emitted for each in seconds for emitted in log.record(rejection(each, target, **values))]
 
 

@@ -183,7 +183,7 @@ class Server:
         self.failing: set[str] = set()
         """Names of alerts that are answered with 500."""
         self.hanging: set[str] = set()
-        """Of those that are not answered."""
+        """Names of alerts that are not answered."""
         self.reply: dict[str, Any] = {"text": "said"}
         self.url = ""
 
@@ -438,7 +438,7 @@ async def test_an_alert_that_the_receiver_does_not_answer_is_parked_and_the_next
 
 @pytest.mark.asyncio
 async def test_no_more_is_parked_than_the_next_process_knows_of() -> None:
-    """Of a receiver that fails on everything the rest waits for it, in the topic."""
+    """If a receiver fails on everything, the rest waits for it in the topic."""
     clock, enough = FakeClock(), asyncio.Event()
 
     async def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""What a receiver is sent while silences come and go."""
+"""A receiver gets alerts while silences come and go."""
 
 from collections.abc import Awaitable, Collection, Sequence
 from datetime import timedelta
@@ -54,7 +54,7 @@ class Case:
         self.silences.append(Silence("a", matchers([text]), now, now + timedelta(seconds=seconds), "ana", "why", now))
 
     async def __call__(self, *news: Received) -> list[str]:
-        """What is sent because of these news."""
+        """Return the messages that these news cause."""
         self.receiver.sent.clear()
         await self.withholding.deliver([each for each in news if self.states.read(each)], self.states)
         return list(self.receiver.sent)
@@ -148,7 +148,7 @@ async def test_the_next_process_withholds_what_this_one_did() -> None:
 
 
 def remembered_by(case: Case) -> Remembered:
-    """As it comes back from Kafka, which takes no more."""
+    """A silence as it comes back from Kafka, which takes no more."""
     text = case.withholding.remembered(START).metadata()
     assert len(text) <= 4096
     return Remembered.parse(text)
@@ -163,7 +163,7 @@ async def next_process(case: Case) -> Case:
 
 @pytest.mark.asyncio
 async def test_more_than_is_remembered_are_sent_when_their_silence_ends_however_many_processes_there_were() -> None:
-    """Who lets thousands of alerts fire in a silence must not have the receiver miss one."""
+    """Thousands of alerts that fire in a silence must not make the receiver miss one."""
     many, case = [f"{number:016x}" for number in range(MOST + 100)], Case()
     case.silence("alertname=~0.*", 60)
     assert await case(*map(alert, many), alert("B")) == ["B firing"]

@@ -1,4 +1,4 @@
-"""What acts first on a signal that falls, and since when a soft threshold is met."""
+"""The first action on a falling signal is found, and since when a soft threshold is met."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What the image-GC analytic says beyond its verdicts, which the scenario `image_gc` shows."""
+"""Details of the image-GC analytic beyond its verdicts, which the scenario `image_gc` shows."""
 
 from components.captures import GIB, Json, about_pod, configz, event, filesystem, observation, records, summary
 from streams.analytics.image_gc import image_gc

@@ -24,7 +24,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def recorded(*without: str) -> list[Output]:
-    """What the node reducer says of the real node, some resources left out."""
+    """Return the node reducer's rows about the real node, some resources left out."""
     log, fold, said = LogState(), Fold([numa_skew.REDUCER]), list[Output]()
     for item in read_sources([NODE_PRESSURE]):
         assert isinstance(item, Observed)

@@ -21,7 +21,7 @@ FOLD = Fold(REDUCERS)
 
 
 def topology() -> NodeResourceTopologyRecord:
-    """Of the node `old`."""
+    """Return the topology of the node `old`."""
     first = next(iter(read_sources([SCENARIO])))
     assert isinstance(first, Observed)
     (record,) = normalize(first.observation)
@@ -30,7 +30,7 @@ def topology() -> NodeResourceTopologyRecord:
 
 
 def passed_on(at: datetime, of_list: dict[str | None, list[str]]) -> list[Record]:
-    """What the log of `old` learns from a list, by way of its cluster's."""
+    """Records that the log of `old` learns from a list, through its cluster's."""
     cluster, found = LogState(), list[Record]()
     for name in ("old", "new"):
         node = Node(NodeMetadata(name, uid=name))

@@ -1,5 +1,5 @@
-"""What a scheduler's cache shows, and that a list after an interruption makes no blind spot (rules: scheduler-cache,
-blind-spots).
+"""A scheduler's cache shows missing nodes, and a list after an interruption makes no blind spot (rules:
+scheduler-cache, blind-spots).
 """
 
 import json
@@ -126,7 +126,7 @@ def test_a_node_younger_than_a_minute_when_it_was_asked_may_be_missing_still(
 
 @pytest.mark.parametrize("left", [1, 620])
 def test_a_node_that_left_is_counted_for_as_long_as_it_has_pods(left: float) -> None:
-    """Those are collected 40 to 80 s after their node left, and later where something holds them."""
+    """Event objects are collected 40 to 80 s after their node left, and later if something holds them."""
     gone = node("m3", 700 - left, change="DELETED")
     assert spots([*THREE, gone, observed(SIZE % 3, 700)], until=700) == []
     assert spots([*THREE, gone, observed(SIZE % 4, 700)], until=700) == [("ghost_nodes", "")]

@@ -162,7 +162,7 @@ def fold(records: Iterable[Record], version: str = "") -> list[SchedulingFailure
 
 
 def last(rows: Sequence[SchedulingFailure | SchedulerBlindSpot]) -> dict[tuple[Any, ...], Any]:
-    """What the tables hold: of each natural key the row that came last."""
+    """Return the tables' rows: for each natural key the last one."""
     kept: dict[tuple[Any, ...], Any] = {}
     for row in rows:
         if isinstance(row, SchedulingFailure):

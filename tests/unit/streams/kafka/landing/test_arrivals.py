@@ -1,4 +1,4 @@
-"""What a lander was to receive and did not, before it begins and while it runs."""
+"""A lander notices missing messages, before it begins and while it runs."""
 
 import asyncio
 

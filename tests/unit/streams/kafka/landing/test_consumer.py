@@ -1,4 +1,4 @@
-"""How a lander ends."""
+"""A lander ends in several ways."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ from streams.kafka.landing.resume import Landed
 
 
 class Client:
-    """Of a Kafka that does nothing."""
+    """A lander of a Kafka that does nothing."""
 
     def __init__(self, **_: object) -> None: ...
 

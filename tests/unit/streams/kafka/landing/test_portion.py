@@ -1,4 +1,4 @@
-"""Which messages are stored at once, and how a group remembers it."""
+"""Portions are stored at once, and a group remembers them."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ class Time:
 
 
 def cut(buffers: Buffers) -> list[tuple[int, int, Sequence[int]]]:
-    """Of portions of one range."""
+    """Return the portions of one range: its first and last offset, and those of the messages."""
     return [(*each.ranges[0][1:], [one.offset for one in each.messages]) for each in buffers.cut_due()]
 
 

@@ -1,4 +1,4 @@
-"""Where a partition is taken up, by what is stored, committed and in the topic."""
+"""A partition resumes by what is stored, committed and in the topic."""
 
 from aiokafka import TopicPartition
 
@@ -28,7 +28,7 @@ def test_what_is_committed_and_not_stored_is_a_gap_and_is_received_again() -> No
 
 
 def test_where_the_store_has_nothing_of_a_partition_what_was_committed_holds() -> None:
-    """By a version that did not store how far it was."""
+    """Commits of a version that did not store its progress."""
     assert resume(PARTITION, 300, None, PartitionLog(0, 500)) == Resume(300)
 
 
@@ -43,7 +43,7 @@ def test_a_group_that_was_set_back_or_forgotten_repeats_nothing() -> None:
 
 
 def test_a_log_that_was_cut_back_is_stored_from_its_beginning() -> None:
-    """Where it was cut is not known once there are new messages, so all comes again; also behind the old end."""
+    """The cut is unknown once there are new messages, so all come again; also behind the old end."""
     assert resume(PARTITION, 100, Landed(100, 7), PartitionLog(0, 80)) == Resume(0, (gap("replaced", 80, 100),))
     assert resume(PARTITION, 100, Landed(100, 7), PartitionLog(5, 150, 8)) == Resume(5, (gap("replaced", 99, 100),))
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_compared_is_not_taken_for_another_log() -> None:
 
 
 def test_where_any_of_it_may_be_lost_all_that_the_topic_has_is_stored_again_and_nothing_else_is_missing() -> None:
-    """What retention deleted since was stored long ago, as far as anybody knows."""
+    """The messages that retention deleted since were stored long ago, as far as anybody knows."""
     again = Resume(250, (gap("unstored", 250, 300),))
     assert resume(PARTITION, 300, UNKNOWN, PartitionLog(250, 300)) == again
     assert resume(PARTITION, 300, UNKNOWN, PartitionLog(300, 300)) == Resume(300)

@@ -1,4 +1,4 @@
-"""How often events occurred, against a model of the recorder (rules: event-counts, dropped-events)."""
+"""Occurrences of events agree with a model of the recorder (rules: event-counts, dropped-events)."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -45,7 +45,7 @@ def event_of(version: Version) -> Event:
 
 
 def rows_of(deliveries: Sequence[Version]) -> list[NodeEvent]:
-    """What the analytic concludes; a name and uid that were not delivered before come as ADDED."""
+    """Return the analytic's counts; a name and uid that were not delivered before come as ADDED."""
     state, rows, seen = node_events.State(), [], set[tuple[str, str]]()
     for version in deliveries:
         change: ObjectChange = "MODIFIED" if (version.name, version.uid) in seen else "ADDED"

@@ -39,7 +39,7 @@ def band(values: list[int], threshold: int | None, every: float = 10.0) -> Band 
 
 
 def sawtooth(rounds: int, falls_by: int = 0) -> list[int]:
-    """From 600,000 to 300,000 in 30 samples, again and again; each round `falls_by` lower."""
+    """Samples that fall from 600,000 to 300,000 in 30 steps, again and again; each round `falls_by` lower."""
     return [600_000 - 10_000 * i - falls_by * nth for nth in range(rounds) for i in range(31)]
 
 

@@ -1,4 +1,4 @@
-"""Which threshold the message of an eviction names."""
+"""The message of an eviction names a threshold."""
 
 from typing import Final
 

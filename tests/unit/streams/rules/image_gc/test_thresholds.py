@@ -17,7 +17,7 @@ from streams.rules.image_gc.thresholds import (
 )
 
 CAPACITY = 270553174016
-"""Of the recorded node's image file system."""
+"""Capacity of the recorded node's image file system."""
 
 capacities = st.integers(1, 2**50)
 percents = st.integers(1, 100)

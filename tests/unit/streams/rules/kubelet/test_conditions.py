@@ -22,7 +22,7 @@ from streams.rules.kubelet.conditions import problems
 def test_most_conditions_are_true_in_trouble_and_some_by_their_names_while_all_is_well(
     kind: str, trouble: str
 ) -> None:
-    """Of node-problem-detector, route controllers, clouds, etcd of RKE2 and the agent of EKS."""
+    """Conditions of node-problem-detector, route controllers, clouds, etcd of RKE2 and the agent of EKS."""
     for status in ("True", "False", "Unknown"):
         found = problems([Condition(type=kind, status=status, reason="R", message="m ")])
         assert [(each.type, each.words) for each in found] == ([(kind, "R: m")] if status == trouble else [])

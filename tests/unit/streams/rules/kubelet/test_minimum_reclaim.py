@@ -1,4 +1,4 @@
-"""What a swing of pressure is blamed on: a minimum reclaim of nothing is none."""
+"""A swing of pressure is blamed on the minimum reclaim, and a minimum of nothing counts as absent."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""What a container holds beside its CPUs, and with evidence taken away (rules: numa-alignment)."""
+"""A container's memory and devices beside its CPUs, also with evidence removed (rules: numa-alignment)."""
 
 from typing import Any
 

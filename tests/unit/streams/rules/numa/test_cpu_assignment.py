@@ -1,4 +1,4 @@
-"""Which CPUs the static policy picks, reasoned from pkg/kubelet/cm/cpumanager/cpu_assignment.go.
+"""The static policy picks CPUs, reasoned from pkg/kubelet/cm/cpumanager/cpu_assignment.go.
 
 That it picks the very CPUs that real kubelets picked is shown by `tests/integration/commands/test_numa_kubelets.py`.
 """

@@ -1,4 +1,4 @@
-"""Where a container's memory is reserved, in the words of pkg/kubelet/cm/memorymanager/policy_static.go."""
+"""A container's memory is reserved on NUMA nodes, reasoned from pkg/kubelet/cm/memorymanager/policy_static.go."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the podresources service tells of NUMA nodes (rules: podresources, numa-sources)."""
+"""The podresources service reports NUMA nodes (rules: podresources, numa-sources)."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,5 +1,5 @@
-"""What NUMA sources say, and which of them is believed (rules: noderesourcetopology, koordinator,
-crane-and-volcano, kubelet-metrics, numa-sources).
+"""NUMA sources are read, and one of them is believed (rules: noderesourcetopology, koordinator, crane-and-volcano,
+kubelet-metrics, numa-sources).
 """
 
 import json

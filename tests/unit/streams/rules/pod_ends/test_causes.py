@@ -1,4 +1,4 @@
-"""What ended a pod, reasoned from rules: how-pods-end, eviction-messages, admission-failures."""
+"""The cause of a pod's end, reasoned from rules: how-pods-end, eviction-messages, admission-failures."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args

@@ -1,4 +1,4 @@
-"""Which attempt ended, reasoned from rules: how-pods-end."""
+"""The attempt that ended, reasoned from rules: how-pods-end."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Which volumes count for an eviction, reasoned from rules: eviction-order."""
+"""The volumes that count for an eviction, reasoned from rules: eviction-order."""
 
 from typing import Any
 

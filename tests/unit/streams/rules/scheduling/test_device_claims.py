@@ -1,5 +1,5 @@
-"""Where claims of devices let a pod go (rules: scheduler-devices), by version and by what a selector shows. The rules
-themselves are compared with the scheduler's in tests/oracle/test_devices.py.
+"""Claims of devices restrict a pod's nodes (rules: scheduler-devices), by version and by what a selector shows.
+tests/oracle/test_devices.py compares the rules themselves with the scheduler's.
 """
 
 from typing import Any, Final

@@ -1,5 +1,5 @@
-"""Where volumes let a pod go (rules: scheduler-volumes), by version and where several pods come one after the other.
-The rules themselves are compared with the scheduler's in tests/oracle/test_volumes.py.
+"""Volumes restrict a pod's nodes (rules: scheduler-volumes), by version and for several pods in sequence.
+tests/oracle/test_volumes.py compares the rules themselves with the scheduler's.
 """
 
 from typing import Final

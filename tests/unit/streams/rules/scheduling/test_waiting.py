@@ -1,4 +1,4 @@
-"""Why a pod waits, by its own status."""
+"""A pod's own status explains why it waits."""
 
 from typing import Any
 
