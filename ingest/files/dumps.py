@@ -253,7 +253,9 @@ class _Dump:
 def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind in {FileKind.METRICS, FileKind.LOG}:
         about_cache = is_about_a_cache(data)
-        if not about_cache and (kind is FileKind.LOG or not _has_kubelets_metrics(data)):
+        if not about_cache and (
+            kind is FileKind.LOG or not (data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data)
+        ):
             raise SourceError(f"{plain(named(file.path))}: {plain(unread(file.path, data).what)}")
         data = about_the_cache(data) if kind is FileKind.LOG else data
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
@@ -276,10 +278,6 @@ def _unwrapped(part: Part) -> Iterable[Part]:
     with suppress(*UNDECODABLE):
         return list(logged(part) if LOGS in part.fields else within(part)) or (part,)
     return (part,)
-
-
-def _has_kubelets_metrics(data: bytes) -> bool:
-    return data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:

@@ -165,7 +165,9 @@ class _Summary:
         if seen.type == "ERROR":
             self._add_error(seen)
             return
-        self._add_node(seen, self._records(entry))
+        node, version = _node_of(self._records(entry)) or (seen.node, "")
+        if node:
+            self._nodes[seen.cluster, node] = version or self._nodes.get((seen.cluster, node), "")
         if seen.resource in _SAMPLED:
             self._intervals.setdefault((seen.cluster, seen.node, seen.resource), _Intervals()).add(seen.ts)
 
@@ -200,11 +202,6 @@ class _Summary:
             largest=self._largest,
             skipped=dict(sorted(skipped.items())),
         )
-
-    def _add_node(self, seen: Observation, records: Sequence[Record]) -> None:
-        node, version = _node_of(records) or (seen.node, "")
-        if node:
-            self._nodes[seen.cluster, node] = version or self._nodes.get((seen.cluster, node), "")
 
     def _add_error(self, seen: Observation) -> None:
         try:

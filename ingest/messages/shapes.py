@@ -81,12 +81,6 @@ def _passing(shape: _Shape, found: re.Match[str]) -> str:
     return "".join(part for pair in zip(outside, passing, strict=True) for part in pair) + end
 
 
-def _shape(template: str) -> _Shape:
-    pieces = _HOLE.split(template)
-    pattern = "".join(_hole(piece) if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
-    return _Shape(re.compile(pattern, re.DOTALL), tuple(_TEXTS[kind][1] for kind in pieces[1::2] if kind in _TEXTS))
-
-
 def _hole(kind: str) -> str:
     return _TEXTS[kind][0] if kind in _TEXTS else _TYPES[kind]
 
@@ -97,7 +91,11 @@ def _read(lines: Sequence[str]) -> Iterator[tuple[str, _Shape]]:
     begins = True
     for line in lines:
         if line.startswith("  "):
-            shape = _shape(line.strip())
+            pieces = _HOLE.split(line.strip())
+            pattern = "".join(_hole(piece) if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+            shape = _Shape(
+                re.compile(pattern, re.DOTALL), tuple(_TEXTS[kind][1] for kind in pieces[1::2] if kind in _TEXTS)
+            )
             yield from ((reason, shape) for reason in reasons)
         elif line and not line.startswith("#"):
             reasons = line.split() if begins else reasons + line.split()

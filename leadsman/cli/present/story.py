@@ -88,7 +88,9 @@ def print_story(
     """
     found = [_print_cluster(database, cluster, console, command, lines, namespace) for cluster in clusters]
     if command is not None:
-        _next(console, command)
+        console.print(Text("Ask next", style="bold"))
+        for name, question in (*NEXT, ("", "every saved question")):
+            console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)
     return [each for each in found if each is not None]
 
 
@@ -221,9 +223,3 @@ def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None
         console.print(Text("Uncertain", style="bold"))
     for each in found:
         console.print(f"  {plain(each, MOST)}", markup=False)
-
-
-def _next(console: Console, command: str) -> None:
-    console.print(Text("Ask next", style="bold"))
-    for name, question in (*NEXT, ("", "every saved question")):
-        console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)
