@@ -12,12 +12,10 @@ import msgspec
 
 from common.text import plain
 from ingest.files.around import as_utf8, without_prefixes
-from ingest.files.documents import Bad, Found, Part, json_parts
+from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
-from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
-from ingest.files.names import named
-from ingest.files.nested import within
+from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, named
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind

@@ -107,9 +107,8 @@ def command(
     from leadsman.cli.present.layout import columns
     from leadsman.cli.present.tables import show, show_columns, show_document
     from sql.questions.fit import fit_document, read_known
-    from streams.questions.asked import question
+    from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
-    from streams.questions.manifest import asked_by
 
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")

@@ -21,8 +21,7 @@ from typing import IO, Final, Self, TypeVar
 
 from common.private import FOLDER, open_private
 from common.text import plain
-from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
-from ingest.files.names import UNPACKED, folder_of, named
+from ingest.files.lines import UNPACKED, WORK_LIMIT_BYTES, WORK_RATIO, SourceError, folder_of, named
 from ingest.files.sniff import folder_files, is_needed
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED

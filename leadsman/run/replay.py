@@ -8,12 +8,10 @@ from ingest.files.lines import SourceError
 from ingest.normalize.decoded import Decoded
 from leadsman.run.settings import Settings
 from sql.database.open import Database
-from sql.landing.batches import Lander, settle
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander, settle
 from sql.questions.pending import calculate
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules import AlertRules
-from streams.alerting.rules_file import default_rules, read_rules
+from streams.alerting.rules_file import AlertRules, default_rules, read_rules
 from streams.analytics.registry import analytics
 from streams.fold.reducer import AnyReducer
 from streams.local.replay import Replay, ReplayReport

@@ -10,7 +10,7 @@ from leadsman.cli.present.tables import as_objects, of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from sql.questions.cells import Column, as_columns
-from streams.alerting.rules import ALERT_NAMES
+from streams.alerting.rules_file import ALERT_NAMES
 from streams.questions.backtest import Announced, Episode, announced, unfulfilled, verdict
 
 Shown: TypeAlias = str | Sequence[Column]

@@ -27,7 +27,7 @@ from common.tasks import Tasks
 from common.text import plain, visible
 from leadsman.web.assistant.tools import Answer, Tools
 from leadsman.web.site.access import Guesses, is_loopback
-from leadsman.web.site.running import CannotListen, address
+from leadsman.web.site.serve import CannotListen, address
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 

@@ -9,16 +9,14 @@ from common.clock import SYSTEM
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
+from leadsman.web.reading.charts import read_strip
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import paced, read_evidence
-from leadsman.web.reading.find import find
 from leadsman.web.reading.fleet import CHOSEN, STEPS, Choice, Steps
-from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
-from leadsman.web.reading.numa_waiting import read_numa_waiting
-from leadsman.web.reading.overview import read_overview, read_spans
+from leadsman.web.reading.nodes import find
+from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
+from leadsman.web.reading.overview import read_overview, read_seen, read_spans
 from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
-from leadsman.web.reading.seen import read_seen
-from leadsman.web.reading.strip import read_strip
 from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.reading.words import timestamp
 from leadsman.web.rendering import csvs

@@ -18,9 +18,8 @@ from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.findings import LateJoiners, NumaSkew
 from streams.fold.reducer import Output, Reducer
-from streams.rules.numa import late_joiners as rule
-from streams.rules.numa.late_joiners import GROUP_GAP
-from streams.rules.numa.skew import cluster_skew
+from streams.rules.numa import skew as rule
+from streams.rules.numa.skew import GROUP_GAP, cluster_skew
 
 NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1

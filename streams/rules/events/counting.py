@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from ingest.messages.prefixes import COMBINED
+from ingest.messages.reasons import COMBINED
 from ingest.model.objects.event import Event, EventSource
 
 __all__ = [

@@ -9,7 +9,7 @@ None, never a guess. Texts of eviction and of image GC are in `streams.rules.evi
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.messages.prefixes import COMBINED, is_kubelet_start, without_rejection
+from ingest.messages.reasons import COMBINED, is_kubelet_start, without_rejection
 from streams.rules.values.quantity import INT64_MAX
 
 __all__ = [

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from common.errors import BadRecord
 from fakes import podresources as fake
-from ingest.model.observation import Observation
-from ingest.model.podresources import (
+from ingest.model.machine import (
     AllocatableResources,
     ContainerResources,
     DeviceResources,
@@ -23,6 +22,7 @@ from ingest.model.podresources import (
     NodeResources,
     PodResources,
 )
+from ingest.model.observation import Observation
 from ingest.model.records import PodResourcesRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.node.podresources_api import decode_allocatable, decode_pods, read_podresources

@@ -1,4 +1,4 @@
-"""What a view asks of a rule in Python is what Python answers, on random rows (sql/schema/rules.py)."""
+"""What a view asks of a rule in Python is what Python answers, on random rows (sql/schema/views.py)."""
 
 import random
 from collections import defaultdict
@@ -7,7 +7,7 @@ from typing import Final
 
 from components.rows import dicts, row, store
 from sql.database.open import Database
-from sql.schema.rules import RULES
+from sql.schema.views import RULES
 from streams.fold.findings import EvictionSignal
 from streams.rules.eviction.signals import SIGNALS
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
