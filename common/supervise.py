@@ -14,8 +14,7 @@ import structlog
 from common import with_parent
 from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
-from common.stopping import run_until
-from common.tasks import together
+from common.tasks import run_until, together
 from common.telemetry import Figure, registered
 
 GRACE_SECONDS: Final = 30.0

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import SYSTEM, Clock, steadily
-from common.stopping import run_until, stop_on_signals
+from common.tasks import run_until, stop_on_signals
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.files.envelope import encode_line

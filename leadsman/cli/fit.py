@@ -48,22 +48,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of such pods, all at the same time; 1, or what the manifest wants.",
 )
-@click.option(
-    "--node",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.nodes,
-    help="This node only.",
-)
-@click.option(
-    "--cluster",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.clusters,
-    help="The cluster, if the database holds several.",
-)
+@options.of_database("--node", completion.nodes, "This node only.")
+@options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
 @click.option(
     "--questions",
     type=click.File("rb"),

@@ -19,8 +19,7 @@ from msgspec.structs import replace
 from common.clock import SYSTEM, Clock
 from common.durations import in_words
 from common.private import open_private
-from common.stopping import run_until, stop_on_signals
-from common.tasks import in_thread, together
+from common.tasks import in_thread, run_until, stop_on_signals, together
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from leadsman.run.silences import Silences
@@ -32,10 +31,9 @@ from sql.database.held import connect_to_read
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
 from streams.alerting.holding import fingerprint
-from streams.alerting.receivers.alert_states import AlertStates, Received
+from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
 from streams.alerting.receivers.choose import Receiver, group_of, receiver, reported
 from streams.alerting.receivers.consume import JUDGE_EVERY, AlertConsumer, Withholding
-from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.silences import Silence
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, message_of

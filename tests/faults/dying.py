@@ -19,7 +19,7 @@ import uvloop
 import ingest.apiserver.leader
 import streams.kafka.app
 import streams.kafka.landing.consumer
-from common.stopping import stop_on_signals
+from common.tasks import stop_on_signals
 from ingest.apiserver.progress import Progress
 from ingest.apiserver.versions import VersionFile
 from ingest.kafka.replay import Feed

@@ -9,7 +9,7 @@ from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.numa_fleet import NumaFleet
 from leadsman.web.rendering.node_table import Line
 from sql.database.open import Result
-from sql.questions.answers import as_csv
+from sql.questions.cells import as_csv
 
 EPISODES: Final = 10_000
 NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")

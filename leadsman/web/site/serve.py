@@ -12,8 +12,7 @@ from common import telemetry
 from common.clock import SYSTEM
 from common.door import listening_at
 from common.errors import AddressTaken
-from common.stopping import stop_on_signals
-from common.tasks import detached
+from common.tasks import detached, stop_on_signals
 from common.telemetry import Figure
 from common.text import plain
 from leadsman.web.reading.figures import read_figures

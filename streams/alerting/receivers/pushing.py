@@ -15,9 +15,8 @@ from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
-from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
+from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, time_text
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
-from streams.alerting.receivers.remembered import MOST
 from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8

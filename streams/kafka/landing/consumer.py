@@ -21,8 +21,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from common.amounts import size
-from common.stopping import grace
-from common.tasks import Tasks
+from common.tasks import Tasks, grace
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
 from common.tls import check_files
 from ingest.kafka import aiokafka_fixes, reaching

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import count, size
-from streams.rules.events.messages import plain, whole_number, without_rejection
+from ingest.messages.reasons import without_rejection
+from streams.rules.events.messages import plain, whole_number
 
 RefusedBy: TypeAlias = Literal[
     "resources",

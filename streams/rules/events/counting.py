@@ -5,20 +5,6 @@ from typing import Final, NamedTuple
 from ingest.messages.reasons import COMBINED
 from ingest.model.objects.event import Event, EventSource
 
-__all__ = [
-    "BURST",
-    "COMBINED",
-    "REFILL_SECONDS",
-    "Bucket",
-    "Counted",
-    "Occurrences",
-    "component_of",
-    "draw",
-    "event_count",
-    "message",
-    "occurrences",
-]
-
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
 """The recorder's token bucket of each source and object (rules: dropped-events)."""

@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.node import Node
 from ingest.model.objects.pod import ContainerTerminated
-from streams.rules.events.messages import is_kubelet_start
 from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
 from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
