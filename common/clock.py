@@ -1,17 +1,11 @@
-"""Time and randomness for the live sources, so that a test controls both, and how far a server's clock is off."""
+"""Time and randomness for the live sources, so that a test controls both."""
 
 import asyncio
-import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Final, NamedTuple
-
-import structlog
-from prometheus_client import Gauge
-
-from common.durations import in_words
 
 
 class Instant(NamedTuple):
@@ -53,35 +47,3 @@ async def steadily(interval_seconds: float, work: Callable[[], Awaitable[None]],
         await work()
         spent = clock.monotonic() - began
         await clock.sleep(interval_seconds - spent % interval_seconds)
-
-
-TOLERATED: Final = timedelta(seconds=5)
-"""An HTTP date has whole seconds, and an answer takes its time."""
-MEND: Final = "timedatectl status, and chronyc tracking, on both machines"
-LOG_SECONDS: Final = 600.0
-"""Shortest time between two log lines about a skew."""
-SECONDS: Final = Gauge(
-    "leadsman_clock_skew_seconds", "How far this machine's clock is ahead of a server's, at least", ["server"]
-)
-log = structlog.get_logger(__name__)
-
-
-class Skew:
-    """Measures the skew against one kind of server, and logs one above TOLERATED every LOG_SECONDS at most."""
-
-    def __init__(self, server: str) -> None:
-        self._server = server
-        self._next_log = -math.inf
-
-    def measure(self, asked_at: datetime, there: datetime, answered_at: datetime) -> None:
-        """Compare a server's own time with this clock's times of the request and of the answer."""
-        ahead = max(asked_at - there, timedelta()) or min(answered_at - there, timedelta())
-        SECONDS.labels(self._server).set(ahead.total_seconds())
-        if abs(ahead) > TOLERATED and SYSTEM.monotonic() >= self._next_log:
-            self._next_log = SYSTEM.monotonic() + LOG_SECONDS
-            log.warning(
-                "the clocks differ: times and silences are wrong by that",
-                server=self._server,
-                this_machine=f"{in_words(abs(ahead).total_seconds())} {'ahead' if ahead > timedelta() else 'behind'}",
-                mend=MEND,
-            )

@@ -16,8 +16,9 @@ from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from prometheus_client import Counter, Gauge
 
 from common.backoff import Backoff
-from common.clock import SYSTEM, Skew
+from common.clock import SYSTEM
 from common.errors import KafkaUnusable
+from common.skew import Skew
 from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from ingest.kafka import aiokafka_fixes

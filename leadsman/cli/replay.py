@@ -77,8 +77,9 @@ def command(
     import asyncio
 
     from ingest.files.ahead import read_ahead
+    from ingest.files.fingerprint import fingerprint
     from ingest.files.progress import progress_bar
-    from ingest.files.sources import fingerprint, read_sources
+    from ingest.files.sources import read_sources
     from leadsman.cli.console import out
     from leadsman.cli.database import called_as
     from leadsman.cli.live import live_settings

@@ -13,9 +13,10 @@ import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.amounts import counted
-from common.clock import MEND, SYSTEM, TOLERATED
+from common.clock import SYSTEM
 from common.durations import in_words
 from common.errors import FilesUnusable
+from common.skew import MEND, TOLERATED
 from common.tasks import in_thread
 from common.text import plain
 from ingest.apiserver.connect import KubeconfigError, configuration

@@ -29,7 +29,8 @@ from components.pipeline import (
 )
 from components.rows import dicts
 from components.topics import messages
-from ingest.files.sources import fingerprint, read_sources
+from ingest.files.fingerprint import fingerprint
+from ingest.files.sources import read_sources
 from paths import CAPTURES, NUMA_KUBELETS
 from sql.database.open import connect
 from sql.questions.digest import TableDigest

@@ -13,7 +13,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from common import clock
+from common import skew
 from common.telemetry import (
     COST,
     MOST_CONNECTIONS,
@@ -153,7 +153,7 @@ async def test_each_metric_of_the_alert_rules_is_one_of_ours() -> None:
     port = free_port()
     STAGE_SECONDS.labels("fold").observe(1)
     DEAD_LETTERS.labels("not_json").inc()
-    clock.SECONDS.labels("kafka").set(0)
+    skew.SECONDS.labels("kafka").set(0)
     with ExitStack() as stack:
         for figure in _every_figure():
             stack.enter_context(registered({figure: _one(figure)}))

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ingest.files.sources import fingerprint
+from ingest.files.fingerprint import fingerprint
 
 
 def test_the_same_bytes_read_in_the_same_way_have_the_same_name(tmp_path: Path) -> None:

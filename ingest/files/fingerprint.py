@@ -1,0 +1,32 @@
+"""The identity of a replay's input: the same files, read in the same way."""
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import xxhash
+
+from ingest.files.sniff import folder_files
+
+_CHUNK_BYTES: Final = 1024 * 1024
+
+
+def fingerprint(paths: Sequence[Path], *how: object) -> str | None:
+    """The same for the same bytes, read by the same version of Leadsman with the same options `how`.
+
+    None where a path can be read only once, as a pipe, or not at all. Raises SourceError for a folder without
+    anything known.
+    """
+    found = xxhash.xxh3_128(repr((version("leadsman"), how)).encode())
+    for path in paths:
+        files = [file for some in folder_files(path) for file in some] if path.is_dir() else [path]
+        for file in files:
+            if not file.is_file():
+                return None
+            name = str(file.relative_to(path)) if path.is_dir() else ""  # a dump's files are known by their names
+            found.update(f"{name}\0{file.stat().st_size}\0".encode(errors="surrogateescape"))
+            with file.open("rb") as opened:
+                while chunk := opened.read(_CHUNK_BYTES):
+                    found.update(chunk)
+    return found.hexdigest()
