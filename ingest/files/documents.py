@@ -17,8 +17,6 @@ Fields: TypeAlias = dict[str, msgspec.Raw]
 
 
 class Found(NamedTuple):
-    """One object."""
-
     place: str
     raw: bytes
     """JSON."""

@@ -30,8 +30,6 @@ Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 
 @dataclass(slots=True)
 class Published:
-    """The result of a replay into Kafka."""
-
     read: int = 0
     outside: int = 0
     """Not between `since` and `until`."""

@@ -30,7 +30,6 @@ Cancel: TypeAlias = Callable[[], object]
 
 
 def stream_of(node: str) -> str:
-    """The name of a kubelet's stream."""
     return f"kubelet/{node}"
 
 

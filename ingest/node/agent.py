@@ -68,7 +68,6 @@ class Agent:
         self._looks = 0
 
     def figures(self) -> dict[Figure, Callable[[], Values]]:
-        """The agent's own metrics."""
         failing = self._failures.items()
         return {
             LOOKS: lambda: {(): self._looks},
@@ -76,7 +75,6 @@ class Agent:
         }
 
     def why_not(self) -> list[str]:
-        """Return what cannot be read now."""
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def observe(self) -> list[Observation]:

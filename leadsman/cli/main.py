@@ -129,7 +129,6 @@ def _without_colour(ctx: click.Context, param: click.Parameter, given: Any) -> N
 
 
 def no_color() -> click.Option:
-    """The flag that every command has."""
     return click.Option(
         ["--no-color"],
         is_flag=True,

@@ -77,7 +77,6 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def names() -> set[str]:
-    """Return each name that a saved query has or had."""
     return {name for query in saved_queries() for name in (query.name, *query.was)}
 
 

@@ -55,7 +55,6 @@ class Gap(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The text for a row of `source_errors`."""
         return f"gap: {self.message_count} messages, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 
 

@@ -177,8 +177,6 @@ class FirstOrder(NamedTuple):
 
 
 class Detail(NamedTuple):
-    """One node, besides its line."""
-
     node: NodeLine
     charts: tuple[Chart, ...]
     numa: NumaMap | None

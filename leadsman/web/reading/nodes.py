@@ -16,8 +16,6 @@ MOST: Final = 100
 
 
 class Found(NamedTuple):
-    """A node, or a pod with the node that it is or was on."""
-
     kind: str
     """node or pod."""
     namespace: str
@@ -29,7 +27,6 @@ class Found(NamedTuple):
 
     @property
     def where(self) -> str:
-        """Say where the pod is, or was, up to the end of the range."""
         if self.node:
             return f"{'was ' if self.gone else ''}on {self.node}"
         return "never had a node" if self.gone else "waits for a node"

@@ -38,8 +38,6 @@ class Band(NamedTuple):
 
 
 class NumaLine(NamedTuple):
-    """A node that gives exclusive CPUs."""
-
     node: NodeLine
     bands: tuple[Band, ...]
     created_at: datetime | None
@@ -56,8 +54,6 @@ class NumaLine(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """CPUs of all lines."""
-
     cpus: int
     reserved: int
     exclusive: int

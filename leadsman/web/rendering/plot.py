@@ -29,8 +29,6 @@ _LABELS: Final = 6
 
 
 class Hit(NamedTuple):
-    """The point at which a forecast meets a threshold."""
-
     left: float
     y: float
     at: datetime
@@ -54,8 +52,6 @@ class ChartData(TypedDict):
 
 
 class Plot(NamedTuple):
-    """Everything that is drawn of one chart."""
-
     chart: Chart
     number: int
     """Its place among the charts of the page."""

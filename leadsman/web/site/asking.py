@@ -24,8 +24,6 @@ CSV: Final = "csv"
 
 
 class Question(NamedTuple):
-    """The question in an address."""
-
     asked: Asked
     query: SavedQuery | None
     sql: str

@@ -53,8 +53,6 @@ class NoSuchRunbook(LookupError):
 
 
 class Request(NamedTuple):
-    """The parameters of an address."""
-
     asked: Asked
     node: str
     shown: Mapping[str, str]
@@ -233,5 +231,4 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
 
 
 def runbooks_of(request: Request) -> str:
-    """The list of them."""
     return runbooks_page(Links(request.asked, live=request.live))

@@ -75,8 +75,6 @@ FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 
 
 class Site:
-    """The handlers."""
-
     def __init__(
         self, db: Database, token: str, *, guard_host: bool, steps: Steps = STEPS, now: Now = SYSTEM.now
     ) -> None:

@@ -32,8 +32,6 @@ _FIDELITIES: Final = ("exact", "count")
 
 
 class Entry(NamedTuple):
-    """A node's numbers since `ts`."""
-
     ts: datetime
     gone: bool
     exclusive: int
