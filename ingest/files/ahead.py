@@ -47,8 +47,6 @@ PIPE_BYTES: Final = 1024 * 1024
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
-    """The arguments of `read_ahead`."""
-
     paths: list[bytes]
     cluster: str
     node: str

@@ -192,7 +192,6 @@ class _Dump:
         return [*found, *lines], latest
 
     def _newest_beside(self, path: Path) -> datetime | None:
-        """The newest time in the nearest folder around a file that has one."""
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
     def _node_of_log(self, path: Path, host: str) -> str:

@@ -173,8 +173,6 @@ async def replay_into_kafka(
 
 
 class _Pace:
-    """When an observation's turn has come."""
-
     def __init__(self, speed: float | None, clock: Clock) -> None:
         self._speed = speed
         self._clock = clock

@@ -159,7 +159,6 @@ def timestamp(at: datetime, zone: tzinfo | None = None) -> str:
 
 
 def _subject(names: Sequence[str], row: Sequence[Any]) -> str:
-    """The signal that a row is about, else the resource."""
     known = dict(zip(names, row, strict=True))
     return str(known.get("signal") or known.get("resource") or "")
 
@@ -175,7 +174,6 @@ def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: boo
 
 
 def _several(value: Any) -> str:
-    """Elements and entries as words, without brackets."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={_part(key, each)}" for key, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -197,7 +195,6 @@ def _amount(name: str, value: float, subject: str) -> str:
 
 
 def _of(subject: str) -> Callable[[float], str]:
-    """Return the format for amounts of this signal or resource."""
     if _BYTES.fullmatch(subject):
         return size
     if subject == "cpu":

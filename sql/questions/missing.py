@@ -227,7 +227,6 @@ def _told(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _in_words(nodes: int, pods: int, events: int, last: datetime) -> str:
-    """Put into words how much was looked at, and until when."""
     looked = f"{counted(nodes, 'node')}, {counted(pods, 'pod')} and {counted(events, 'Event')}"
     return f"{looked} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC"
 

@@ -32,7 +32,6 @@ def _columns(*names: str) -> list[Expression]:
 
 
 def _one_of(of: Mapping[str, Any]) -> str:
-    """The choice among constants by a signal."""
     return f"transform(toString(signal), {list(of)}, {list(of.values())}, '')"
 
 
@@ -63,7 +62,6 @@ def _layout() -> Amount:
 
 
 def _measure(part: str) -> str:
-    """The usage, request or discount of a pod for a signal and a layout."""
     alike = defaultdict[str, list[tuple[str, str]]](list)
     for layout, measures in order.MEASURES.items():
         for signal, measure in measures.items():
@@ -92,7 +90,6 @@ def _meets() -> str:
 
 
 def _said(sentence: Callable[..., Amount]) -> Amount:
-    """The sentence, of columns that have the names of its parameters."""
     said = sentence(**{name: Expression(name) for name in signature(sentence).parameters})
     return literal(said) if isinstance(said, str) else said
 

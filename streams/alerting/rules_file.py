@@ -121,7 +121,6 @@ def _read(file: Path) -> _Settings:
 
 
 def _moved(settings: _Settings, file: Path) -> _Settings:
-    """Move each setting from its former to its present place."""
     values, lines = settings
     for name, place in _MOVED.items():
         if name not in values:

@@ -157,7 +157,6 @@ def _shortest(leads: list[list[Announced]]) -> str:
 
 
 def _leads(by: list[Announced]) -> str:
-    """The lead time of each alert that announced it, before the first eviction."""
     return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 

@@ -157,7 +157,6 @@ def _readable(item: Item, command: str | None) -> Item:
 
 
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
-    """The page's cards, in the same words."""
     if not items:
         return
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -182,7 +181,6 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
 
 
 def _words(item: Item, view: Overview) -> str:
-    """A card in one paragraph: what, since when, whose, why, where, and what to do next."""
     times = "" if item.since is None else f", {'since ' if item.now else ''}{_when(item.since, view)}"
     if item.since and item.until and not item.now and item.until > item.since:
         times += f" to {clock(item.until)}"
@@ -199,7 +197,6 @@ def _words(item: Item, view: Overview) -> str:
 
 
 def _when(at: datetime, view: Overview) -> str:
-    """Format a time; it includes the day unless that is the day of the end."""
     return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 

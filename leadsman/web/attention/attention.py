@@ -157,7 +157,6 @@ _STEPS: Final = {
 
 
 def _warnings(view: Overview) -> Iterator[Item]:
-    """List Warnings by reason, without those that explain pending pods."""
     pending = {uid for row in view.waiting for uid in row["uids"]}
     rows = [row for row in view.warnings if not pending.issuperset(row["uids"])]
     for row in rows:

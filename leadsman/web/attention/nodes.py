@@ -92,7 +92,6 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
 
 
 def _taint(row: RowDict) -> tuple[str, str]:
-    """Key and value of the taint of the program that drains a node."""
     taint = next(taint for taint in row["taints"] if drainer([taint]))
     key, _, value = taint.partition(":")[0].partition("=")
     return key, value

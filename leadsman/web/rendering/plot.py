@@ -204,7 +204,6 @@ def _bounds(chart: Chart) -> tuple[float, float]:
 
 
 def _rows(signal: str, frame: Frame) -> list[float]:
-    """Round amounts along the axis."""
     low, high = frame.low, frame.high
     scale = next(each for each in _UNITS if high >= each) if unit(signal) == "bytes" else 1
     rough = (high - low) / scale / _LABELS

@@ -138,7 +138,6 @@ class Site:
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Count the request as in progress."""
         self.busy.add(request.protocol)
         try:
             return await handler(request)
@@ -168,7 +167,6 @@ class Site:
 
     @web.middleware
     async def _failed(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """An error, as a page."""
         try:
             return await handler(request)
         except web.HTTPNotFound:
@@ -255,7 +253,6 @@ class Site:
 
 
 def _links(request: web.Request) -> Links:
-    """Return the links of the requested cluster and range."""
     given = {name: request.query.get(name, "")[:LONGEST] for name in (*Asked._fields, "live")}
     return Links(Asked(*(given[name] for name in Asked._fields)), path=NOWHERE, live=given["live"] == "1")
 
