@@ -67,6 +67,8 @@ class PodRecord(Record, frozen=True, tag="pod"):
 
 
 class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
+    """A node's Lease of coordination.k8s.io."""
+
     renewed_at: datetime | None = None
     duration_seconds: Count | None = None
 
