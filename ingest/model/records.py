@@ -9,20 +9,12 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ingest.model.machine import (
-    AllocatableResources,
-    Cpu,
-    NumaBin,
-    NumaClaim,
-    NumaNodeUsage,
-    NumaPodMemory,
-    PodResources,
-    PodThrottling,
-)
+from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.objects.pod import Pod
+from ingest.model.podresources import AllocatableResources, PodResources
 from ingest.model.samples import NodeSample, PodColumns, PodUsages
 
 Problem: TypeAlias = Literal["unreadable", "silent", "gap", "behind", "partial"]

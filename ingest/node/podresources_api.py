@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 from google.protobuf.message_factory import GetMessageClass
 
 from common.text import plain
-from ingest.model.machine import (
+from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,
     DeviceResources,

@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.machine import Cpu, NodeResources, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model.machine import Cpu, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.observation import Observation
+from ingest.model.podresources import NodeResources
 from ingest.model.records import (
     CpuManagerRecord,
     CpuThrottlingRecord,

@@ -3,54 +3,14 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
-import pydantic
 
-from common.durations import InvalidDuration, parse_duration
 from ingest.model.records import DeadLetterRecord, HeardRecord, RejectionRecord
 from streams.alerting.active import ActiveAlert, Group, key_of
+from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import Row
-
-Severity: TypeAlias = Literal["critical", "warning", "info"]
-
-
-def _seconds(value: Any) -> float:
-    if not isinstance(value, str):
-        raise ValueError("a duration is written as 30s, 5m or 1h30m")  # noqa: TRY004  # pydantic reports a ValueError
-    try:
-        seconds = parse_duration(value)
-    except InvalidDuration as error:
-        raise ValueError(f"{error}; a duration is written as 30s, 5m or 1h30m") from None
-    if seconds < 0:
-        raise ValueError("a duration is not negative")
-    return seconds
-
-
-Seconds: TypeAlias = Annotated[float, pydantic.BeforeValidator(_seconds)]
-"""Written as a duration: `30s`, `5m`, `1h30m`."""
-Count: TypeAlias = Annotated[int, pydantic.Field(ge=1)]
-Ratio: TypeAlias = Annotated[float, pydantic.Field(gt=0, le=1)]
-Percent: TypeAlias = Annotated[float, pydantic.Field(gt=0, le=1000)]
-
-
-class Model(pydantic.BaseModel):
-    """A part of a rules file. Its fields have no defaults: these are in `defaults.yaml`."""
-
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class RuleSettings(Model):
-    enabled: bool
-    severity: Severity
-    for_seconds: Seconds = pydantic.Field(alias="for")
-    """How long it must be true before it fires; also the time in which a storm gathers into one alert."""
-    keep_firing_seconds: Seconds = pydantic.Field(alias="keep_firing")
-    """How long it must have been quiet before it is resolved."""
-    cordoned: bool
-    """Raise it also for a node that is cordoned, or that an autoscaler drains."""
-
 
 Input: TypeAlias = Literal[
     "samples",

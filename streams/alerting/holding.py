@@ -8,7 +8,8 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from streams.alerting.active import SILENT, ActiveAlert, key_of
-from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered, RuleSettings
+from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import without_news
 from streams.fold.findings import Alert
 from streams.fold.reducer import Withdrawal

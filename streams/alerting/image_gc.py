@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from streams.alerting.definition import Change, Happened, Now, Recovered, RuleSettings
+from streams.alerting.definition import Change, Happened, Now, Recovered
+from streams.alerting.rule_settings import RuleSettings
 from streams.fold.findings import ImageGc
 
 

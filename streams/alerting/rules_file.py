@@ -16,7 +16,8 @@ import yaml
 from common.errors import WrongUsage
 from common.text import plain
 from streams.alerting import alerts
-from streams.alerting.definition import AnyAlert, Model, RuleSettings
+from streams.alerting.definition import AnyAlert
+from streams.alerting.rule_settings import Model, RuleSettings
 
 DEFAULTS: Final = Path(__file__).with_name("defaults.yaml")
 PACKAGED: Final[dict[str, Any]] = yaml.load(DEFAULTS.read_text("utf-8"), yaml.CSafeLoader)

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.alerting.active import Group
-from streams.alerting.definition import AlertDefinition, Change, Count, Happened, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeEvent
 

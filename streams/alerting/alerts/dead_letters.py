@@ -5,7 +5,8 @@ from typing import Final
 
 from ingest.model.records import DeadLetterRecord
 from streams.alerting.active import Group
-from streams.alerting.definition import AlertDefinition, Change, Count, Happened, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Nothing, Now
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 
 

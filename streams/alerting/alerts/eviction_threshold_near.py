@@ -6,18 +6,8 @@ from typing import Final, Literal
 import pydantic
 
 from common.durations import ahead_in_words, in_words
-from streams.alerting.definition import (
-    AlertDefinition,
-    Change,
-    Ends,
-    Holds,
-    Need,
-    Nothing,
-    Now,
-    Percent,
-    RuleSettings,
-    Seconds,
-)
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, amount, name
 from streams.fold.findings import EvictionSignal
 from streams.rules.eviction.signals import RESOURCES, measured

@@ -10,7 +10,8 @@ import pydantic
 
 from common.amounts import size
 from common.durations import in_words
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, RuleSettings, Seconds
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import RuleSettings, Seconds
 from streams.alerting.words import name
 from streams.fold.findings import EvictionSignal, NodeStall
 from streams.rules.eviction.signals import MEMORY_AVAILABLE

@@ -6,8 +6,9 @@ from typing import Final
 import msgspec
 
 from common.amounts import size
-from streams.alerting.definition import AlertDefinition, Change, Need, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Need, Now
 from streams.alerting.image_gc import is_too_little, on_verdict, times
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting
 from streams.rules.image_gc.thresholds import usage_percent

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.image_gc import is_too_little, on_verdict, times
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import ImageGc, NodeEvent
 from streams.rules.image_gc.messages import because

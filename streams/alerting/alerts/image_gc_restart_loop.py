@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Need, Nothing, Now
 from streams.alerting.image_gc import on_verdict, times
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import ImageGc
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
 

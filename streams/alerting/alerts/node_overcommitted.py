@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, Percent, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import amount, name
 from streams.fold.findings import NodeFit, Resize
 

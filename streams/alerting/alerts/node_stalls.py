@@ -3,17 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-from streams.alerting.definition import (
-    AlertDefinition,
-    Change,
-    Ends,
-    Holds,
-    Need,
-    Nothing,
-    Now,
-    Percent,
-    RuleSettings,
-)
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeStall
 

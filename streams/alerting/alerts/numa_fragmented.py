@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, Literal
 
-from streams.alerting.definition import AlertDefinition, Change, Count, Ends, Holds, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import numa_evidence, place
 from streams.fold.findings import NumaSkew
 

@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from streams.alerting.definition import AlertDefinition, Change, Count, Ends, Holds, Need, Now, Ratio, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import Count, Ratio, RuleSettings
 from streams.alerting.words import numa_evidence, place, sentence
 from streams.fold.findings import LateJoiners, NumaSkew
 

@@ -6,7 +6,8 @@ from typing import Final
 
 from common.durations import in_words
 from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Count, Happened, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, pods, shortened
 from streams.fold.findings import Eviction
 

@@ -7,18 +7,9 @@ from common.durations import in_words
 from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
-from streams.alerting.definition import (
-    AlertDefinition,
-    Change,
-    Count,
-    Happened,
-    Need,
-    Nothing,
-    Now,
-    Recovered,
-    RuleSettings,
-)
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
 from streams.alerting.rejections import because, owned_by, owners_of, plus, reason_of, workload_labels
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, pods
 from streams.fold.findings import PodEnd
 

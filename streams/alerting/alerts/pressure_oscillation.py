@@ -8,7 +8,8 @@ import msgspec
 import pydantic
 
 from common.durations import in_words
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now, RuleSettings, Seconds
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Now
+from streams.alerting.rule_settings import RuleSettings, Seconds
 from streams.alerting.words import name
 from streams.fold.findings import PressureChange
 

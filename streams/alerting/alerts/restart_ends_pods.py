@@ -5,7 +5,8 @@ from typing import Final
 
 import msgspec
 
-from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import place, shortened
 from streams.fold.findings import KubeletSetting, NumaPod, NumaSkew
 from streams.rules.scheduling.fit_machine import requires_whole_cores

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
+from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, SchedulerBlindSpot
 

@@ -8,7 +8,8 @@ import msgspec
 
 from ingest.model.records import HeardRecord
 from ingest.model.reports import AGENT
-from streams.alerting.definition import AlertDefinition, Change, Count, Ends, Happened, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Ends, Happened, Now
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, place, timestamp
 from streams.fold.findings import EvictionSignal, SourceError
 

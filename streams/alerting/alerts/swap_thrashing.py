@@ -4,18 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from common.amounts import size
-from streams.alerting.definition import (
-    AlertDefinition,
-    Change,
-    Count,
-    Ends,
-    Holds,
-    Need,
-    Nothing,
-    Now,
-    Percent,
-    RuleSettings,
-)
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
+from streams.alerting.rule_settings import Count, Percent, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeStall
 

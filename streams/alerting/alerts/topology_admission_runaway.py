@@ -6,8 +6,9 @@ from typing import Final
 from common.durations import in_words
 from ingest.model.records import RejectionRecord
 from streams.alerting.active import Group, key_of
-from streams.alerting.definition import AlertDefinition, Change, Count, Happened, Need, Nothing, Now, RuleSettings
+from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rejections import MAX_MEMBERS, because, fewer, owned_by, workload_labels
+from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, shortened
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
-from ingest.model.machine import PodResources
+from ingest.model.podresources import PodResources
 from ingest.model.records import CpuTopologyRecord, KnownNodeRecord, NodeRecord, PodResourcesRecord
 from streams.fold.findings import NumaAlignment
 from streams.fold.reducer import Output, Reducer

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from ingest.model.machine import ContainerResources
+from ingest.model.podresources import ContainerResources
 
 
 class Layout(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from common.errors import BadRecord
-from ingest.model.machine import AllocatableResources, DeviceResources, PodResources
+from ingest.model.podresources import AllocatableResources, DeviceResources, PodResources
 from streams.rules.numa.sources import PODRESOURCES, Amount, Holder, NumaView, NumaZone
 from streams.rules.values.version import is_at_least
 

@@ -14,7 +14,7 @@ import pytest
 from components.cluster import cgroups
 from components.cluster.kubelet import RealNode
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.machine import ContainerResources
+from ingest.model.podresources import ContainerResources
 from ingest.model.records import (
     CpuManagerRecord,
     CpuThrottlingRecord,

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from common.errors import BadRecord
 from fakes import podresources as fake
-from ingest.model.machine import (
+from ingest.model.observation import Observation
+from ingest.model.podresources import (
     AllocatableResources,
     ContainerResources,
     DeviceResources,
@@ -22,7 +23,6 @@ from ingest.model.machine import (
     NodeResources,
     PodResources,
 )
-from ingest.model.observation import Observation
 from ingest.model.records import PodResourcesRecord
 from ingest.model.topics import decode_record, encode_record
 from ingest.node.podresources_api import decode_allocatable, decode_pods, read_podresources

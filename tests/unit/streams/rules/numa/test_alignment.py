@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ingest.model.machine import ContainerResources, DeviceResources, MemoryResources
+from ingest.model.podresources import ContainerResources, DeviceResources, MemoryResources
 from streams.rules.numa.alignment import Alignment, Layout, alignment
 
 LAYOUT = Layout(

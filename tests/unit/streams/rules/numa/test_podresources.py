@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from common.errors import BadRecord
-from ingest.model.machine import AllocatableResources, ContainerResources, Cpu, DeviceResources, PodResources
+from ingest.model.machine import Cpu
+from ingest.model.podresources import AllocatableResources, ContainerResources, DeviceResources, PodResources
 from streams.rules.numa.podresources import allocatable_cpus, names_exclusive_cpus, podresources_view
 from streams.rules.numa.resolve import NodeFacts, account, disagreements
 from streams.rules.numa.sources import CHECKPOINT, PODRESOURCES, Amount, Holder, NumaView
