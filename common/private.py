@@ -27,16 +27,12 @@ def check_secret(path: Path) -> None:
     A file that a container runtime or a kubelet mounted is as private as the container, and its reader cannot change
     its mode.
     """
-    if _is_open(path) and not _is_mounted(path):
+    real = path.resolve()
+    ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+    if (ways and bool(real.stat().st_mode & stat.S_IROTH)) and not _is_mounted(path):
         raise FilesUnusable(
             f"{plain(path)} can be read by every user of this machine. Run chmod 600 {plain(shlex.quote(str(path)))}"
         )
-
-
-def _is_open(path: Path) -> bool:
-    real = path.resolve()
-    ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
-    return ways and bool(real.stat().st_mode & stat.S_IROTH)
 
 
 def _is_mounted(path: Path) -> bool:

@@ -269,7 +269,6 @@ def _without_keys_of_addresses(text: str) -> str:
 
 
 def _without_secret_path(found: re.Match[str]) -> str:
-    """An address without the segments and values that no one would choose as a name."""
     return found[1] + _SECRET_SEGMENT.sub(REDACTED, found[2]) + _SECRET_VALUE.sub(REDACTED, found[3] or "")
 
 

@@ -14,8 +14,7 @@ import structlog
 from common import with_parent
 from common.backoff import Backoff
 from common.clock import SYSTEM, Clock
-from common.stopping import run_until
-from common.tasks import together
+from common.tasks import run_until, together
 from common.telemetry import Figure, registered
 
 GRACE_SECONDS: Final = 30.0
@@ -79,7 +78,8 @@ class Supervisor:
             try:
                 await run_until(stop, together(self._keep(part) for part in self._parts))
             finally:
-                await self._end_all()
+                await together(self._end(name, process) for name, process in self._running.items())
+                self._running.clear()
 
     def _why_not(self) -> Iterator[str]:
         for part in self._parts:
@@ -117,10 +117,6 @@ class Supervisor:
         self._starts[(part.name,)] += 1
         log.info("a part is started", part=part.name, pid=process.pid)
         return process
-
-    async def _end_all(self) -> None:
-        await together(self._end(name, process) for name, process in self._running.items())
-        self._running.clear()
 
     async def _end(self, name: str, process: asyncio.subprocess.Process) -> None:
         _signal(process, signal.SIGTERM)

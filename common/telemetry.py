@@ -126,7 +126,9 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         return
     async with AsyncExitStack() as stack:
         try:
-            await stack.enter_async_context(listening_at(_application(part), (host, port), (), MOST_CONNECTIONS))
+            app = web.Application()
+            app.add_routes(routes(part))
+            await stack.enter_async_context(listening_at(app, (host, port), (), MOST_CONNECTIONS))
         except OSError as error:
             raise CannotServe(
                 f"telemetry.host and telemetry.port: {plain(host)}:{port} cannot be listened on: {error.strerror}"
@@ -185,12 +187,6 @@ def routes(part: str) -> list[web.RouteDef]:
 def why_not() -> list[str]:
     """Return the reasons why this process is not ready, safe to show to every reader of its port."""
     return _REGISTERED.why_not()
-
-
-def _application(part: str) -> web.Application:
-    app = web.Application()
-    app.add_routes(routes(part))
-    return app
 
 
 def _family(figure: Figure, values: Values) -> Metric:

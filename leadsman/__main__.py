@@ -11,7 +11,6 @@ PLUGIN = "kubectl leadsman"
 
 
 def main() -> NoReturn:
-    """`leadsman`."""
     _run(sys.argv[1:], None)
 
 

@@ -194,7 +194,6 @@ class Comparing:
         self._not_before_seconds = self._due_at_seconds = self._after(PAUSE_SECONDS)
 
     def done(self) -> None:
-        """All is compared."""
         self.anew = False
         self._due_at_seconds = self._after(EVERY_SECONDS)
 

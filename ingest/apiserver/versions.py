@@ -122,7 +122,6 @@ class Acknowledgements:
         self._out: dict[str, deque[Ticket]] = {}
 
     def __len__(self) -> int:
-        """Number of steps that are out."""
         return sum(len(tickets) for tickets in self._out.values())
 
     def hand_out(self, stream: str, version: str) -> Ticket:

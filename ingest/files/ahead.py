@@ -17,10 +17,28 @@ from typing import IO, Final, cast
 import msgspec
 
 from common.cycles import rare_cycle_searches
-from common.frames import read_frame, write_frame
 from ingest.files.lines import SourceError
 from ingest.files.sources import Progress, read_as
 from ingest.normalize.decoded import Decoded, decode
+
+_LENGTH_BYTES: Final = 4
+
+
+def write_frame(into: IO[bytes], message: bytes) -> None:
+    """Write a message of less than 4 GiB, at once."""
+    into.write(len(message).to_bytes(_LENGTH_BYTES) + message)
+    into.flush()
+
+
+def read_frame(of: IO[bytes]) -> bytes | None:
+    """Return the next message; None if the pipe ends before the message is complete."""
+    length = of.read(_LENGTH_BYTES)
+    if len(length) < _LENGTH_BYTES:
+        return None
+    size_bytes = int.from_bytes(length)
+    message = of.read(size_bytes)
+    return message if len(message) == size_bytes else None
+
 
 SMALL_BYTES: Final = 8 * 1024 * 1024
 """Size on disk below which starting a process costs more than it saves."""
@@ -29,8 +47,6 @@ PIPE_BYTES: Final = 1024 * 1024
 
 
 class _Asked(msgspec.Struct, frozen=True, array_like=True):
-    """The arguments of `read_ahead`."""
-
     paths: list[bytes]
     cluster: str
     node: str

@@ -9,10 +9,8 @@ from typing import Final, Self
 from common.lines import Line
 from common.private import open_private
 from common.text import plain
-from ingest.files.compression import Compression, packer
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
-from ingest.files.lines import LINE_LIMIT_BYTES, DamagedError, SourceError, SourceFile
-from ingest.files.names import named
+from ingest.files.lines import LINE_LIMIT_BYTES, Compression, DamagedError, SourceError, SourceFile, named, packer
 from ingest.files.sniff import head_of
 from ingest.files.unread import SAVE, unread
 from ingest.model.observation import Observation, Observed, Position, Unreadable

@@ -12,12 +12,10 @@ import msgspec
 
 from common.text import plain
 from ingest.files.around import as_utf8, without_prefixes
-from ingest.files.documents import Bad, Found, Part, json_parts
+from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
-from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile
-from ingest.files.names import named
-from ingest.files.nested import within
+from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, named
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
@@ -221,7 +219,6 @@ class _Dump:
         return [*found, *lines], latest
 
     def _newest_beside(self, path: Path) -> datetime | None:
-        """The newest time in the nearest folder around a file that has one."""
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
     def _node_of_log(self, path: Path, host: str) -> str:
@@ -280,7 +277,9 @@ class _Dump:
 def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind in {FileKind.METRICS, FileKind.LOG}:
         about_cache = is_about_a_cache(data)
-        if not about_cache and (kind is FileKind.LOG or not _has_kubelets_metrics(data)):
+        if not about_cache and (
+            kind is FileKind.LOG or not (data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data)
+        ):
             raise SourceError(f"{plain(named(file.path))}: {plain(unread(file.path, data).what)}")
         data = about_the_cache(data) if kind is FileKind.LOG else data
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
@@ -303,10 +302,6 @@ def _unwrapped(part: Part) -> Iterable[Part]:
     with suppress(*UNDECODABLE):
         return list(logged(part) if LOGS in part.fields else within(part)) or (part,)
     return (part,)
-
-
-def _has_kubelets_metrics(data: bytes) -> bool:
-    return data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:

@@ -117,7 +117,6 @@ def _object(line: bytes, begin: int) -> msgspec.Raw:
 
 
 def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:
-    """Return error type and reason of what msgspec raised for `line`."""
     if isinstance(error, RecursionError):
         return "too_deep", "the JSON is nested too deep"
     if isinstance(error, UnicodeDecodeError):

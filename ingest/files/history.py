@@ -32,8 +32,6 @@ _EVENT_TIMES: Final = msgspec.json.Decoder(EventTimes)
 
 
 class Fact(NamedTuple):
-    """An object as it was found."""
-
     thing: Thing
     node: str
     """Node of a kubelet's answer."""

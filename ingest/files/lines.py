@@ -1,14 +1,133 @@
-"""Reads any file as lines: decompressed on the way, in bounded memory."""
+"""Reads any file as lines: decompressed (gzip, zstd) on the way, in bounded memory, and packs lines one by one."""
 
+import re
+import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, Self, TypeAlias
+from typing import Final, Literal, Protocol, Self, TypeAlias
 
 from common.errors import SourceUnusable
 from common.lines import Line, Splitter
 from common.text import plain
-from ingest.files.compression import UNPACK_ERRORS, Unpacker, compression_of, unpacker
-from ingest.files.names import named
+
+UNPACKED: Final = "leadsman-"
+"""Begins the name of the temporary folder, which has a numbered folder for each input."""
+_UNPACKED: Final = re.compile(
+    rf".*/{UNPACKED}\w+/\d+/(?:archive/(?P<archive>[^/]+)/[^/]+(?:/(?P<inside>.+))?|(?P<piped>standard-input))",
+    re.DOTALL,
+)
+
+
+def folder_of(place: Path, archive: str, name: str) -> Path:
+    """The folder, called `name`, for the files of an archive; `named` knows from it alone what they are, in any
+    process.
+    """
+    return place / "archive" / archive / name
+
+
+def named(path: Path) -> str:
+    """The path as it was given; of a file in an archive `archive.zip: path/inside`."""
+    found = _UNPACKED.fullmatch(str(path))
+    return ": ".join(filter(None, found.groups())) if found else str(path)
+
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+__all__ = ["UNPACK_ERRORS", "Compression", "Packer", "Unpacker", "compression_of", "packer", "unpacker", "zstd"]
+
+Compression: TypeAlias = Literal["none", "gzip", "zstd"]
+
+UNPACK_ERRORS: Final = (zlib.error, zstd.ZstdError)
+
+_SKIPPABLE: Final = b"PQRSTUVWXYZ[\\]^_"
+
+
+def compression_of(start: bytes) -> Compression:
+    """The compression of a file, by its first four bytes."""
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    # a skippable frame begins a zstd file too: 0x184D2A50 to 0x184D2A5F
+    if start.startswith(b"\x28\xb5\x2f\xfd") or (start[1:4] == b"\x2a\x4d\x18" and start[:1] in _SKIPPABLE):
+        return "zstd"
+    return "none"
+
+
+class Unpacker(Protocol):
+    """One gzip member or one zstd frame. `decompress` gives at most `max_length` bytes and may have more."""
+
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    def decompress(self, data: bytes, max_length: int) -> bytes: ...
+
+
+class _Gzip:
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(wbits=31)
+
+    @property
+    def eof(self) -> bool:
+        return self._member.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._member.unused_data
+
+    def decompress(self, data: bytes, max_length: int) -> bytes:
+        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+
+
+def unpacker(compression: Literal["gzip", "zstd"]) -> Unpacker:
+    return _Gzip() if compression == "gzip" else zstd.ZstdDecompressor()
+
+
+class Packer(Protocol):
+    def line(self, line: bytes) -> bytes:
+        """Return bytes from which everything up to this line can be unpacked."""
+
+    def end(self) -> bytes: ...
+
+
+class _PlainPacker:
+    def line(self, line: bytes) -> bytes:
+        return line
+
+    def end(self) -> bytes:
+        return b""
+
+
+class _GzipPacker:
+    def __init__(self) -> None:
+        self._stream = zlib.compressobj(wbits=31)
+
+    def line(self, line: bytes) -> bytes:
+        return self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
+
+    def end(self) -> bytes:
+        return self._stream.flush()
+
+
+class _ZstdPacker:
+    def __init__(self) -> None:
+        self._stream = zstd.ZstdCompressor()
+
+    def line(self, line: bytes) -> bytes:
+        return self._stream.compress(line, zstd.ZstdCompressor.FLUSH_BLOCK)
+
+    def end(self) -> bytes:
+        return self._stream.flush()
+
+
+def packer(compression: Compression) -> Packer:
+    if compression == "none":
+        return _PlainPacker()
+    return _GzipPacker() if compression == "gzip" else _ZstdPacker()
+
 
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 

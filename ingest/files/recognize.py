@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 import msgspec
 import xxhash
 
-from ingest.files.documents import FIELDS, Found, text_of
-from ingest.files.nested import ABOUT
+from ingest.files.documents import ABOUT, FIELDS, Found, text_of
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import UNDECODABLE, Change, Origin
 from ingest.resources.kubelet import CONFIGZ

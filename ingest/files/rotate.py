@@ -27,7 +27,6 @@ class Rotation(NamedTuple):
 
     @property
     def suffix(self) -> str:
-        """Return the suffix of a file's name."""
         return _SUFFIX[self.compression]
 
 
@@ -123,5 +122,4 @@ def open_capture(out: Path, name: str, rotation: Rotation) -> Writer:
 
 
 def stem(name: str) -> str:
-    """A cluster's name as part of a file's."""
     return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -11,8 +11,7 @@ from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.around import TYPED, as_utf8, is_prefixed
-from ingest.files.lines import DamagedError, SourceError, SourceFile
-from ingest.files.names import named
+from ingest.files.lines import DamagedError, SourceError, SourceFile, named
 from ingest.files.texts.kubelet_log import is_kubelets_log
 from ingest.files.texts.mixed import is_mixed
 from ingest.files.texts.pasted import is_pasted

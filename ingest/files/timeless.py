@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.recognize import Thing
-from ingest.messages.prefixes import is_kubelet_start
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.base import in_utc
 from ingest.model.objects.event import Event, EventAbout, ObjectReference, event_time
 from ingest.model.objects.node import Node, NodeStatus

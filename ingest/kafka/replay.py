@@ -30,8 +30,6 @@ Publish: TypeAlias = Callable[[Received], Awaitable[Acknowledgements]]
 
 @dataclass(slots=True)
 class Published:
-    """The result of a replay into Kafka."""
-
     read: int = 0
     outside: int = 0
     """Not between `since` and `until`."""
@@ -175,8 +173,6 @@ async def replay_into_kafka(
 
 
 class _Pace:
-    """When an observation's turn has come."""
-
     def __init__(self, speed: float | None, clock: Clock) -> None:
         self._speed = speed
         self._clock = clock

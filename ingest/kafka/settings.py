@@ -49,7 +49,6 @@ class KafkaSettings(Section):
         return "bootstrap_servers" in self.model_fields_set
 
     def topics(self) -> Topics:
-        """The catalogue under these names."""
         return topics(
             self.topic_prefix,
             partitions=self.partitions,

@@ -14,9 +14,8 @@ from ingest.apiserver.filters import metadata_of
 from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
 from ingest.kubelet.poll import Emit, Fetch, Kubelets
 from ingest.kubelet.settings import KubeletSettings
-from ingest.model.freshness import Freshness
 from ingest.model.observation import Observation
-from ingest.model.reports import Tally
+from ingest.model.reports import Freshness, Tally
 
 SILENCE_ROUNDS: Final = 6
 """A kubelet without an answer for this many intervals is silent."""
@@ -31,7 +30,6 @@ Cancel: TypeAlias = Callable[[], object]
 
 
 def stream_of(node: str) -> str:
-    """The name of a kubelet's stream."""
     return f"kubelet/{node}"
 
 

@@ -180,7 +180,6 @@ class _Kubelet:
         return self._clock.monotonic() < self._slow_until
 
     def took(self, seconds: float) -> None:
-        """A request took so long."""
         if seconds > SLOW_SECONDS:
             self._slow_until = self._clock.monotonic() + SLOW_FOR_SECONDS
 

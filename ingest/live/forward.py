@@ -69,7 +69,8 @@ class Watching:
             if message.cancelled():
                 return
             if error := message.exception():
-                self._fail(error)
+                if not self._failed.done():
+                    self._failed.set_exception(error)
                 return
             missing -= 1
             if not missing:
@@ -84,10 +85,6 @@ class Watching:
     def _safe(self, delivery: Delivery) -> None:
         self.unacknowledged -= 1
         self._live.acknowledge(delivery)
-
-    def _fail(self, error: BaseException) -> None:
-        if not self._failed.done():
-            self._failed.set_exception(error)
 
     async def _drain(self) -> None:
         deadline = self._clock.monotonic() + DRAIN_SECONDS

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted
 from common.clock import SYSTEM, Clock
 from common.scrub import scrub
-from common.stopping import run_until, stop_on_signals
-from common.tasks import Tasks
+from common.tasks import Tasks, run_until, stop_on_signals
 from ingest.files.rotate import Rotation, Writer, open_capture
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings

@@ -23,9 +23,8 @@ from ingest.apiserver.watch import Watch
 from ingest.kubelet.fleet import Fleet
 from ingest.live.scheduler import Scheduler, schedulers
 from ingest.live.settings import LiveSettings
-from ingest.model.freshness import Freshness, Silence
 from ingest.model.observation import Observation
-from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
+from ingest.model.reports import Freshness, Report, Silence, Tally, bookmark_observation, error_observation
 from ingest.normalize.redact import Received
 from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource

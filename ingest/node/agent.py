@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import SYSTEM, Clock, steadily
-from common.stopping import run_until, stop_on_signals
+from common.tasks import run_until, stop_on_signals
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.files.envelope import encode_line
@@ -69,7 +69,6 @@ class Agent:
         self._looks = 0
 
     def figures(self) -> dict[Figure, Callable[[], Values]]:
-        """The agent's own metrics."""
         failing = self._failures.items()
         return {
             LOOKS: lambda: {(): self._looks},
@@ -77,7 +76,6 @@ class Agent:
         }
 
     def why_not(self) -> list[str]:
-        """Return what cannot be read now."""
         return [failure.text for failure in self._failures.values() if failure.text]
 
     def observe(self) -> list[Observation]:

@@ -64,13 +64,9 @@ def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
         document = msgspec.json.decode(raw)
         cleaned = (_clean_strictly if strict else _clean)(document)
     except UNDECODABLE:
-        return _clean_fragment(raw)
+        text = raw.decode(errors="surrogateescape")
+        return _PLACES.sub(_emptied, scrub(text)).encode(errors="surrogateescape")
     return raw if cleaned == document else msgspec.json.encode(cleaned)
-
-
-def _clean_fragment(raw: bytes) -> bytes:
-    text = raw.decode(errors="surrogateescape")
-    return _PLACES.sub(_emptied, scrub(text)).encode(errors="surrogateescape")
 
 
 def _emptied(found: re.Match[str]) -> str:

@@ -88,7 +88,6 @@ def _print(found: Backtest, form: str) -> None:
 
 
 def _name(file: Path | None, others: Collection[str] = ()) -> str:
-    """The name of a rule set in the tables: its file, or `packaged`."""
     if file is None:
         return "packaged"
     return str(file) if file.name in others else file.name

@@ -39,7 +39,6 @@ def for_kubectl(app: click.Command, program: str, words: list[str], begun: str) 
 
 
 def questions(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Saved questions, with what each answers."""
     from sql.questions.queries import saved_queries
 
     del ctx, param
@@ -61,25 +60,21 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
 
 
 def nodes(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Nodes that the database knows."""
     del param
     return _named(ctx, "node", begun)
 
 
 def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Clusters that the database knows."""
     del param
     return _named(ctx, "cluster", begun)
 
 
 def namespaces(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Namespaces of pods that the database knows."""
     del param
     return _named(ctx, "namespace", begun, "pod_bindings")
 
 
 def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    """Contexts of the kubeconfig."""
     from ingest.apiserver.connect import contexts as known
 
     del param

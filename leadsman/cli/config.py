@@ -31,8 +31,7 @@ def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str 
 def init(file: Path) -> None:
     """Write a file with every setting, its default and its meaning, in which nothing is set yet; - prints it."""
     from common.private import open_private
-    from leadsman.run.setting_names import settings_file
-    from leadsman.run.settings import Settings
+    from leadsman.run.settings import Settings, settings_file
 
     text = settings_file(Settings)
     if file == Path("-"):

@@ -48,22 +48,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="Number of such pods, all at the same time; 1, or what the manifest wants.",
 )
-@click.option(
-    "--node",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.nodes,
-    help="This node only.",
-)
-@click.option(
-    "--cluster",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.clusters,
-    help="The cluster, if the database holds several.",
-)
+@options.of_database("--node", completion.nodes, "This node only.")
+@options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
 @click.option(
     "--questions",
     type=click.File("rb"),
@@ -107,9 +93,8 @@ def command(
     from leadsman.cli.present.layout import columns
     from leadsman.cli.present.tables import show, show_columns, show_document
     from sql.questions.fit import fit_document, read_known
-    from streams.questions.asked import question
+    from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
-    from streams.questions.manifest import asked_by
 
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")

@@ -19,7 +19,7 @@ def command(paths: tuple[Path, ...], cluster: str, node: str, at: datetime | Non
     """
     from rich.console import Console
 
-    from ingest.files.inspect import inspect, render
+    from ingest.files.inspection import inspect, render
     from ingest.files.progress import progress_bar
     from leadsman.cli.console import WIDE, wide
     from leadsman.cli.piped import on_disk

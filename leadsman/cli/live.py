@@ -63,7 +63,7 @@ def live_settings(config: Path | None, *, kafka: str | None = None, **flags: Any
 
 async def until_signal(work: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run work until it ends; SIGTERM and SIGINT set its event."""
-    from common.stopping import stop_on_signals
+    from common.tasks import stop_on_signals
 
     with stop_on_signals() as stop:
         await work(stop)

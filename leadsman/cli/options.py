@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import click
+from click.shell_completion import CompletionItem
 
 from common.durations import parse_duration
 from common.errors import BadValue
@@ -15,6 +16,7 @@ from leadsman.cli import completion
 from leadsman.cli.given import ReadableFile, existing_database, readable_sources
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+Completed: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
@@ -77,16 +79,20 @@ def _all(*options: Decorator) -> Decorator:
     return lambda command: reduce(lambda inner, option: option(inner), reversed(options), command)
 
 
+def of_database(name: str, complete: Completed, text: str, *short: str) -> Decorator:
+    """A name that completion finds in the database; empty if it is not given."""
+    return click.option(
+        name, *short, default="", show_default=False, metavar="NAME", shell_complete=complete, help=text
+    )
+
+
 FORMS: Final = ("table", "wide", "json", "yaml", "csv")
 FOR_PEOPLE: Final = frozenset({"table", "wide"})
-namespace = click.option(
+namespace = of_database(
     "--namespace",
+    completion.namespaces,
+    "Show only pods of this namespace; nodes and everything about the whole cluster stay.  [default: all]",
     "-n",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.namespaces,
-    help="Show only pods of this namespace; nodes and everything about the whole cluster stay.  [default: all]",
 )
 output = click.option(
     "--output",
@@ -100,7 +106,8 @@ output = click.option(
 """Adds the option for the output format; `--format` is its older name."""
 
 
-db = click.option(
+_database = partial(
+    click.option,
     "--db",
     envvar="LEADSMAN_DB",
     show_envvar=True,
@@ -108,15 +115,8 @@ db = click.option(
     default=DEFAULT_DSN,
     help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
 )
-existing_db = click.option(
-    "--db",
-    envvar="LEADSMAN_DB",
-    show_envvar=True,
-    metavar="DSN",
-    default=DEFAULT_DSN,
-    callback=existing_database,
-    help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
-)
+db = _database()
+existing_db = _database(callback=existing_database)
 """An address of a database that must exist, for commands that only query it."""
 live_db = click.option(
     "--db", metavar="DSN", help=f"Database DSN; same as for replay. Also LEADSMAN_DB.  [default: {DEFAULT_DSN}]"
@@ -160,22 +160,8 @@ config = click.option(
 kafka = click.option(
     "--kafka", metavar="HOST:PORT", help="Kafka brokers, separated by commas.  [default: localhost:9092]"
 )
-asked_cluster = click.option(
-    "--cluster",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.clusters,
-    help="Only this cluster.  [default: all]",
-)
-asked_node = click.option(
-    "--node",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.nodes,
-    help="Only this node.  [default: all]",
-)
+asked_cluster = of_database("--cluster", completion.clusters, "Only this cluster.  [default: all]")
+asked_node = of_database("--node", completion.nodes, "Only this node.  [default: all]")
 """Limits an answer to one node; completion offers the nodes in the database."""
 cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
 watched_namespace = click.option(

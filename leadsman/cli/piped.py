@@ -22,8 +22,7 @@ from typing import IO, Final, Self, TypeVar
 from common.amounts import counted
 from common.private import FOLDER, open_private
 from common.text import plain
-from ingest.files.lines import WORK_LIMIT_BYTES, WORK_RATIO, SourceError
-from ingest.files.names import UNPACKED, folder_of, named
+from ingest.files.lines import UNPACKED, WORK_LIMIT_BYTES, WORK_RATIO, SourceError, folder_of, named
 from ingest.files.sniff import folder_files, is_needed
 from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
@@ -165,7 +164,9 @@ def _unpack(path: Path, into: Path) -> None:
                     continue
                 if not is_needed(name):
                     continue
-                _write(archive, member, into / name)
+                content = archive.extractfile(member)
+                if content is not None:
+                    _copy(content, into / name, member.mtime)
     except _DAMAGED as error:
         note(f"leadsman: {plain(named(path))}: read in part, for the rest of the archive is damaged: {error}")
 
@@ -185,12 +186,6 @@ def _unpack_zip(path: Path, into: Path) -> None:
                     _copy(content, into / name, modified)
             except (*_DAMAGED, ValueError, RuntimeError, NotImplementedError) as error:
                 note(f"leadsman: {plain(named(path))}: {plain(name)} cannot be unpacked: {plain(error)}")
-
-
-def _write(archive: tarfile.TarFile, member: tarfile.TarInfo, file: Path) -> None:
-    content = archive.extractfile(member)
-    if content is not None:
-        _copy(content, file, member.mtime)
 
 
 def _copy(content: IO[bytes], file: Path, modified: float) -> None:

@@ -15,14 +15,7 @@ from leadsman.cli import completion, options
 )
 @click.option("--output", "-o", type=options.FILE, default="report.html", metavar="FILE", help="File to write.")
 @options.since_until
-@click.option(
-    "--cluster",
-    default="",
-    show_default=False,
-    metavar="NAME",
-    shell_complete=completion.clusters,
-    help="The cluster.  [default: the one observed last]",
-)
+@options.of_database("--cluster", completion.clusters, "The cluster.  [default: the one observed last]")
 @click.option(
     "--nodes",
     type=click.IntRange(0, 200),

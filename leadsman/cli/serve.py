@@ -28,7 +28,7 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     from leadsman.run.beside import answering
     from leadsman.run.settings import load
     from leadsman.web.site.access import read_token
-    from leadsman.web.site.running import run_site
+    from leadsman.web.site.serve import run_site
 
     token = read_token(token_file, host)
     settings = load(config, db=db)

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from common.clock import steadily
-from common.stopping import run_until
+from common.tasks import run_until
 from common.telemetry import registered
 from ingest.kafka.replay import Feed, Publish
 from ingest.kafka.settings import KafkaSettings

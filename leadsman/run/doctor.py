@@ -36,8 +36,6 @@ State: TypeAlias = Literal["ok", "wrong", "unknown"]
 
 
 class Diagnosis(NamedTuple):
-    """The result of one check."""
-
     what: str
     state: State
     """`unknown` if the check could not run."""

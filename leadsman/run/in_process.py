@@ -20,26 +20,24 @@ from common.telemetry import Values, registered
 from common.text import plain
 from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
-from ingest.files.order import Timed, Window
 from ingest.files.rotate import stem
+from ingest.files.sources import Timed, Window
 from ingest.live.journal import Journal
 from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import Observation, Observed
 from ingest.normalize.decoded import Decoded, decode
-from leadsman.run.alert import receiver_of
+from leadsman.run.alert import Delivering, progress_file, receiver_of
 from leadsman.run.beside import answering
-from leadsman.run.delivering import Delivering, progress_file
 from leadsman.run.permissions import check_cluster
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from leadsman.run.silences import SILENCES, Silences
-from leadsman.web.site.running import listening
+from leadsman.web.site.serve import listening
 from sql.database.dsn import EMBEDDED_DATABASE, Embedded, parse_dsn
 from sql.database.open import Database, connect
 from sql.database.patient import Patient
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
@@ -53,7 +51,7 @@ from streams.local.replay import BATCH_ROWS, Replay
 LAND_SECONDS: Final = 2.0
 """Time that a row waits in memory; an insert of few rows costs as much as one of many."""
 CHECKPOINT_SECONDS: Final = 60.0
-"""Observations after the last checkpoint are folded again after a crash. Longer than `ingest.files.order.WINDOW`."""
+"""Observations after the last checkpoint are folded again after a crash. More than `ingest.files.sources.WINDOW`."""
 FIRST_LOOK_SECONDS: Final = 5.0
 LOOK_SECONDS: Final = 1.0
 FIRST: Final = ("nodes", "pods", "events")

@@ -3,8 +3,7 @@
 import socket
 from functools import partial
 
-from common.stopping import stop_on_signals
-from common.tasks import Tasks
+from common.tasks import Tasks, stop_on_signals
 from ingest.kafka.publish import Publisher
 from ingest.kafka.settings import KafkaSettings
 from leadsman.run.beside import answering

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 from leadsman.run.settings import Settings
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules import AlertRules
-from streams.alerting.rules_file import default_rules, read_rules
+from streams.alerting.rules_file import AlertRules, default_rules, read_rules
 from streams.analytics.registry import analytics
 from streams.fold.reducer import AnyReducer
 

@@ -8,8 +8,7 @@ from ingest.normalize.decoded import Decoded
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from sql.database.open import Database
-from sql.landing.batches import Lander, settle
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander, settle
 from sql.questions.pending import calculate
 from streams.local.replay import Replay, ReplayReport
 

@@ -14,7 +14,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 from common.clock import SYSTEM
 from common.errors import SourceUnusable
 from common.scrub import scrub
-from common.stopping import run_until
+from common.tasks import run_until
 from common.telemetry import Figure, registered
 from ingest.apiserver.connect import SERVICE_ACCOUNT, configuration
 from ingest.apiserver.leader import LeaderElection, LeadershipLostError, LeaseName, Work, new_identity

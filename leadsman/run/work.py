@@ -4,7 +4,7 @@ import socket
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from common.stopping import stop_on_signals
+from common.tasks import stop_on_signals
 from leadsman.run.kafka import make_topics
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings

@@ -1,7 +1,7 @@
 """Batches into tables: columns are made and inserted on one thread of their own, while the next batch is folded."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from queue import Queue
 from threading import Thread
 from typing import Final, Literal, Self
@@ -11,7 +11,38 @@ import pyarrow as pa
 from sql.database.open import Database
 from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS, node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch
+from streams.fold.checkpoints import Entry
 from streams.fold.findings import NEVER_REPLACED, TABLES
+
+TABLE = "replay_checkpoints"
+_LATEST = f"""
+SELECT key, hex(value) FROM {TABLE} FINAL
+WHERE cluster = {{cluster:String}} AND kind = {{kind:String}} AND ({{key:String}} = '' OR key = {{key:String}})
+"""
+
+
+class DatabaseCheckpoints:
+    """Checkpoints beside the rows that they are about. All entries of one `save` are one block: stored together."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
+        found = self._database.query(_LATEST, {"cluster": cluster, "kind": kind, "key": key or ""})
+        return {name: bytes.fromhex(value) for name, value in found.rows}
+
+    def save(self, entries: Sequence[Entry]) -> None:
+        written = self._database.query(f"SELECT max(written) + 1 FROM {TABLE}").rows[0][0]
+        clusters, kinds, keys, values = zip(*entries, strict=True)
+        columns = {
+            "cluster": pa.array(clusters, pa.string()),
+            "kind": pa.array(kinds, pa.string()),
+            "key": pa.array(keys, pa.string()),
+            "written": pa.array([written] * len(entries), pa.uint64()),
+            "value": pa.array(values, pa.binary()),
+        }
+        self._database.insert(TABLE, pa.table(columns))
+
 
 WAITING: Final = 1
 """Batches that may wait; more of them make the runtime wait."""

@@ -1,17 +1,134 @@
-"""A reader's own SQL: it only reads."""
+"""A reader's own SQL: it only reads, and a refusal says where it goes wrong, and which name was meant."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import msgspec
 
-from sql.database.errors import QueryFailed
+from common.nearest import nearest
+from common.text import plain
+from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
 from sql.database.held import Held
 from sql.database.open import Database, Result
 from sql.questions.frames import OWN, Answered, Asked
 from sql.questions.limits import SHARED, Limits
-from sql.questions.mistakes import explained
-from sql.questions.vetting import refusal, vetted
+from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
+
+_NO_FILE: Final = "READ ON FILE"
+"""The embedded engine looks for a file where there is no such table."""
+_PLACE: Final = re.compile(r"failed at position (\d+)")
+_REASON: Final = re.compile(
+    r"Empty query|Multi-statements are not allowed|'.' at position \d+ is never closed|"
+    r"\w+ quoted string is not closed"
+)
+_COLUMN: Final = re.compile(r"identifier [`']([^`']+)[`']|columns: '([^']+)'", re.IGNORECASE)
+_HINT: Final = re.compile(r"Maybe you meant: \['([^']+)'")
+_PARAMETER: Final = re.compile(r"Substitution `(\w+)`")
+_WORD: Final = re.compile(r"[A-Za-z_]\w*")
+_AROUND: Final = 40
+"""Characters of the person's own text on each side of a place."""
+_LISTED: Final = 12
+_SHORTEST: Final = 3
+_TABLES: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT endsWith(name, '_feed')"
+_COLUMNS: Final = """
+SELECT name FROM system.columns WHERE database = currentDatabase() AND has({tables:Array(String)}, table)
+ORDER BY table, position
+"""
+
+
+def explained(db: Database, sql: str, error: QueryFailed) -> QueryFailed:
+    """The same refusal, as a person can mend it; unchanged where nothing was mistyped."""
+    if error.code == SYNTAX:
+        return QueryFailed(_syntax(sql, str(error)), SYNTAX)
+    if error.code == UNKNOWN_COLUMN and (found := _COLUMN.search(str(error))):
+        return QueryFailed(_no_column(db, sql, found[1] or found[2], _HINT.search(str(error))), UNKNOWN_COLUMN)
+    if error.code == UNKNOWN_PARAMETER and (found := _PARAMETER.search(str(error))):
+        return QueryFailed(f"no value was given for {{{found[1]}}}: give the parameter {found[1]}", UNKNOWN_PARAMETER)
+    if error.code == UNKNOWN_TABLE or _NO_FILE in str(error):
+        known = {name for (name,) in db.query(_TABLES).rows}
+        unknown = next((name for name in _tables_of(db, sql) if name not in known), None)
+        if unknown is not None:
+            return QueryFailed(_no_table(unknown, known), UNKNOWN_TABLE)
+    return error
+
+
+def _syntax(sql: str, message: str) -> str:
+    reason = _REASON.search(message)
+    found = _PLACE.search(message)
+    if found is None:
+        return f"syntax error: {reason[0]}" if reason else message
+    at_byte = int(found[1]) - 1
+    before, after = (part.decode(errors="replace") for part in (sql.encode()[:at_byte], sql.encode()[at_byte:]))
+    line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+    hint = (reason[0] if reason else "") or _keyword(before, after)
+    here = f'"{_cut(after)}"' if after.strip() else "the end"
+    text = f"syntax error at line {line}, column {column}, at {here}"
+    text += f' after "{_cut(before, end=True)}"' if before.strip() else ""
+    return f"{text}. {hint}".rstrip(". ")
+
+
+def _cut(text: str, *, end: bool = False) -> str:
+    """Shorten the text next to the place to `_AROUND` characters on one line."""
+    flat = " ".join(text.split())
+    if len(flat) <= _AROUND:
+        return plain(flat)
+    return plain(f"...{flat[-_AROUND:]}" if end else f"{flat[:_AROUND]}...")
+
+
+def _keyword(before: str, after: str) -> str:
+    """The keyword that the word at the place was meant for, or the one before it."""
+    known = words("keywords")
+    for word in (*_WORD.findall(after)[:1], *_WORD.findall(before)[-1:]):
+        if len(word) >= _SHORTEST and word.upper() not in known and (hint := nearest(word.upper(), known)):
+            return hint
+    return ""
+
+
+def _no_table(name: str, known: Iterable[str]) -> str:
+    hint = nearest(name, known)
+    if not hint:
+        alike = sorted(each for each in known if len(name) >= _SHORTEST and name.removesuffix("s") in each)
+        hint = f"There are {', '.join(alike[:_LISTED])}" if alike else "SHOW TABLES lists them"
+    return f"there is no table or view {plain(name)}. {hint}"
+
+
+def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) -> str:
+    tables = list(dict.fromkeys(_tables_of(db, sql)))
+    known = [column for (column,) in db.query(_COLUMNS, {"tables": tables}).rows]
+    hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(name.rpartition(".")[2], known)
+    if not hint and known:
+        more = f" and {len(known) - _LISTED} more: DESCRIBE TABLE {tables[0]}" if len(known) > _LISTED else ""
+        hint = f"There are {', '.join(known[:_LISTED])}{more}"
+    return f"there is no column {plain(name)}. {hint}".rstrip(". ")
+
+
+def _tables_of(db: Database, sql: str) -> Iterator[str]:
+    """The names that a statement reads from, without those that it defines itself."""
+    found = list(tokens(as_formatted(db, sql)))
+    own = {
+        token.text
+        for place, token in enumerate(found)
+        if token.is_name and at(found, place + 1).text == "AS" and at(found, place + 2).text == "("
+    }
+    for place, token in enumerate(found):
+        if token.kind == "word" and token.text in {"FROM", "JOIN", "TABLE", "DESCRIBE", "IN"}:
+            yield from (name for name in _listed(found, place + 1) if name not in own)
+
+
+def _listed(found: list[Token], place: int) -> Iterator[str]:
+    """The names from there on, with commas between them; of one with its database, the second."""
+    while at(found, place).is_name:
+        if at(found, place + 1).text == ".":
+            place += 2
+        if at(found, place + 1).text == "(" or at(found, place).text == "TABLE":
+            return
+        yield at(found, place).text
+        place += 3 if at(found, place + 1).text == "AS" else 1
+        if at(found, place).text != ",":
+            return
+        place += 1
+
 
 _READ_ONLY: Final = {"readonly": 1}
 """A server refuses every function that reaches outside of it; the embedded engine's reader has no grant for one."""

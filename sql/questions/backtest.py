@@ -7,12 +7,11 @@ from typing import Any, Final, NamedTuple
 
 from ingest.normalize.decoded import Decoded
 from sql.database.open import Result, connect
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.queries import run, saved_query
 from sql.schema.migrate import migrate
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules import AlertRules
+from streams.alerting.rules_file import AlertRules
 from streams.analytics.registry import ANALYTICS
 from streams.fold.findings import Alert, Eviction
 from streams.fold.reducer import Output, Reducer

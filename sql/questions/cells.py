@@ -3,7 +3,10 @@
 A column's unit is in its name (`_bytes`, `_seconds`), or follows from the signal or resource of its row.
 """
 
+import csv
+import io
 import re
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple
@@ -12,7 +15,52 @@ from common.amounts import count, size
 from common.durations import in_words
 from common.text import plain
 from sql.database.open import Result
-from sql.questions.answers import CELL
+
+CELL: Final = 2000
+"""Characters of a value in a table; JSON and CSV have all."""
+_FORMULA: Final = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+"""Characters with which a cell becomes a formula in a spreadsheet; the last four are fullwidth."""
+_PART: Final = re.compile(r";(?=[\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+"""Matches what begins a cell for spreadsheets of many locales, where that would be a formula."""
+_FORMULA_NUMBER: Final = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+
+
+def as_csv(result: Result) -> str:
+    """A line of names, then a line a row; times in ISO 8601. A spreadsheet runs no cell of it.
+
+    Text that it would take for a formula has an apostrophe before it, also behind a semicolon, which parts cells in
+    many locales. Control characters are escapes, as in a table.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_csv_cell, result.column_names))
+    writer.writerows(map(_csv_cell, row) for row in result.rows)
+    return text.getvalue()
+
+
+def cell(value: object) -> str:
+    """A value in a table, for people, on one line."""
+    match value:
+        case None:
+            return "-"
+        case datetime():
+            return value.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
+        case float():
+            return f"{value:.6g}"
+        case _:
+            return plain(value, CELL)
+
+
+def _csv_cell(value: object) -> object:
+    match value:
+        case None | int() | float():
+            return value
+        case datetime():
+            return value.isoformat()
+        case _:
+            text = _PART.sub(";'", plain(value, sys.maxsize))
+            return f"'{text}" if _FORMULA.match(str(value)) and not _FORMULA_NUMBER.fullmatch(text) else text
+
 
 NOTHING: Final = "-"
 _SHORT_SECONDS: Final = 10
@@ -111,7 +159,6 @@ def timestamp(at: datetime, zone: tzinfo | None = None) -> str:
 
 
 def _subject(names: Sequence[str], row: Sequence[Any]) -> str:
-    """The signal that a row is about, else the resource."""
     known = dict(zip(names, row, strict=True))
     return str(known.get("signal") or known.get("resource") or "")
 
@@ -127,7 +174,6 @@ def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: boo
 
 
 def _several(value: Any) -> str:
-    """Elements and entries as words, without brackets."""
     if isinstance(value, Mapping):
         return ", ".join(f"{key}={_part(key, each)}" for key, each in value.items())
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
@@ -149,7 +195,6 @@ def _amount(name: str, value: float, subject: str) -> str:
 
 
 def _of(subject: str) -> Callable[[float], str]:
-    """Return the format for amounts of this signal or resource."""
     if _BYTES.fullmatch(subject):
         return size
     if subject == "cpu":

@@ -11,14 +11,15 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from sql.database.open import Database
-from sql.questions.fit_devices import devices_of, with_devices
 from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbours
 from sql.questions.fit_storage import (
     NOTHING_SCHEDULED,
     Scheduled,
+    devices_of,
     namespaces_of,
     read_scheduled,
     storage_of,
+    with_devices,
     with_volumes,
 )
 from sql.questions.queries import BadParameter

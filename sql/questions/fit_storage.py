@@ -1,5 +1,5 @@
-"""The tables' facts besides nodes and pods: volumes for `streams.rules.scheduling.volumes`, and labels of
-namespaces.
+"""The tables' facts besides nodes and pods: volumes for `streams.rules.scheduling.volume_needs`, devices for
+`streams.rules.scheduling.device_claims`, and labels of namespaces.
 """
 
 from collections import defaultdict
@@ -11,9 +11,9 @@ import msgspec
 from sql.database.open import Database
 from streams.questions.fit import Candidate
 from streams.rules.scheduling.constraints import NamespaceFacts, Namespaces
+from streams.rules.scheduling.device_claims import DeviceClaim, Devices, Selection, Slice, node_devices
 from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Volume
-from streams.rules.scheduling.volume_needs import Storage
-from streams.rules.scheduling.volumes import node_volumes
+from streams.rules.scheduling.volume_needs import Storage, node_volumes
 
 _OBJECTS: Final = """
 SELECT cluster, resource, namespace, name, facts FROM scheduled_now WHERE cluster IN {clusters:Array(String)}
@@ -98,3 +98,23 @@ def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> list[Cand
         volumes = node_volumes(storage, state.node, pods, attached[state.node])
         made.append(candidate._replace(state=state._replace(volumes=volumes)))
     return made
+
+
+def devices_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Devices:
+    """Read devices from the resource, namespace, name and facts of each object."""
+    found = by_resource(objects)
+    classes, slices = found("deviceclasses", Selection), found("resourceslices", Slice)
+    return Devices(
+        listed=frozenset(listed),
+        claims=found("resourceclaims", DeviceClaim),
+        classes={name: of for (_, name), of in classes.items()},
+        slices=tuple(slices.values()),
+    )
+
+
+def with_devices(candidates: Sequence[Candidate], devices: Devices) -> list[Candidate]:
+    found = node_devices(devices, [(each.state.node, each.state.labels) for each in candidates])
+    return [
+        candidate._replace(state=candidate.state._replace(devices=each))
+        for candidate, each in zip(candidates, found, strict=True)
+    ]

@@ -22,7 +22,7 @@ from common.nearest import nearest
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 from sql.questions.limits import Limits
-from sql.schema.rules import with_rules
+from sql.schema.views import with_rules
 
 QUERIES: Final = Path(__file__).parent / "queries"
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
@@ -78,7 +78,6 @@ def saved_queries() -> list[SavedQuery]:
 
 
 def names() -> set[str]:
-    """Return each name that a saved query has or had."""
     return {name for query in saved_queries() for name in (query.name, *query.was)}
 
 

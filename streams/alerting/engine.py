@@ -30,8 +30,7 @@ from streams.alerting.holding import (
     with_active,
     withdrawn,
 )
-from streams.alerting.rules import ALERTS, AlertRules
-from streams.alerting.rules_file import default_rules
+from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
 from streams.fold.reducer import Concluded, Reducer, Withdrawal, twice
 from streams.rules.pod_ends.when import drainer

@@ -1,19 +1,71 @@
 """Updates the active alerts of one log: applies changes of conditions, fires alerts and resolves them."""
 
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from streams.alerting.active import SILENT, ActiveAlert, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
-from streams.alerting.due import is_due, replaced
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import without_news
 from streams.fold.findings import Alert
 from streams.fold.reducer import Withdrawal
+
+OfName: TypeAlias = dict[str, ActiveAlert]
+"""Active alerts of one name, replaced and never changed."""
+
+FEW: Final = 32
+"""So many are visited sooner than remembered."""
+_NOW: Final = datetime.min.replace(tzinfo=UTC)
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
+_KEPT: Final = 64
+_known: dict[int, tuple[OfName, datetime]] = {}
+"""Keeps alerts by their identity, with a time before which none of them fires, is resolved or is forgotten."""
+
+
+def is_due(of_name: OfName, at: datetime) -> bool:
+    """Tell whether any of the alerts may fire, be resolved or be forgotten at a time; true for a few."""
+    return len(of_name) < FEW or _due(of_name) <= at
+
+
+def replaced(before: OfName, after: OfName, changed: Iterable[str]) -> None:
+    """Remember when something is due of alerts that differ from others only in the alerts with these keys."""
+    if len(after) >= FEW:
+        own = [_due_at(after[key]) for key in changed if key in after]
+        _remember(after, min([_due(before), *own]))
+        _known.pop(id(before), None)
+
+
+def _due(of_name: OfName) -> datetime:
+    known = _known.get(id(of_name))
+    if known is not None and known[0] is of_name:
+        return known[1]
+    at = min(map(_due_at, of_name.values()), default=_NEVER)
+    if len(of_name) >= FEW:
+        _remember(of_name, at)
+    return at
+
+
+def _remember(of_name: OfName, at: datetime) -> None:
+    if len(_known) >= _KEPT:
+        _known.clear()
+    _known[id(of_name)] = of_name, at
+
+
+def _due_at(alert: ActiveAlert) -> datetime:
+    if alert.starts_at is not None:
+        if alert.emitted_at is None:
+            return _NOW
+        return _NEVER if alert.ended_at is None else alert.ended_at + alert.keep
+    if alert.ended_at is not None and not alert.happens:
+        return alert.ended_at
+    if alert.is_enough:
+        return alert.since + timedelta(seconds=alert.for_seconds)
+    return _NEVER if alert.ended_at is None else alert.ended_at + alert.keep
+
 
 FIRING: Final = "firing"
 RESOLVED: Final = "resolved"

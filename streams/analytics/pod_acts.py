@@ -30,8 +30,6 @@ class Announced(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """The node and UID of a pod that ends."""
-
     node: str
     uid: str
     noted_at: datetime

@@ -8,13 +8,13 @@ from typing import Final
 
 import msgspec
 
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodRecord, Record, SettingsRecord
 from streams.fold.findings import SettingsWarning
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
-from streams.rules.events.messages import is_kubelet_start
 from streams.rules.eviction.signals import CONDITIONS
 from streams.rules.eviction.thresholds import effective_thresholds
 from streams.rules.kubelet.settings import SWINGS, Kubelet, concerns, reserved

@@ -214,7 +214,6 @@ class Changelog:
                 yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
-        """Return the keys that have a state."""
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
 
     def begin(self, partitions: AbstractSet[int]) -> None:

@@ -37,7 +37,6 @@ class Membership:
         self._confirmed = asked_at
 
     def end(self) -> None:
-        """Record that the group has expelled this member."""
         self._is_over = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._over.set)

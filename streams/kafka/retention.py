@@ -82,7 +82,6 @@ class Unread(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The text for a row of `source_errors`."""
         if self.lost_in_seconds is None:
             kept = f"retention.ms, {self.limits.ms / _HOUR_MS:g} h" if self.first < self.recent else "retention.bytes"
             when = f"{NEAR * 100:.0f} % of the topic's {kept}, is over for the oldest. Kafka will delete them"

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, PositiveFloat, PositiveInt
 
 from common.settings import Section
 from streams.kafka.messages.flat import FLAT_TABLES
-from streams.rules.numa.late_joiners import GROUP_GAP
+from streams.rules.numa.skew import GROUP_GAP
 
 
 def _known(table: str) -> str:

@@ -56,7 +56,6 @@ class Gap(NamedTuple):
 
     @property
     def error(self) -> str:
-        """The text for a row of `source_errors`."""
         messages = counted(self.message_count, "message")
         return f"gap: {messages}, offsets {self.first} to {self.end - 1}: each {_WHAT[self.kind]}"
 

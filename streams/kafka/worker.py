@@ -40,8 +40,6 @@ MAX_ROWS: Final = 500
 
 
 class Concluded(NamedTuple):
-    """The rows that a record gave."""
-
     cluster: str
     node: str
     ts: datetime
@@ -63,7 +61,6 @@ class Outbox:
             await each
 
     async def findings(self, key: bytes, concluded: Iterable[Concluded]) -> None:
-        """Add findings of one log, in their order."""
         for each in _of_one_sample(concluded):
             value = encode_findings(each.cluster, each.node, each.ts, each.rows)
             headers = finding_headers(each.cluster, each.node, each.ts, each.place)

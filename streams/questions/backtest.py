@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from statistics import median
 from typing import Final, NamedTuple
 
-from streams.alerting.rules import ALERTS
+from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import Alert, Eviction
 
 GAP: Final = timedelta(minutes=1)

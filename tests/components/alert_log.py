@@ -9,7 +9,7 @@ import yaml
 from components.rows import T0, row
 from ingest.model.records import Record, RejectionRecord
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules import DEFAULTS, MODEL, AlertRules
+from streams.alerting.rules_file import DEFAULTS, MODEL, AlertRules
 from streams.fold.findings import Alert, EvictionSignal, ImageGc, NumaSkew, Row
 from streams.fold.reducer import Concluded
 

@@ -24,8 +24,7 @@ from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
 from paths import IMPORTS
 from sql.database.open import connect
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS

@@ -14,8 +14,7 @@ import pytest
 from common.errors import BadRecord
 from fakes.publisher import Recorded
 from ingest.files.capture import CaptureWriter, read_capture
-from ingest.files.compression import Compression
-from ingest.files.lines import SourceFile
+from ingest.files.lines import Compression, SourceFile
 from ingest.files.rotate import Rotation, open_capture
 from ingest.files.sources import read_sources
 from ingest.kafka.publish import Publisher

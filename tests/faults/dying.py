@@ -18,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import uvloop
 
-from common.stopping import stop_on_signals
+from common.tasks import stop_on_signals
 from leadsman.run.settings import Settings, load
 
 SURVIVED: Final = 2

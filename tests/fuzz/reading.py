@@ -15,9 +15,8 @@ from fuzz.target import Target, capture_lines
 from ingest.apiserver.watch_events import HEAD_BYTES
 from ingest.files import lines
 from ingest.files.capture import read_capture
-from ingest.files.compression import Compression, packer, zstd
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line
-from ingest.files.lines import KEPT_BYTES, DamagedError, SourceError, SourceFile
+from ingest.files.lines import KEPT_BYTES, Compression, DamagedError, SourceError, SourceFile, packer, zstd
 from ingest.model.observation import EARLIEST, LATEST, Observation, Observed, Position, Unreadable
 
 FILE: Final = Path(tempfile.mkdtemp(prefix="leadsman-fuzz-")) / "input"

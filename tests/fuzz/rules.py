@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 from common.durations import InvalidDuration, parse_duration
 from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from fuzz.target import Target, as_text, texts_of
+from ingest.messages import reasons
 from ingest.model.cpuset import InvalidCpuSet, format_cpuset, parse_cpuset
 from streams.rules.events import messages
 from streams.rules.eviction import messages as messages_eviction
@@ -60,7 +61,7 @@ def check_messages(data: bytes) -> None:
         messages_image_gc.parse_image_gc(reason, text),
         messages_image_gc.parse_error(text),
         messages.parse_node_status(reason, text),
-        messages.is_kubelet_start(reason, text),
+        reasons.is_kubelet_start(reason, text),
         causes.kubelet_end(reason, text, None),
         causes.restarted_by_probe(text),
     )

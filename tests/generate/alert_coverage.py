@@ -6,7 +6,7 @@ from typing import Final
 
 from paths import ROOT
 from streams.alerting.definition import AnyAlert
-from streams.alerting.rules import ALERTS
+from streams.alerting.rules_file import ALERTS
 
 VIEW: Final = "sql/schema/views/alert_coverage.sql"
 _NEEDS: Final = re.compile(r"(?<=arrayJoin\(\[\n).*?(?=\n +\]\) AS n)", re.DOTALL)

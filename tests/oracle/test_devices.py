@@ -8,7 +8,7 @@ from fakes.devices import DEVICES, device_clusters
 from fakes.places import neighbour
 from fakes.storage import rows
 from oracle.programs import Oracles
-from sql.questions.fit_devices import devices_of
+from sql.questions.fit_storage import devices_of
 from streams.rules.scheduling.device_claims import device_needs, device_reasons, node_devices
 
 MINOR: Final = 36

@@ -10,8 +10,7 @@ from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
 from oracle.programs import Oracles
 from sql.questions.fit_storage import storage_of
-from streams.rules.scheduling.volume_needs import LOST_VOLUME, needs_of
-from streams.rules.scheduling.volumes import TOO_MANY, node_volumes, volume_reasons
+from streams.rules.scheduling.volume_needs import LOST_VOLUME, TOO_MANY, needs_of, node_volumes, volume_reasons
 
 MINOR: Final = 36
 

@@ -13,8 +13,7 @@ from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
 from paths import SCENARIOS
 from sql.database.open import Database
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.pending import calculate
 from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.history import Fact
-from ingest.files.names import named
+from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, grouped, placed, read_log, told_about
 from ingest.model.objects.base import UNKNOWN_NAME, in_utc

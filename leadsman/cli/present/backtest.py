@@ -11,7 +11,7 @@ from leadsman.cli.present.tables import as_objects, of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.backtest import Backtest
 from sql.questions.cells import Column, as_columns
-from streams.alerting.rules import ALERT_NAMES
+from streams.alerting.rules_file import ALERT_NAMES
 from streams.questions.backtest import Announced, Episode, announced, unfulfilled, verdict
 
 Shown: TypeAlias = str | Sequence[Column]
@@ -159,7 +159,6 @@ def _shortest(leads: list[list[Announced]]) -> str:
 
 
 def _leads(by: list[Announced]) -> str:
-    """The lead time of each alert that announced it, before the first eviction."""
     return ", ".join(f"{each.alertname} {in_words(each.lead_seconds)} before" for each in by) or "NOTHING"
 
 

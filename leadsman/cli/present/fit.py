@@ -9,8 +9,7 @@ from common.amounts import counted
 from common.text import plain
 from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
-from sql.questions.answers import CELL
-from sql.questions.cells import Column
+from sql.questions.cells import CELL, Column
 from sql.questions.fit import Known
 from streams.questions.asked import MILLI, Question
 from streams.questions.fit import Answer, NodeAnswer

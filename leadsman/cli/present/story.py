@@ -88,7 +88,9 @@ def print_story(
     """
     found = [_print_cluster(database, cluster, console, command, lines, namespace) for cluster in clusters]
     if command is not None:
-        _next(console, command)
+        console.print(Text("Ask next", style="bold"))
+        for name, question in (*NEXT, ("", "every saved question")):
+            console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)
     return [each for each in found if each is not None]
 
 
@@ -155,7 +157,6 @@ def _readable(item: Item, command: str | None) -> Item:
 
 
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
-    """The page's cards, in the same words."""
     if not items:
         return
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
@@ -180,7 +181,6 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
 
 
 def _words(item: Item, view: Overview) -> str:
-    """A card in one paragraph: what, since when, whose, why, where, and what to do next."""
     times = "" if item.since is None else f", {'since ' if item.now else ''}{_when(item.since, view)}"
     if item.since and item.until and not item.now and item.until > item.since:
         times += f" to {clock(item.until)}"
@@ -197,7 +197,6 @@ def _words(item: Item, view: Overview) -> str:
 
 
 def _when(at: datetime, view: Overview) -> str:
-    """Format a time; it includes the day unless that is the day of the end."""
     return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 
@@ -221,9 +220,3 @@ def _uncertain(view: Overview, missing: Iterable[str], console: Console) -> None
         console.print(Text("Uncertain", style="bold"))
     for each in found:
         console.print(f"  {plain(each, MOST)}", markup=False)
-
-
-def _next(console: Console, command: str) -> None:
-    console.print(Text("Ask next", style="bold"))
-    for name, question in (*NEXT, ("", "every saved question")):
-        console.print(f"  {command} query {name:20}  {question}", soft_wrap=True)

@@ -13,8 +13,7 @@ from common.amounts import counted
 from common.text import plain_json
 from leadsman.cli.present.layout import columns, folded, lines
 from sql.database.open import Result
-from sql.questions.answers import as_csv
-from sql.questions.cells import Column, as_columns
+from sql.questions.cells import Column, as_columns, as_csv
 
 
 def show(result: Result, form: str, why_empty: str = "", of: int = 0) -> None:

@@ -168,5 +168,4 @@ def _described(query: Answer) -> Answer:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a value to JSON types: times in ISO 8601, tuples as lists."""
     return msgspec.to_builtins(value)

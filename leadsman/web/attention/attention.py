@@ -9,16 +9,14 @@ from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings
-from leadsman.web.attention.incidents import incidents
-from leadsman.web.attention.item import Item, Step, distinct
+from leadsman.web.attention.item import Item, Step, distinct, incidents
 from leadsman.web.attention.nodes import not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.begun import Since
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
-from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
@@ -160,7 +158,6 @@ _STEPS: Final = {
 
 
 def _warnings(view: Overview) -> Iterator[Item]:
-    """List Warnings by reason, without those that explain pending pods."""
     pending = {uid for row in view.waiting for uid in row["uids"]}
     rows = [row for row in view.warnings if not pending.issuperset(row["uids"])]
     for row in rows:

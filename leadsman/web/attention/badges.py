@@ -32,14 +32,11 @@ class Severity(IntEnum):
 
 
 class Badge(NamedTuple):
-    """A word about a node in a list."""
-
     severity: Severity
     text: str
 
 
 def badges(node: NodeLine) -> list[Badge]:
-    """A node's badges, worst first."""
     found = [badge for rule in _BADGES if (badge := rule(node)) is not None]
     return sorted(found, key=lambda badge: badge.severity)
 

@@ -235,7 +235,6 @@ def severity_of(each: Happening) -> Severity:
 
 
 def _words(group: Sequence[Happening]) -> tuple[str, str]:
-    """The head, and the rest."""
     first, last = group[0], group[-1]
     if len(group) == 1:
         return first.head, first.what
@@ -254,7 +253,6 @@ def place(scope: Scope, at: datetime) -> float:
 
 
 def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], scope: Scope) -> tuple[Lane, ...]:
-    """A lane for each kind that happened, in the order of KINDS."""
     by_kind: dict[str, list[Episode]] = {}
     for each in episodes:
         by_kind.setdefault(each.kind, []).append(each)

@@ -8,12 +8,10 @@ from typing import Final
 
 from common.amounts import counted, how_often
 from leadsman.web.attention.badges import OFTEN, Severity
-from leadsman.web.attention.incidents import FAMILIES
-from leadsman.web.attention.item import Item, Step, distinct
+from leadsman.web.attention.item import FAMILIES, Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
-from leadsman.web.reading.begun import Since, earliest, first
 from leadsman.web.reading.margins import Margin
-from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE

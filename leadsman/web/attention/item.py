@@ -1,15 +1,18 @@
-"""One thing that needs attention."""
+"""One thing that needs attention; findings about one resource are joined into one, with its nodes and its cause."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
+from shlex import quote
 from typing import Final, NamedTuple
 
 from common.amounts import counted, how_often
 from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.begun import Since
+from leadsman.web.reading.overview import Since
+from leadsman.web.reading.words import size
 
 OWNERS: Final = 3
 """Number of owners that are named."""
@@ -91,3 +94,106 @@ def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
 def first_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
     """The owner of most, without its namespace."""
     return plain(max(rows, key=lambda row: row[column])["owner"], NAME)
+
+
+FAMILIES: Final = {
+    "memory": "memory",
+    "ephemeral-storage": "disk",
+    "inodes": "disk",
+    "pids": "pids",
+    "MemoryPressure": "memory",
+    "DiskPressure": "disk",
+    "PIDPressure": "pids",
+}
+"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
+_TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
+_FACTS: Final = 3
+_CULPRITS: Final = 3
+_PODS: Final = 3
+"""Pods of one command."""
+_COMMAND: Final = 250
+"""Characters of a command: pods whose names do not fit are left out of it, never cut."""
+
+
+def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
+    """Join the items about one resource that last, where the first of them stood; those that are over likewise.
+
+    An item that is over joins those that last on one of its nodes. `culprits` has a row for each node and kind: the
+    pod that grows most.
+    """
+    found: list[Item] = []
+    left = list(items)
+    while left:
+        first = left.pop(0)
+        if not first.short_of:
+            found.append(first)
+            continue
+        parts = [first, *(each for each in left if each.short_of == first.short_of)]
+        lasting = {name for each in parts if each.now for name in each.nodes}
+        parts = [each for each in parts if each.now == first.now or not lasting.isdisjoint(each.nodes)]
+        left = [each for each in left if not any(each is part for part in parts)]
+        found.append(_with_culprits(_joined(parts), culprits))
+    return found
+
+
+def _joined(parts: Sequence[Item]) -> Item:
+    if len(parts) == 1:
+        return parts[0]
+    parts = sorted(parts, key=lambda each: (each.severity, not each.now))
+    lead = parts[0]
+    facts = distinct(each.fact for each in parts)
+    since = min((each for each in parts if each.since), key=lambda each: str(each.since), default=lead)
+    ends = [each.until for each in parts if each.until is not None]
+    now = any(each.now for each in parts)
+    return lead._replace(
+        title=f"{_TITLES[lead.short_of]}: {', '.join(facts[:_FACTS])}",
+        text=" ".join(dict.fromkeys(each.text for each in parts if each.text and not each.is_condition)),
+        nodes=distinct(name for each in parts for name in each.nodes),
+        anchor="nodes" if now else lead.anchor,
+        now=now,
+        since=since.since,
+        or_earlier=since.or_earlier,
+        until=None if now or not ends else max(ends),
+        who=next((each.who for each in parts if each.who), ""),
+        step=next((each.step for each in parts if each.is_cause), lead.step),
+        about=tuple(dict.fromkeys(about for each in parts for about in each.about)),
+        signals=distinct(signal for each in parts for signal in each.signals),
+    )
+
+
+def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
+    """Add the growing workloads and the command that stops them to an item that still lasts."""
+    growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
+    if not item.now or not growing:
+        return item
+    workloads: dict[str, list[RowDict]] = {}
+    for row in growing:
+        name = f"{row['namespace']}/{row['owner'] or row['pod']}"
+        workloads.setdefault(name, []).append(row)
+    ranked = sorted(workloads.items(), key=lambda each: -sum(row["bytes_per_second"] for row in each[1]))
+    shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
+    if len(ranked) > _CULPRITS:
+        shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
+    pods = [row for _, rows in ranked for row in rows]
+    owned = [row for row in pods if row["owner"]]
+    command = _delete_command(owned or pods)
+    after = "Its replacement starts small: lower its limit or roll it back" if owned else "No controller recreates it"
+    step = Step(f"Stop what grows: {command}. {after}")
+    return item._replace(who="; ".join(shown), step=step if command else item.step)
+
+
+def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
+    pace = size(sum(row["bytes_per_second"] for row in rows) * 3600)
+    return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
+
+
+def _delete_command(rows: Sequence[RowDict]) -> str:
+    """Return the command that deletes up to _PODS pods, of the first namespace whose command fits."""
+    for namespace, same in groupby(rows, key=lambda row: str(row["namespace"])):
+        pods = [quote(plain(row["pod"], _COMMAND)) for row in same][:_PODS]
+        while pods:
+            command = f"kubectl delete pod -n {quote(plain(namespace))} {' '.join(pods)}"
+            if len(command) < _COMMAND:
+                return command
+            pods.pop()
+    return ""

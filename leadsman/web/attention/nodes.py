@@ -9,8 +9,7 @@ from common.text import plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.begun import first
-from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.rules.pod_ends.when import drainer
 
@@ -93,7 +92,6 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
 
 
 def _taint(row: RowDict) -> tuple[str, str]:
-    """Key and value of the taint of the program that drains a node."""
     taint = next(taint for taint in row["taints"] if drainer([taint]))
     key, _, value = taint.partition(":")[0].partition("=")
     return key, value

@@ -8,8 +8,7 @@ from common.text import plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.incidents import FAMILIES
-from leadsman.web.attention.item import Item, Step, distinct, first_owner, owners_of
+from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, owners_of
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence

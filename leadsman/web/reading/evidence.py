@@ -188,7 +188,6 @@ def nothing_found(evidence: Evidence) -> str:
 
 
 def _looked_for(evidence: Evidence) -> str:
-    """Name the problems that would have been seen in what was seen."""
     by_pods, by_nodes, by_events = evidence.pods_seen, evidence.nodes > 0, evidence.events_known
     # who may read one namespace alone sees no Event of a node
     of_nodes = by_nodes or (by_events and not evidence.scope.namespace)

@@ -45,7 +45,9 @@ class Margin(NamedTuple):
         """Return the room above the threshold as a share of the maximum: 1 is all of it, 0 is at the threshold, and
         below 0 it is met.
         """
-        return _room(self.available, self.threshold, self.capacity)
+        if self.threshold is None:
+            return FAR
+        return (self.available - self.threshold) / max(1, self.capacity - self.threshold)
 
     @property
     def seconds(self) -> float | None:
@@ -115,9 +117,3 @@ def _known(seconds: float) -> float | None:
 
 def _band(earliest: float, latest: float) -> tuple[float, float] | None:
     return None if isnan(earliest) or isnan(latest) else (earliest, latest)
-
-
-def _room(available: int, threshold: int | None, capacity: int) -> float:
-    if threshold is None:
-        return FAR
-    return (available - threshold) / max(1, capacity - threshold)

@@ -12,6 +12,49 @@ from leadsman.web.reading.scope import Scope, sql_time
 from sql.database.open import Database
 from streams.rules.values.labels import zone_of
 
+MOST: Final = 100
+
+
+class Found(NamedTuple):
+    kind: str
+    """node or pod."""
+    namespace: str
+    name: str
+    node: str
+    """Empty for a pod that has, or had, none."""
+    gone: bool = False
+    """The pod has ended or was deleted."""
+
+    @property
+    def where(self) -> str:
+        if self.node:
+            return f"{'was ' if self.gone else ''}on {self.node}"
+        return "never had a node" if self.gone else "waits for a node"
+
+
+class Finding(NamedTuple):
+    asked: str
+    found: tuple[Found, ...]
+    """The first MOST, those of exactly that name first."""
+    cut: bool
+
+    @property
+    def only(self) -> Found | None:
+        """Return the only match, or the only one of exactly that name."""
+        exact = [each for each in self.found if self.asked in {each.name, f"{each.namespace}/{each.name}"}]
+        one = exact or self.found
+        return one[0] if len(one) == 1 else None
+
+
+def find(db: Database, scope: Scope, asked: str) -> Finding:
+    """Find nodes and pods whose names have every word. Raises DatabaseError."""
+    words = asked.split()
+    if not words:
+        return Finding("", (), cut=False)
+    rows = ask(db, "find", scope, words=words, whole=asked.strip(), most=MOST + 1)
+    return Finding(asked.strip(), tuple(Found(**row) for row in rows[:MOST]), cut=len(rows) > MOST)
+
+
 HARMLESS: Final = "benign_startup"
 FRESH: Final = timedelta(minutes=10)
 """Nodes observed within this time before the last one are read together."""

@@ -26,8 +26,6 @@ _SAMPLE: Final = (
 
 
 class Place(NamedTuple):
-    """One pod of an order."""
-
     rank: int
     namespace: str
     pod: str

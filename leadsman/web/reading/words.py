@@ -65,12 +65,10 @@ def amount(value: float | None, signal: str) -> str:
 
 
 def size(value: float | None) -> str:
-    """Bytes, as 14.4 GiB."""
     return "unknown" if value is None else amounts.size(value)
 
 
 def count(value: float | None) -> str:
-    """A number, as 12.6 M."""
     return "unknown" if value is None else amounts.count(value)
 
 
@@ -84,12 +82,10 @@ def resource(value: float | None, name: str) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time, as 2 h 5 min."""
     return "unknown" if seconds is None else in_words(seconds)
 
 
 def percent(ratio: float | None) -> str:
-    """A ratio of 0 to 1 as percent."""
     return "unknown" if ratio is None else f"{ratio * 100:.0f} %"
 
 
@@ -102,7 +98,6 @@ def day(at: datetime) -> str:
 
 
 def timestamp(at: datetime) -> str:
-    """Day and time in UTC."""
     return f"{at:%Y-%m-%d %H:%M:%S}"
 
 

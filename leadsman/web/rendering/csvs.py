@@ -9,7 +9,7 @@ from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.numa_fleet import NumaFleet
 from leadsman.web.rendering.node_table import Line
 from sql.database.open import Result
-from sql.questions.answers import as_csv
+from sql.questions.cells import as_csv
 
 EPISODES: Final = 10_000
 NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
@@ -17,7 +17,6 @@ NUMA_NAMES: Final = ("cpus", "reserved", "exclusive", "free", "memory_allocatabl
 
 
 def nodes(lines: Iterable[Line]) -> str:
-    """Format the requested nodes, in the order of the table."""
     names = ("node", "zone", "pool", "kubelet_version", "ready", "unschedulable", "state", "sampled_at", "signal",
              "available", "threshold", "room_ratio", "seconds_to_threshold", "cpu_requested_ratio",
              "memory_requested_ratio", "numa_free_cpus", "numa_largest_fit_cpus")  # fmt: skip

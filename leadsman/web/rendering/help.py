@@ -27,7 +27,6 @@ class Answer(NamedTuple):
 
 
 def runbooks_page(links: Links) -> str:
-    """Every runbook with its first sentence."""
     return (
         environment().get_template("runbooks.html.j2").render(links=links, runbooks=runbooks().values(), inline=None)
     )

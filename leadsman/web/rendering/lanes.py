@@ -64,7 +64,6 @@ def _of_kind(kind: str, episodes: Sequence[Episode]) -> _Pieces:
 
 
 def _evictions(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    """Group evictions by the resource on which the kubelet was low."""
     for each in episodes:
         if each.kind == "eviction" and each.pieces[0].about.startswith(chart.resource):
             yield each, each.pieces
@@ -99,7 +98,6 @@ def _each(pieces: _Pieces, shape: str, scope: Scope) -> Iterator[PlotMark]:
 
 
 def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:
-    """Merge overlapping marks of one episode."""
     found: list[PlotMark] = []
     for mark in marks:
         last = found[-1] if found else None
@@ -111,5 +109,4 @@ def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:
 
 
 def _spaced(condition: str) -> str:
-    """Format a condition, for example "Memory pressure"."""
     return f"{condition.removesuffix('Pressure')} pressure"

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from leadsman.web.reading.find import Found
+from leadsman.web.reading.nodes import Found
 from leadsman.web.reading.scope import Asked, Scope, address_time
 from leadsman.web.reading.words import KINDS
 from sql.questions.queries import SavedQuery

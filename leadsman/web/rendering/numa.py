@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from leadsman.web.attention.attention import attention
-from leadsman.web.reading.numa_fleet import ORDERS, NumaFleet
-from leadsman.web.reading.numa_waiting import Waiting
+from leadsman.web.reading.numa_fleet import ORDERS, NumaFleet, Waiting
 from leadsman.web.reading.overview import Overview
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.node_table import PAGE, common_suffix

@@ -1,11 +1,11 @@
-"""Everything that is drawn of a chart of a node, each in its place. Pure."""
+"""Everything that is drawn of a chart of a node, and of the strip of a day above it, each in its place. Pure."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from math import ceil, floor, log10
 from typing import Final, NamedTuple, TypedDict
 
-from leadsman.web.reading.charts import Chart, Threshold
+from leadsman.web.reading.charts import Chart, Strip, Threshold
 from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.words import amount, unit
 from leadsman.web.rendering.frame import HEIGHT, TOP, Axis, Frame, Span
@@ -29,8 +29,6 @@ _LABELS: Final = 6
 
 
 class Hit(NamedTuple):
-    """The point at which a forecast meets a threshold."""
-
     left: float
     y: float
     at: datetime
@@ -54,8 +52,6 @@ class ChartData(TypedDict):
 
 
 class Plot(NamedTuple):
-    """Everything that is drawn of one chart."""
-
     chart: Chart
     number: int
     """Its place among the charts of the page."""
@@ -208,7 +204,6 @@ def _bounds(chart: Chart) -> tuple[float, float]:
 
 
 def _rows(signal: str, frame: Frame) -> list[float]:
-    """Round amounts along the axis."""
     low, high = frame.low, frame.high
     scale = next(each for each in _UNITS if high >= each) if unit(signal) == "bytes" else 1
     rough = (high - low) / scale / _LABELS
@@ -238,3 +233,37 @@ def spark(values: Sequence[float], at: Sequence[int] = (), scope: Scope | None =
     flat = 10.0 if high == low else None
     points = zip(across, values, strict=True)
     return "M" + "L".join(f"{x:.1f} {flat or 19 - (value - low) / span * 18:.1f}" for x, value in points)
+
+
+_STEPS: Final = 288
+_PAD: Final = 0.06
+
+
+class StripPlot(NamedTuple):
+    """A strip as it is drawn, with the range as a window in it; in percent of its width."""
+
+    axis: Axis
+    path: str
+    threshold: float
+    gaps: tuple[Span, ...]
+    window: Span
+    chosen: tuple[int, int]
+    """The range, in seconds since 1970."""
+    step_seconds: int
+
+
+def strip_of(strip: Strip, scope: Scope) -> StripPlot:
+    """Scale a line from its minimum, or the threshold, to its maximum. Without a line, return only a gap."""
+    axis = Axis(strip.scope, int(strip.scope.until.timestamp()))
+    chosen = int(scope.since.timestamp()), int(scope.until.timestamp())
+    left, right = (axis.percent(at) for at in chosen)
+    window = Span(left, round(right - left, 2))
+    step = max(1, round(strip.scope.seconds / _STEPS))
+    line = strip.line
+    if line is None:
+        return StripPlot(axis, "", TOP + HEIGHT, (Span(0, 100),), window, chosen, step)
+    pad = (max(1, *line.lowest) - min(0, *line.lowest)) * _PAD
+    frame = Frame(axis, min(0, *line.lowest) - pad, max(1, *line.lowest) + pad)
+    gaps = [(axis.start, line.at[0]), *line.gaps, (line.at[-1], axis.end)]
+    shown = tuple(axis.spans(gaps, GAP_PERCENT))
+    return StripPlot(axis, frame.path(line.at, line.lowest, line.gaps), frame.y(0), shown, window, chosen, step)

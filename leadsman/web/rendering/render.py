@@ -24,22 +24,19 @@ from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
 from leadsman.web.reading.alerts import alike
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.charts import Chart
+from leadsman.web.reading.charts import Chart, Strip
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import absent, freshness, nothing_found
-from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet
+from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, narrowed
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
-from leadsman.web.reading.soon import soonest
-from leadsman.web.reading.strip import Strip
 from leadsman.web.reading.timeline import Happened
 from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import FIND, Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
-from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark
-from leadsman.web.rendering.strip_plot import strip_of
+from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
 from streams.rules.eviction.signals import measured

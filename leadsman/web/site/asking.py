@@ -10,7 +10,7 @@ from leadsman.web.rendering.help import Answer, ask_page
 from leadsman.web.rendering.links import ASK, GIVEN, Links
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import Database, Result
-from sql.questions.answers import as_csv
+from sql.questions.cells import as_csv
 from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
 from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
@@ -24,8 +24,6 @@ CSV: Final = "csv"
 
 
 class Question(NamedTuple):
-    """The question in an address."""
-
     asked: Asked
     query: SavedQuery | None
     sql: str

@@ -9,17 +9,15 @@ from common.clock import SYSTEM
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
+from leadsman.web.reading.charts import read_strip
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import paced, read_evidence
-from leadsman.web.reading.find import find
 from leadsman.web.reading.fleet import CHOSEN, Choice
-from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet
-from leadsman.web.reading.numa_waiting import read_numa_waiting
-from leadsman.web.reading.overview import read_overview, read_spans
+from leadsman.web.reading.nodes import find
+from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
+from leadsman.web.reading.overview import read_overview, read_seen, read_spans
 from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
-from leadsman.web.reading.seen import read_seen
 from leadsman.web.reading.settings import STEPS, Steps
-from leadsman.web.reading.strip import read_strip
 from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.reading.words import timestamp
 from leadsman.web.rendering import csvs
@@ -56,8 +54,6 @@ class NoSuchRunbook(LookupError):
 
 
 class Request(NamedTuple):
-    """The parameters of an address."""
-
     asked: Asked
     node: str
     shown: Mapping[str, str]
@@ -236,5 +232,4 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
 
 
 def runbooks_of(request: Request) -> str:
-    """The list of them."""
     return runbooks_page(Links(request.asked, live=request.live))

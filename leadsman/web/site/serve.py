@@ -1,7 +1,8 @@
-"""The live page: a site over one database, read only."""
+"""The live page: a site over one database, read only, which listens until it is asked to stop."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from typing import Final, TypeAlias
 
@@ -9,14 +10,17 @@ from aiohttp import web
 
 from common import telemetry
 from common.clock import SYSTEM
-from common.tasks import detached
+from common.door import listening_at
+from common.errors import AddressTaken
+from common.tasks import detached, stop_on_signals
 from common.telemetry import Figure
+from common.text import plain
 from leadsman.web.reading.figures import read_figures
 from leadsman.web.reading.scope import Asked, BadScope
-from leadsman.web.reading.settings import STEPS, Steps
+from leadsman.web.reading.settings import STEPS, PageSettings, Steps
 from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
-from leadsman.web.site.access import Guesses, is_own_name, is_own_request
+from leadsman.web.site.access import Guesses, is_loopback, is_own_name, is_own_request
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
@@ -70,8 +74,6 @@ FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
 
 
 class Site:
-    """The handlers."""
-
     def __init__(
         self, db: Database, token: str, *, guard_host: bool, steps: Steps = STEPS, now: Now = SYSTEM.now
     ) -> None:
@@ -135,7 +137,6 @@ class Site:
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Count the request as in progress."""
         self.busy.add(request.protocol)
         try:
             return await handler(request)
@@ -165,7 +166,6 @@ class Site:
 
     @web.middleware
     async def _failed(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """An error, as a page."""
         try:
             return await handler(request)
         except web.HTTPNotFound:
@@ -252,7 +252,6 @@ class Site:
 
 
 def _links(request: web.Request) -> Links:
-    """Return the links of the requested cluster and range."""
     given = {name: request.query.get(name, "")[:LONGEST] for name in (*Asked._fields, "live")}
     return Links(Asked(*(given[name] for name in Asked._fields)), path=NOWHERE, live=given["live"] == "1")
 
@@ -265,3 +264,54 @@ def _made(make: _Make, asked: Request, db: Database) -> str:
 def _encoded(db: Database, act: Callable[[Database], str | None]) -> bytes:
     """Encode in the thread, because encoding takes a while."""
     return (act(db) or "").encode()
+
+
+class CannotListen(AddressTaken):
+    """The address is in use or not this machine's; the message has what to do."""
+
+    def __init__(self, host: str, port: int, error: OSError) -> None:
+        reason = plain(error.strerror or error)
+        super().__init__(f"{host} port {port} cannot be listened on: {reason}. Name another --port")
+
+
+def run_site(
+    db: Database,
+    host: str,
+    port: int,
+    token: str,
+    settings: PageSettings,
+    report: Callable[[str], None],
+    beside: AbstractAsyncContextManager[None],
+) -> None:
+    """Serve inside of `beside` until SIGINT or SIGTERM; `report` gets a line with the address. Raises CannotListen.
+
+    An embedded database that is served has no writer: it is a recording.
+    """
+
+    async def run() -> None:
+        with stop_on_signals() as stop:
+            now: Now = (lambda: None) if db.embedded else SYSTEM.now
+            async with beside, listening(db, host, port, token, settings, now) as at:
+                report(f"the page is at {at} ; Ctrl-C ends it")
+                await stop.wait()
+
+    asyncio.run(run())
+
+
+@asynccontextmanager
+async def listening(
+    db: Database, host: str, port: int, token: str, settings: PageSettings, now: Now = SYSTEM.now
+) -> AsyncIterator[str]:
+    """Serve during the block; gives the address. Raises CannotListen."""
+    site = Site(db, token, guard_host=is_loopback(host), steps=settings.steps, now=now)
+    async with AsyncExitStack() as stack:
+        try:
+            _, listened = await stack.enter_async_context(listening_at(site.application(), (host, port), site.busy))
+        except OSError as error:
+            raise CannotListen(host, port, error) from None
+        yield address(host, listened)
+
+
+def address(host: str, port: int) -> str:
+    """Format an address for a browser."""
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/"

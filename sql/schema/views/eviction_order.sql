@@ -1,4 +1,4 @@
--- The eviction order for every signal of each node's latest sample; sql/schema/rules.py completes it.
+-- The eviction order for every signal of each node's latest sample; sql/schema/views.py completes it.
 -- column uid: UID of the pod
 -- column ts: The last sample of the node
 -- column signal: Eviction signal, for example memory.available

@@ -1,4 +1,4 @@
--- sql/schema/rules.py completes it.
+-- sql/schema/views.py completes it.
 -- column decision: disabled, invalid_capacity, below_high or free
 -- column usage_percent: Disk usage of the image file system in percent; null if its capacity is 0
 -- column high_percent: Usage in percent at which image GC begins

@@ -1,5 +1,5 @@
 -- Signals that no eviction threshold guards, nor another signal of the same file system, at the last sample of a node;
--- sql/schema/rules.py completes it.
+-- sql/schema/views.py completes it.
 -- column ts: The last sample
 -- column signal: A signal whose threshold can be set
 -- column available: What is left: bytes, inodes or process ids

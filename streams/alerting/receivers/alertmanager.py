@@ -55,7 +55,7 @@ class Alertmanager:
         try:
             await self.poster.post(
                 "/api/v2/alerts",
-                self._body(some),
+                msgspec.json.encode([self._posted(received.alert) for received in some]),
                 _headers,
                 refusals=2 if is_alone else 1,
                 deadline_seconds=deadline_seconds,
@@ -70,9 +70,6 @@ class Alertmanager:
             else:
                 self.poster.tally["parked"] += 1
                 log_parked(some[0].alert, error)
-
-    def _body(self, some: Sequence[Received]) -> bytes:
-        return msgspec.json.encode([self._posted(received.alert) for received in some])
 
     def _posted(self, alert: AlertMessage) -> dict[str, Any]:
         """Its times are event time: of a replay they are long ago, and Alertmanager judges by its own clock."""

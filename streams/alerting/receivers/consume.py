@@ -23,9 +23,8 @@ from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
-from streams.alerting.receivers.alert_states import AlertStates, Received
+from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
 from streams.alerting.receivers.choose import Receiver, reported
-from streams.alerting.receivers.remembered import Remembered
 from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
 

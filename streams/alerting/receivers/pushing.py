@@ -15,9 +15,8 @@ from common.clock import SYSTEM, Clock
 from common.tasks import together
 from common.text import plain
 from streams.alerting.holding import UNKNOWN
-from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
+from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, time_text
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
-from streams.alerting.receivers.remembered import MOST
 from streams.kafka.messages.alerts import AlertMessage
 
 AT_ONCE: Final = 8
@@ -89,7 +88,8 @@ class Pushed:
                 except Failed as error:
                     self._parked[fingerprint] = every[number:]
                     if not was_parked:
-                        self._count_parked()
+                        if self.poster is not None:
+                            self.poster.tally["parked"] += 1
                         log_parked(received.alert, error)
                     return
 
@@ -97,10 +97,6 @@ class Pushed:
     def _deadline_seconds(self) -> float:
         """Return the deadline of news; infinite while no more can be parked than the next process would know of."""
         return DEADLINE_SECONDS if len(self._parked) + AT_ONCE <= MOST else math.inf
-
-    def _count_parked(self) -> None:
-        if self.poster is not None:
-            self.poster.tally["parked"] += 1
 
 
 def webhook(url: str, secret: str | None, clock: Clock = SYSTEM) -> Pushed:

@@ -10,13 +10,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.durations import parse_duration
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import event_time
 from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
-from streams.rules.events.messages import is_kubelet_start
 from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
 from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
 from streams.rules.eviction.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value

@@ -28,8 +28,6 @@ _NOBODY: Final = RankedPod("", "", "", 0, 0, 0, has_stats=False)
 
 
 class PodSpecs(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """The parts of a pod's spec that the ranking needs."""
-
     namespace: str
     name: str
     priority: int

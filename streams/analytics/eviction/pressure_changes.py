@@ -11,12 +11,13 @@ from typing import Final
 
 import msgspec
 
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.fold.findings import PressureChange
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
-from streams.rules.events.messages import is_kubelet_start, parse_node_status
+from streams.rules.events.messages import parse_node_status
 from streams.rules.pod_ends.when import event_when
 
 PRESSURES: Final = ("MemoryPressure", "DiskPressure", "PIDPressure")

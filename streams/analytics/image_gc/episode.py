@@ -25,8 +25,6 @@ SAME_RUN: Final = timedelta(seconds=10)
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """A failed run as an event reports it."""
-
     reported: ImageGcFailure
     at: datetime
     since: datetime
@@ -60,8 +58,6 @@ class Settings(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Episode(msgspec.Struct, frozen=True):
-    """The known facts about an episode."""
-
     reported: ImageGcFailure = msgspec.field(name="told")  # its name in states that were stored
     first_at: datetime
     last_at: datetime

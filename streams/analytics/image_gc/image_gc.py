@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from common.amounts import counted
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, Metric, MetricsRecord, Record, SampleRecord, SettingsRecord
@@ -35,7 +36,6 @@ from streams.analytics.image_gc.episode import (
 from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, message, occurrences
-from streams.rules.events.messages import is_kubelet_start
 from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
 from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
 from streams.rules.pod_ends.when import event_when

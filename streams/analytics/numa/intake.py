@@ -12,7 +12,6 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.cpuset import parse_cpuset
-from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.objects.pod import Pod, PodAnnotations
 from ingest.model.records import (
     CpuManagerRecord,
@@ -156,7 +155,9 @@ def take_settings(state: State, record: SettingsRecord) -> State:
         cpu_manager_policy=config.cpu_manager_policy or "none",
         topology_manager_policy=config.topology_manager_policy or "none",
         reserved_system_cpus=config.reserved_system_cpus,
-        reserved_millicores=_reserved_millicores(config),
+        reserved_millicores=sum(
+            millicores((amounts or {}).get("cpu", 0)) for amounts in (config.system_reserved, config.kube_reserved)
+        ),
         topology_manager_scope=config.topology_manager_scope or "container",
     )
     return state if kubelet == state.kubelet else msgspec.structs.replace(state, kubelet=kubelet)
@@ -233,12 +234,6 @@ def _pinned(pod: Pod, annotations: PodAnnotations, seen_at: datetime) -> PinnedP
         koordinator_cpus=koordinator_cpus(annotations),
         crane_cpus=crane_cpus(annotations),
         is_active=True,
-    )
-
-
-def _reserved_millicores(config: KubeletConfiguration) -> int:
-    return sum(
-        millicores((amounts or {}).get("cpu", 0)) for amounts in (config.system_reserved, config.kube_reserved)
     )
 
 

@@ -18,9 +18,8 @@ from ingest.model.records import NodeNumaRecord
 from streams.analytics.numa.whatif import whatif_rows
 from streams.fold.findings import LateJoiners, NumaSkew
 from streams.fold.reducer import Output, Reducer
-from streams.rules.numa import late_joiners as rule
-from streams.rules.numa.late_joiners import GROUP_GAP
-from streams.rules.numa.skew import cluster_skew
+from streams.rules.numa import skew as rule
+from streams.rules.numa.skew import GROUP_GAP, cluster_skew
 
 NOTABLE_CORRELATION: Final = 0.5
 NOTABLE_GAP: Final = 0.1
@@ -33,8 +32,6 @@ _FIDELITIES: Final = ("exact", "count")
 
 
 class Entry(NamedTuple):
-    """A node's numbers since `ts`."""
-
     ts: datetime
     gone: bool
     exclusive: int
@@ -198,11 +195,14 @@ def _summed(state: State, record: NodeNumaRecord, group_gap: timedelta) -> tuple
     place = bisect_right(known, record.ts, key=_ts)
     entries = (*known[:place], _entry(record), *known[place:])
     bucket = record.ts.replace(second=0, microsecond=0)
+    at = bisect_left(state.buckets, bucket)
     state = msgspec.structs.replace(
         state,
         cluster=record.cluster,
         history={**state.history, record.target: entries},
-        buckets=_with(state.buckets, bucket),
+        buckets=state.buckets
+        if state.buckets[at : at + 1] == (bucket,)
+        else (*state.buckets[:at], bucket, *state.buckets[at:]),
     )
     until = entries[place + 1].ts if place + 1 < len(entries) else None
     touched = [b for b in state.buckets[bisect_left(state.buckets, bucket) :] if until is None or b < until]
@@ -228,11 +228,6 @@ def _with_latest(state: State, record: NodeNumaRecord) -> State:
 
 def _pods(state: State) -> int:
     return sum(len(each.claims) for each in state.latest.values())
-
-
-def _with(buckets: tuple[datetime, ...], bucket: datetime) -> tuple[datetime, ...]:
-    at = bisect_left(buckets, bucket)
-    return buckets if buckets[at : at + 1] == (bucket,) else (*buckets[:at], bucket, *buckets[at:])
 
 
 def _without_older(state: State, oldest: datetime) -> State:

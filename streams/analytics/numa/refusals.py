@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.amounts import counted
+from ingest.messages.reasons import without_rejection
 from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, PodRecord, Record
 from streams.analytics.numa.state import State, cpu_policy, topology_policy
@@ -18,7 +19,7 @@ from streams.fold.findings import NumaAdmissionFailure
 from streams.fold.shelves import on_shelf, put, taken
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
-from streams.rules.events.messages import plain, without_rejection
+from streams.rules.events.messages import plain
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 

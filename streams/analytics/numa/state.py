@@ -57,8 +57,6 @@ class Kubelet(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """Facts of the Node object."""
-
     created_at: datetime | None
     kubelet_version: str
     control_plane: bool
@@ -69,8 +67,6 @@ class Machine(NamedTuple):
 
 
 class Pending(NamedTuple):
-    """A disagreement and since when it stands."""
-
     numa_node: int
     source: str
     mine: int

@@ -25,7 +25,7 @@ from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
 from streams.fold.findings import ScheduledList, ScheduledObject
 from streams.fold.reducer import Output, Reducer
-from streams.rules.scheduling import constraints, devices, storage
+from streams.rules.scheduling import constraints, device_claims, storage
 from streams.rules.values.quantity import InvalidQuantity
 
 _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
@@ -36,9 +36,9 @@ _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
     "csinodes": (CSINode, storage.csi_node_facts),
     "csidrivers": (CSIDriver, storage.csi_driver_facts),
     "volumeattachments": (VolumeAttachment, storage.attachment_facts),
-    "resourceclaims": (ResourceClaim, devices.claim_facts),
-    "deviceclasses": (DeviceClass, devices.class_facts),
-    "resourceslices": (ResourceSlice, devices.slice_facts),
+    "resourceclaims": (ResourceClaim, device_claims.claim_facts),
+    "deviceclasses": (DeviceClass, device_claims.class_facts),
+    "resourceslices": (ResourceSlice, device_claims.slice_facts),
 }
 _encode: Final = msgspec.json.Encoder().encode
 

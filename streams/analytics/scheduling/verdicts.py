@@ -155,7 +155,6 @@ def _of_node(name: str, since: datetime, node: str, finding: Finding, cluster: C
 
 
 def pod_key(namespace: str, pod: str, uid: str) -> str:
-    """Return the key under which a pod is remembered: its uid, if it has one."""
     return uid or f"{namespace}/{pod}"
 
 

@@ -156,7 +156,9 @@ class Eviction(NamedTuple):
         """The eviction in the words of the story; empty for a rejection, which the story counts with others."""
         pod = f"Pod {self.namespace}/{self.pod} was evicted"
         if self.cause == "limit":
-            return " ".join(filter(None, (f"{pod} for its own limit.", _stopped(self.message), self._when)))
+            return " ".join(
+                filter(None, (f"{pod} for its own limit.", f"{self.message.strip().removesuffix('.')}.", self._when))
+            )
         if self.cause != "pressure":
             return ""
         return " ".join(filter(None, (f"{pod}: {self.low_on}.", self._rank, self.remark, self._when)))
@@ -180,10 +182,6 @@ class Eviction(NamedTuple):
         if self.earliest is None:
             return f"It was evicted at or before {self.latest:%F %T} UTC."
         return f"It was evicted between {self.earliest:%F %T} and {self.latest:%F %T} UTC."
-
-
-def _stopped(text: str) -> str:
-    return f"{text.strip().removesuffix('.')}."
 
 
 BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")

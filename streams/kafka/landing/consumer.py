@@ -21,18 +21,16 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from common.amounts import size
-from common.stopping import grace
-from common.tasks import Tasks
+from common.tasks import Tasks, grace
 from common.telemetry import STAGE_SECONDS, Figure, Values, registered
 from common.tls import check_files
 from ingest.kafka import aiokafka_fixes, reaching
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
-from streams.kafka.landing.arrivals import Arrivals
 from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
 from streams.kafka.landing.ranges import read_logs, read_ranges
-from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Landed, Resume, resume
+from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Arrivals, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import of_record
 from streams.kafka.retention import RetentionWatch

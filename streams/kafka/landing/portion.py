@@ -157,7 +157,6 @@ class Buffers:
         return self.bytes >= self._limits.buffered_bytes
 
     def add(self, partition: TopicPartition, messages: Sequence[Message]) -> None:
-        """Append messages to the buffer of their partition."""
         if partition not in self._buffers:
             self._buffers[partition] = _Buffer(self._monotonic())
         self._buffers[partition].add(messages)
@@ -166,7 +165,6 @@ class Buffers:
         self._buffers.clear()
 
     def forget(self, partition: TopicPartition) -> None:
-        """Drop the received messages of a partition."""
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:

@@ -76,7 +76,6 @@ class Storing:
     async def landed(
         self, kafka: str, stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> dict[TopicPartition, Landed]:
-        """Call the store's `landed`; raises like `store`."""
         return await self._try(lambda: self._store.landed(kafka), stop, is_ours, "what is stored")
 
     async def begin(

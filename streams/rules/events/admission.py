@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import count, counted, cpus, size
-from streams.rules.events.messages import plain, whole_number, without_rejection
+from ingest.messages.reasons import without_rejection
+from streams.rules.events.messages import plain, whole_number
 
 RefusedBy: TypeAlias = Literal[
     "resources",
@@ -171,7 +172,10 @@ def parse_refusal(reason: str, message: str) -> Refusal:
     """Parse who refused the pod and over what, from the reason and text of a pod's status or an Event."""
     text = without_rejection(plain(message)).strip()
     if reason == "UnexpectedAdmissionError":
-        return _of_managers(text)
+        found = _CAUSE.fullmatch(text)
+        cause = found[1] if found else text
+        named = _others(text) or _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause)
+        return named or _plugins(text) or Refusal()
     if reason == "SMTAlignmentError":
         return _smt(text)
     if is_refused_at_shutdown(text):
@@ -210,13 +214,6 @@ def _out_of(reason: str, text: str) -> Refusal | None:
         words = f"The pod requests {asked}; the kubelet counts {of(used, capacity, name)} as requested already."
     available = None if used is None else capacity - used
     return Refusal("resources", name, requested, available, capacity, words)
-
-
-def _of_managers(text: str) -> Refusal:
-    found = _CAUSE.fullmatch(text)
-    cause = found[1] if found else text
-    named = _others(text) or _devices(cause) or _cpus(cause) or _memory(cause) or _budget(cause)
-    return named or _plugins(text) or Refusal()
 
 
 def _others(text: str) -> Refusal | None:

@@ -4,22 +4,8 @@ dropped-events).
 
 from typing import Final, NamedTuple
 
-from ingest.messages.prefixes import COMBINED
+from ingest.messages.reasons import COMBINED
 from ingest.model.objects.event import Event, EventSource
-
-__all__ = [
-    "BURST",
-    "COMBINED",
-    "REFILL_SECONDS",
-    "Bucket",
-    "Counted",
-    "Occurrences",
-    "component_of",
-    "draw",
-    "event_count",
-    "message",
-    "occurrences",
-]
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0

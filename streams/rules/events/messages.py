@@ -9,19 +9,8 @@ None, never a guess. Texts of eviction and of image GC are in `streams.rules.evi
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.messages.prefixes import COMBINED, is_kubelet_start, without_rejection
+from ingest.messages.reasons import COMBINED
 from streams.rules.values.quantity import INT64_MAX
-
-__all__ = [
-    "LONGEST_MESSAGE",
-    "ConditionChange",
-    "NodeCondition",
-    "is_kubelet_start",
-    "parse_node_status",
-    "plain",
-    "whole_number",
-    "without_rejection",
-]
 
 LONGEST_MESSAGE: Final = 16 * 1024
 """Characters; no known text is nearly as long, except lists of errors, of which only the beginning is read."""

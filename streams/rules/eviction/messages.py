@@ -8,7 +8,8 @@ import re
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.events.messages import plain, without_rejection
+from ingest.messages.reasons import without_rejection
+from streams.rules.events.messages import plain
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
 _RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids|(?:nodefs|imagefs)(?:Inodes)?)"

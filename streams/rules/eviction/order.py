@@ -2,7 +2,7 @@
 
 QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
 ties are broken by namespace, name and uid, so that the result is deterministic. The view `eviction_order` asks
-`MEASURES`, `compared` and `exceeds` too (`sql.schema.rules`).
+`MEASURES`, `compared` and `exceeds` too (`sql.schema.views`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -101,7 +101,9 @@ def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> 
     for depth, level in enumerate(levels):
         for group in _groups(cores, free - taken, levels[: depth + 1]):
             cpus = _cpus(core for core in cores if level(core) == group)
-            whole = len(cpus & (free - taken)) == (_cpus_per_socket(cores) if level is _socket else len(cpus))
+            whole = len(cpus & (free - taken)) == (
+                len(_cpus(cores)) // len(set(map(_socket, cores))) if level is _socket else len(cpus)
+            )
             if whole and len(cpus) <= count - len(taken):
                 taken |= cpus
     if not spread:
@@ -236,7 +238,3 @@ def _cpus(cores: Iterable[_Core]) -> Cpus:
 
 def _threads(cores: Sequence[_Core]) -> int:
     return len(_cpus(cores)) // len(cores)
-
-
-def _cpus_per_socket(cores: Sequence[_Core]) -> int:
-    return len(_cpus(cores)) // len(set(map(_socket, cores)))

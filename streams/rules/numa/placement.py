@@ -87,8 +87,6 @@ class NodeBins(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """The result of a strategy's placement."""
-
     numbers: dict[str, tuple[NumaNumbers, ...]]
     """Numbers by node; reserved CPUs and their cores are left out of `cpus` and `cores`."""
     spanning_pods: int

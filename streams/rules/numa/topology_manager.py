@@ -35,8 +35,6 @@ class Settings(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """Devices of one resource by NUMA node."""
-
     total: dict[int, int]
     available: dict[int, int]
 
@@ -96,7 +94,6 @@ class _Reuse(NamedTuple):
     devices: dict[str, dict[int, int]] = {}  # noqa: RUF012  as above
 
     def cpus_by(self, machine: Machine) -> dict[int, int]:
-        """Count CPUs on each NUMA node."""
         return {node.numa_node: len(node.cpus & self.cpus) for node in machine.topology.numa_nodes}
 
 

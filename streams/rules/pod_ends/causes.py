@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from ingest.messages.prefixes import REJECTED, without_rejection
-from ingest.messages.reasons import OUT_OF, REFUSALS
+from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, without_rejection
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
 from streams.rules.events.admission import is_refused_at_shutdown

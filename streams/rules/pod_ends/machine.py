@@ -5,9 +5,9 @@ from typing import Final
 
 import msgspec
 
+from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.node import Node
 from ingest.model.objects.pod import ContainerTerminated
-from streams.rules.events.messages import is_kubelet_start
 from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
 from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
@@ -23,8 +23,6 @@ _LOST_CODE: Final = 255
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """Times, in order."""
-
     shut_down: tuple[datetime, ...] = ()
     """Its kubelet saw that it shuts down."""
     rebooted: tuple[datetime, ...] = ()
@@ -38,7 +36,6 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Machine:
-    """The machine after an Event about its node."""
     if is_shutdown(reason, message):
         return msgspec.structs.replace(machine, shut_down=_with(machine.shut_down, at))
     if reason == "Rebooted":
@@ -50,7 +47,6 @@ def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Mac
 
 
 def with_node(machine: Machine, node: Node) -> Machine:
-    """The machine after its Node was seen."""
     labels = node.metadata.labels or {}
     if labels != machine.labels:
         machine = msgspec.structs.replace(machine, labels=labels)

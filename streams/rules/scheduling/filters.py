@@ -16,8 +16,7 @@ from streams.rules.scheduling.constraints import ANY_ADDRESS, HostPort, unknowns
 from streams.rules.scheduling.device_claims import NO_DEVICES, DeviceNeed, NodeDevices, device_needs, device_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
 from streams.rules.scheduling.storage import Claim
-from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, needs_of
-from streams.rules.scheduling.volumes import NodeVolumes, volume_reasons
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, NodeVolumes, needs_of, volume_reasons
 
 FREE_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 

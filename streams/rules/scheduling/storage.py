@@ -15,7 +15,6 @@ from ingest.model.objects.storage import (
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
     StorageClass,
-    StorageMetadata,
     VolumeAttachment,
 )
 from streams.rules.scheduling.selectors import Requirement, Terms, node_terms, selector
@@ -137,8 +136,9 @@ def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) ->
 def volume_facts(of: PersistentVolume) -> Volume:
     spec, metadata = of.spec, of.metadata
     affinity, reference, labels = spec.node_affinity, spec.claim_ref, metadata.labels or {}
+    before = metadata.annotations.storage_class if metadata.annotations else None
     return Volume(
-        storage_class=_class_of(metadata, spec.storage_class_name),
+        storage_class=spec.storage_class_name if before is None else before,
         phase=of.status.phase,
         deleting=metadata.deletion_timestamp is not None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
@@ -182,11 +182,6 @@ def csi_driver_facts(of: CSIDriver) -> Driver:
 
 def attachment_facts(of: VolumeAttachment) -> Attachment:
     return Attachment(of.spec.attacher, of.spec.node_name, of.spec.source.persistent_volume_name)
-
-
-def _class_of(metadata: StorageMetadata, named: str) -> str:
-    before = metadata.annotations.storage_class if metadata.annotations else None
-    return named if before is None else before
 
 
 def _mode(named: str) -> str:

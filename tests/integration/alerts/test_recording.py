@@ -19,10 +19,9 @@ from ingest.model.observation import Observed, Unreadable
 from ingest.normalize.decoded import decode
 from paths import LATE_JOINERS, NODE_PRESSURE
 from sql.database.open import Database
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from streams.alerting.engine import alert_reducers
-from streams.alerting.rules import ALERT_NAMES
+from streams.alerting.rules_file import ALERT_NAMES
 from streams.analytics.registry import ANALYTICS, REDUCERS
 from streams.local.replay import Replay
 

@@ -21,8 +21,7 @@ from leadsman.run.in_process import InProcess
 from sql.database.errors import DatabaseUnreachable, QueryFailed
 from sql.database.open import connect
 from sql.database.patient import Patient
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.schema.migrate import migrate
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay

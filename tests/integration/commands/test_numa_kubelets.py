@@ -21,8 +21,7 @@ from ingest.files.ahead import read_ahead
 from ingest.model.cpuset import format_cpuset
 from ingest.normalize.decoded import Decoded
 from sql.database.open import Database, connect
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from sql.questions.fit import Known, read_known
 from sql.schema.migrate import migrate
 from streams.analytics.registry import analytics

@@ -9,7 +9,7 @@ import pytest
 
 from paths import FLOORS, ROOT
 from sql.questions.queries import QUERIES
-from sql.schema.rules import RULES as RULES_OF_VIEWS
+from sql.schema.views import RULES as RULES_OF_VIEWS
 from sql.schema.views import VIEWS
 from streams.fold.sentences import SENTENCES
 from unit.docs.test_references import RULES

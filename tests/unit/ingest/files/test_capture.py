@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.files.capture import ERROR_TYPES, CaptureWriter, SourceError, read_capture
-from ingest.files.compression import Compression, zstd
 from ingest.files.envelope import encode_line
-from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, SourceFile
+from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, Compression, SourceFile, zstd
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.resources.table import BY_NAME
 from paths import NODE_PRESSURE

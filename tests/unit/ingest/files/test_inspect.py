@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from common.text import plain
-from ingest.files.inspect import inspect, render
-from ingest.files.inspection import Damage, Inspection
+from ingest.files.inspection import Damage, Inspection, inspect, render
 from ingest.files.lines import SourceError
 from ingest.model.observation import Position
 from paths import NODE_PRESSURE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.files.names import named
+from ingest.files.lines import named
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Several files as one sequence in order of time (ingest.files.sources, ingest.files.order)."""
+"""Several files as one sequence in order of time (ingest.files.sources, ingest.files.sources)."""
 
 import json
 from collections import Counter
@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.files.lines import SourceError
-from ingest.files.order import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged
 from ingest.files.sniff import folder_files
-from ingest.files.sources import read_sources
+from ingest.files.sources import WINDOW, WINDOW_BYTES, WINDOW_OBSERVATIONS, itself, merged, read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from paths import NODE_PRESSURE
 

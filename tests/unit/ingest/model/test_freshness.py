@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from fakes.clock import START
-from ingest.model.freshness import Freshness, Silence
+from ingest.model.reports import Freshness, Silence
 
 
 def _after(seconds: float) -> "timedelta":

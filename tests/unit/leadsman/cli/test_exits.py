@@ -11,7 +11,7 @@ from ingest.live.journal import JournalHeld
 from leadsman.cli.exits import STATUSES, mistake
 from leadsman.cli.main import app
 from leadsman.run.in_process import AccountUnknown, ClusterUnusable
-from leadsman.web.site.running import CannotListen
+from leadsman.web.site.serve import CannotListen
 from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, EngineMissing, QueryFailed, SchemaNewer
 
 

@@ -44,7 +44,6 @@ def test_every_module_with_a_command_is_listed_and_no_other() -> None:
         "database",
         "exits",
         "given",
-        "lazy",
         "live",
         "main",
         "options",

@@ -13,7 +13,7 @@ import yaml
 from leadsman.cli.options import FORMS
 from leadsman.cli.present.tables import show
 from sql.database.open import Result
-from sql.questions.answers import as_csv
+from sql.questions.cells import as_csv
 
 HOSTILE = "\x1b]0;x\x07\x9b31m\u202egpj.exe"
 

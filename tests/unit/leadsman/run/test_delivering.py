@@ -10,7 +10,7 @@ import pytest
 
 from components.rows import row, store
 from fakes.clock import START, FakeClock
-from leadsman.run.delivering import KEPT, LOOK_SECONDS, Delivering, progress_file
+from leadsman.run.alert import KEPT, LOOK_SECONDS, Delivering, progress_file
 from sql.database.open import Database, connect
 from streams.alerting.receivers.alert_states import WITHOUT_NEWS, Received
 from streams.alerting.receivers.posting import Failed

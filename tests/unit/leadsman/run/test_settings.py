@@ -8,8 +8,7 @@ import pytest
 from common.errors import FilesUnusable
 from common.settings import SettingsError
 from ingest.live.settings import LiveSettings
-from leadsman.run.setting_names import settings_file
-from leadsman.run.settings import HIDDEN, Settings, load, shown
+from leadsman.run.settings import HIDDEN, Settings, load, settings_file, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 

@@ -11,8 +11,7 @@ from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
 from sql.database.open import Database
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import ImageGc
 from streams.local.replay import Replay

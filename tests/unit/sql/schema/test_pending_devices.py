@@ -11,8 +11,8 @@ from fakes.pending import listed, node
 from fakes.storage import rows
 from sql.database.open import Database
 from sql.questions.fit import read_known
+from streams.questions.asked import asked_by
 from streams.questions.fit import NodeAnswer, answer
-from streams.questions.manifest import asked_by
 
 UNKNOWN = "which nodes have the devices of claim gpu"
 

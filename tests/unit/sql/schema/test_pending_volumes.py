@@ -15,9 +15,8 @@ from fakes.storage import RESOURCES, rows
 from sql.database.open import Database
 from sql.questions.fit import read_known
 from streams.fold.findings import Row
-from streams.questions.asked import question
+from streams.questions.asked import asked_by, question
 from streams.questions.fit import NodeAnswer, answer
-from streams.questions.manifest import asked_by
 
 DATA = "where volume data can be attached"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}

@@ -9,8 +9,7 @@ from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
 from paths import SCENARIOS
 from sql.database.open import Database
-from sql.landing.batches import Lander
-from sql.landing.checkpoints import DatabaseCheckpoints
+from sql.landing.batches import DatabaseCheckpoints, Lander
 from streams.analytics.registry import REDUCERS
 from streams.local.replay import Replay
 

@@ -1,4 +1,4 @@
-"""A view's SQL and its rule in Python agree on random rows (sql/schema/rules.py)."""
+"""A view's SQL and its rule in Python agree on random rows (sql/schema/views.py)."""
 
 import random
 from collections import defaultdict
@@ -7,7 +7,7 @@ from typing import Final
 
 from components.rows import dicts, row, store
 from sql.database.open import Database
-from sql.schema.rules import RULES
+from sql.schema.views import RULES
 from streams.fold.findings import EvictionSignal
 from streams.rules.eviction.signals import SIGNALS
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of

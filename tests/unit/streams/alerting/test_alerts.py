@@ -14,8 +14,7 @@ from generate.alert_coverage import VIEW
 from paths import ROOT, TESTS
 from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert, Input, Now
-from streams.alerting.rules import ALERT_NAMES, ALERTS, DEFAULTS, PACKAGED, discover, module_name
-from streams.alerting.rules_file import default_rules
+from streams.alerting.rules_file import ALERT_NAMES, ALERTS, DEFAULTS, PACKAGED, default_rules, discover, module_name
 from streams.alerting.runbook import runbooks
 
 MODULES = {file.stem for file in (ROOT / "streams/alerting/alerts").glob("*.py")} - {"__init__"}

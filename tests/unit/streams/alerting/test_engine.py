@@ -17,7 +17,7 @@ from ingest.model.records import ForgetRecord, HeardRecord
 from streams.alerting.definition import Nothing
 from streams.alerting.engine import WITHDRAWN_AFTER, LogState, alert_reducers, log_state
 from streams.alerting.holding import State, fingerprint
-from streams.alerting.rules import ALERTS
+from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import Alert, Eviction, NodeRow, Row, SourceError
 from streams.fold.reducer import Concluded, Withdrawal
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from common.text import plain
 from paths import ROOT
 from sql.questions.queries import saved_queries
-from streams.alerting.rules import ALERT_NAMES, DEFAULTS
-from streams.alerting.rules_file import BadRules, default_rules, read_rules
+from streams.alerting.rules_file import ALERT_NAMES, DEFAULTS, BadRules, default_rules, read_rules
 from streams.alerting.runbook import FOLDER
 
 OLD_SWITCH = "every_invalid_disk_capacity: true\n"

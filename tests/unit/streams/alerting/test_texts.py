@@ -13,7 +13,7 @@ from components.alert_log import GIB, AlertLog, at, image_gc, rejection, signal,
 from components.rows import T0, row
 from ingest.model.records import DeadLetterRecord, Record, RejectionRecord
 from streams.alerting.definition import AnyAlert
-from streams.alerting.rules import ALERT_NAMES, ALERTS
+from streams.alerting.rules_file import ALERT_NAMES, ALERTS
 from streams.alerting.runbook import runbooks
 from streams.fold.findings import (
     Eviction,

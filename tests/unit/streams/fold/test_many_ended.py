@@ -12,7 +12,7 @@ from ingest.model.objects.pod import Pod
 from ingest.model.records import PodRecord
 from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import load
-from streams.alerting import due, holding
+from streams.alerting import holding
 from streams.alerting.active import ActiveAlert, Group, key_of
 from streams.alerting.definition import Change, Ends, Happened, Holds, Recovered
 from streams.alerting.rules_file import default_rules
@@ -59,7 +59,7 @@ def test_an_ended_pod_visits_no_alert_that_is_not_due(
     fold, log = Fold(all_reducers(load(None))), LogState()
     for number in range(PODS):
         fold.step(log, ended(number, status))
-    assert visits < 3 * due.FEW * due.FEW
+    assert visits < 3 * holding.FEW * holding.FEW
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_alerts_that_are_not_due_need_no_visit(seed: int, monkeypatch: pytest.Mo
     """Visiting every alert at each time gives the same states and rows."""
 
     def found(few: int) -> list[object]:
-        monkeypatch.setattr(due, "FEW", few)
+        monkeypatch.setattr(holding, "FEW", few)
         random, rows = Random(seed), list[object]()  # noqa: S311  # the same input each time is the point
         state = holding.State("c", "n", {"A": alerts(random)})
         for second in range(0, 90, 5):

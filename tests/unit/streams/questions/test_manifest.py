@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from streams.questions.asked import BadQuestion, Question
+from streams.questions.asked import BadQuestion, Question, asked_by
 from streams.questions.fit import Answer, Candidate, answer
-from streams.questions.manifest import asked_by
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
 

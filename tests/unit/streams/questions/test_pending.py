@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from fakes.devices import DEVICES, device_clusters
 from fakes.places import neighbour
 from fakes.storage import RESOURCES, rows, storages
-from sql.questions.fit_devices import devices_of, with_devices
-from sql.questions.fit_storage import storage_of, with_volumes
+from sql.questions.fit_storage import devices_of, storage_of, with_devices, with_volumes
 from streams.questions import pending
 from streams.questions.fit import Candidate
 from streams.questions.pending import Outcome, Waiting, heeds_all, judged
@@ -22,8 +21,7 @@ from streams.rules.scheduling.device_claims import Devices, device_needs
 from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, scheduler_reasons
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, Volume
-from streams.rules.scheduling.volume_needs import Storage, needs_of
-from streams.rules.scheduling.volumes import NodeVolumes
+from streams.rules.scheduling.volume_needs import NodeVolumes, Storage, needs_of
 
 MINOR = 36
 

@@ -9,11 +9,10 @@ from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
-from leadsman.web.reading.begun import Since
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
-from leadsman.web.reading.overview import Overview, Unknown
+from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)

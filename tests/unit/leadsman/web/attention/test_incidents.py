@@ -8,8 +8,7 @@ import pytest
 from components.rows import T0 as BEGIN
 from components.rows import row, store, store_samples, summary
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.incidents import incidents
-from leadsman.web.attention.item import Item, Step
+from leadsman.web.attention.item import Item, Step, incidents
 from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import Asked, choose
 from sql.database.open import Database

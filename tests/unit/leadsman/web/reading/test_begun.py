@@ -7,9 +7,9 @@ import pytest
 
 from components.node_lines import node_line
 from components.rows import T0, row, store
-from leadsman.web.reading.begun import Begun, Since, earliest, first, read_begun
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Fit
+from leadsman.web.reading.overview import Begun, Since, earliest, first, read_begun
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal, LateJoiners, NodeEvent, NodeFit, NodeRow, NumaSkew

@@ -7,12 +7,11 @@ import pytest
 
 from components.node_lines import node_line
 from components.rows import T0
-from leadsman.web.reading.fleet import Choice, Level, fleet, level_of, room_of
+from leadsman.web.reading.fleet import Choice, Level, fleet, level_of, room_of, soonest
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Fit, NodeLine
 from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.settings import PageSettings
-from leadsman.web.reading.soon import soonest
 
 SCOPE = Scope("c", T0 - timedelta(hours=1), T0)
 

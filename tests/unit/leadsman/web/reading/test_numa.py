@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from leadsman.web.reading.numa import MOST_CELLS, mark, numa_map
+from leadsman.web.reading.detail import MOST_CELLS, mark, numa_map
 
 
 def allocation(**values: Any) -> dict[str, Any]:

@@ -7,8 +7,7 @@ import pytest
 
 from components.node_lines import node_line
 from components.rows import T0, row, store
-from leadsman.web.reading.numa_fleet import Band, NumaLine
-from leadsman.web.reading.numa_waiting import way_in
+from leadsman.web.reading.numa_fleet import Band, NumaLine, way_in
 from leadsman.web.site.pages import Request, numa_of
 from sql.database.open import Database
 from streams.fold.findings import NodeRow, NumaAllocation, NumaPod, NumaSkew, PodBinding

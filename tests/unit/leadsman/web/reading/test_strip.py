@@ -6,9 +6,9 @@ import pytest
 
 from components.node_lines import node_line
 from components.rows import T0, row, store
+from leadsman.web.reading.charts import read_strip, strip_scope
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.scope import Scope, Span
-from leadsman.web.reading.strip import read_strip, strip_scope
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal
 

@@ -21,12 +21,11 @@ from fakes.clock import START, FakeClock
 from fakes.serving import serving
 from streams.alerting.active import SILENT
 from streams.alerting.receivers import posting
-from streams.alerting.receivers.alert_states import WITHOUT_NEWS, AlertStates, Received
+from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertStates, Received, Remembered
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
 from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
-from streams.alerting.receivers.remembered import MOST, Remembered
 from streams.fold.findings import REPEAT_EVERY, Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 from waiting import PATIENCE_SECONDS

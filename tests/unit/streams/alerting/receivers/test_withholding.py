@@ -6,11 +6,10 @@ from datetime import timedelta
 import pytest
 
 from fakes.clock import START, FakeClock
-from streams.alerting.receivers.alert_states import AlertStates, Received
+from streams.alerting.receivers.alert_states import MOST, AlertStates, Received, Remembered
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.consume import LOOK_SECONDS, Withholding
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.remembered import MOST, Remembered
 from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
 

@@ -6,7 +6,7 @@ import pytest
 from aiokafka import TopicPartition
 
 from streams.kafka.gaps import Gaps
-from streams.kafka.landing.arrivals import Arrivals
+from streams.kafka.landing.resume import Arrivals
 
 PARTITION = TopicPartition("x.findings", 2)
 

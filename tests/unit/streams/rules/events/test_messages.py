@@ -13,14 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.messages.reasons import is_kubelet_start
 from paths import NODE_PRESSURE
-from streams.rules.events.messages import (
-    LONGEST_MESSAGE,
-    ConditionChange,
-    is_kubelet_start,
-    parse_node_status,
-    plain,
-)
+from streams.rules.events.messages import LONGEST_MESSAGE, ConditionChange, parse_node_status, plain
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     Eviction,

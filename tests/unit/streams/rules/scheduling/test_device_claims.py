@@ -13,13 +13,18 @@ from streams.rules.scheduling.device_claims import (
     ELSEWHERE,
     NO_DEVICES,
     TOO_FEW,
+    DeviceClaim,
     Devices,
     NodeDevices,
+    Request,
+    Selection,
+    Slice,
+    claim_facts,
+    class_facts,
     device_needs,
     device_reasons,
     node_devices,
 )
-from streams.rules.scheduling.devices import DeviceClaim, Request, Selection, Slice, claim_facts, class_facts
 
 GPU: Final = "gpu.example.com"
 MADE: Final = Constraints(devices=[ClaimedDevices("gpu", "a", from_template=True)])

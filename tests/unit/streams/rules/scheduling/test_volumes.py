@@ -9,8 +9,16 @@ import pytest
 from streams.rules.scheduling.constraints import ClaimedVolume, Constraints
 from streams.rules.scheduling.selectors import Requirement
 from streams.rules.scheduling.storage import Attachment, Claim, Class, NodeDrivers, Volume
-from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
-from streams.rules.scheduling.volumes import NO_VOLUME, TOO_MANY, NodeVolumes, node_volumes, volume_reasons
+from streams.rules.scheduling.volume_needs import (
+    NO_EVIDENCE,
+    NO_VOLUME,
+    TOO_MANY,
+    NodeVolumes,
+    Storage,
+    needs_of,
+    node_volumes,
+    volume_reasons,
+)
 
 DRIVER: Final = "disk.example.com"
 ONE: Final = Constraints(claimed=[ClaimedVolume("data", "a")])
