@@ -14,6 +14,9 @@ SELECT
     ready_message,
     unschedulable,
     kubelet_version,
+    created_at,
+    arraySort(arrayFilter(each -> each != '', arrayMap(each -> extract(each, '^node-role\\.kubernetes\\.io/(.+)$'), mapKeys(labels)))) AS roles,
+    pool,
     zone_key,
     taints,
     problems,
@@ -21,5 +24,5 @@ SELECT
 FROM nodes
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
-ORDER BY ts DESC, cluster, node
+ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

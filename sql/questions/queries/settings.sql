@@ -35,5 +35,5 @@ SELECT
 FROM kubelet_settings
 WHERE ({cluster:String} = '' OR cluster = {cluster:String})
     AND ({node:String} = '' OR node = {node:String})
-ORDER BY ts DESC, cluster, node
+ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node
