@@ -96,6 +96,7 @@ def cases(draw: st.DrawFn) -> Case:
     pods = draw(st.lists(st.lists(request, min_size=1, max_size=3), min_size=1, max_size=5))
     # What the memory manager keeps for init containers is not followed to the block.
     inits = 0 if sizes else draw(st.integers(0, 2))
+    sidecars = draw(st.sets(st.integers(0, 1), max_size=2))
     if {"full-pcpus-only", "distribute-cpus-across-numa"} <= options:
         # On half-free cores the kubelet can count CPUs for ever (accuracy.md#known-differences).
         reserved = set(topology.siblings(frozenset(reserved)))
@@ -118,7 +119,8 @@ def cases(draw: st.DrawFn) -> Case:
         "cpuOptions": dict.fromkeys(options, "true"),
         "pods": [
             [
-                {"cpu": cpu, "memory": f"{mib}Mi", "init": place < min(inits, len(pod) - 1)}
+                {"cpu": cpu, "memory": f"{mib}Mi"}
+                | ({"init": True, "sidecar": place in sidecars} if place < min(inits, len(pod) - 1) else {})
                 for place, (cpu, mib) in enumerate(pod)
             ]
             for pod in pods
@@ -144,7 +146,7 @@ def cases(draw: st.DrawFn) -> Case:
                 Request(
                     int(cpu) if cpu.isdecimal() else 0,
                     {"memory": mib * MI},
-                    is_init=place < min(inits, len(pod) - 1),
+                    is_init=place < min(inits, len(pod) - 1) and place not in sidecars,
                 )
                 for place, (cpu, mib) in enumerate(pod)
             ]
