@@ -122,13 +122,17 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return said("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
+def why_unknown(message: Amount) -> Amount:
+    """Why Ready is Unknown, as it follows "for": who sets it gives a message, and a Node can lack the condition."""
+    return choose(message == "", "its Node does not say", "its kubelet does not report")
+
+
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
-    """A change of a Node's condition Ready; who sets it to Unknown says why, and a Node can lack the condition."""
-    unknown = choose(message == "", "its Node does not say.", "its kubelet does not report.")
+    """A change of a Node's condition Ready."""
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
-        otherwise=said("Whether the node is Ready is unknown: ", unknown),
+        otherwise=said("Whether the node is Ready is unknown: ", why_unknown(message), "."),
     )
 
 

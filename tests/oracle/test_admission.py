@@ -96,6 +96,7 @@ def cases(draw: st.DrawFn) -> Case:
     pods = draw(st.lists(st.lists(request, min_size=1, max_size=3), min_size=1, max_size=5))
     # What the memory manager keeps for init containers is not followed to the block.
     inits = 0 if sizes else draw(st.integers(0, 2))
+    sidecars = draw(st.sets(st.integers(0, 1), max_size=2))
     if {"full-pcpus-only", "distribute-cpus-across-numa"} <= options:
         # On half-free cores the kubelet can count CPUs for ever (accuracy.md#known-differences).
         reserved = set(topology.siblings(frozenset(reserved)))
@@ -118,7 +119,8 @@ def cases(draw: st.DrawFn) -> Case:
         "cpuOptions": dict.fromkeys(options, "true"),
         "pods": [
             [
-                {"cpu": cpu, "memory": f"{mib}Mi", "init": place < min(inits, len(pod) - 1)}
+                {"cpu": cpu, "memory": f"{mib}Mi"}
+                | ({"init": True, "sidecar": place in sidecars} if place < min(inits, len(pod) - 1) else {})
                 for place, (cpu, mib) in enumerate(pod)
             ]
             for pod in pods
@@ -144,7 +146,7 @@ def cases(draw: st.DrawFn) -> Case:
                 Request(
                     int(cpu) if cpu.isdecimal() else 0,
                     {"memory": mib * MI},
-                    is_init=place < min(inits, len(pod) - 1),
+                    is_init=place < min(inits, len(pod) - 1) and place not in sidecars,
                 )
                 for place, (cpu, mib) in enumerate(pod)
             ]
@@ -176,3 +178,30 @@ def test_pods_are_admitted_as_the_kubelet_admits_them(kubernetes: Oracles, case:
             for numa, node in machine.memory.items()
         }
         assert memory == theirs["memory"]
+
+
+def test_an_init_container_is_admitted_beside_the_sidecars_before_it(kubernetes: Oracles) -> None:
+    """2 CPUs of the sidecar and 6 of the init container, where 7 are free on either side: few random pods are so."""
+    ids = range(16)
+    topology = numa_topology([Cpu(cpu, cpu % 8, cpu // 8, cpu // 8) for cpu in ids])
+    machine = Machine(topology, frozenset(ids) - {0, 8}, frozenset({0}))
+    lasting, starting, app = ({"cpu": cpu, "memory": "1Mi"} for cpu in ("2", "6", "1"))
+    sidecar, init = lasting | {"init": True, "sidecar": True}, starting | {"init": True}
+    question = {
+        "cpus": [{"cpu": cpu, "core": cpu, "socket": cpu // 8, "numa": cpu // 8} for cpu in ids],
+        "memory": {},
+        "distances": {},
+        "reserved": [0],
+        "held": [8],
+        "policy": "single-numa-node",
+        "scope": "pod",
+        "topologyOptions": {},
+        "cpuOptions": {},
+    }
+    ours = [Request(2), Request(6, is_init=True), Request(1)]
+    for order in ((0, 1, 2), (1, 0, 2)):
+        pod = [(sidecar, init, app)[place] for place in order]
+        (theirs,) = kubernetes.ask("admission", question | {"pods": [pod]})["pods"]
+        found = admit(machine, Settings("single-numa-node", "pod"), [ours[place] for place in order])
+        assert (found.admitted, found.reason, found.message) == (theirs["admit"], theirs["reason"], theirs["message"])
+        assert found.admitted is (order == (1, 0, 2))

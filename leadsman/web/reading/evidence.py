@@ -101,7 +101,13 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     spans = {resource: (since, heard_at) for resource, since, heard_at in row.pop("watched")}
     at = {name: row.pop(f"{name}_at") for name in ("nodes", "pods", "events", "numa")}
     last_at = row["last_at"]
-    listed = {name for name, seen in at.items() if seen is not None and seen >= max(scope.since, last_at - _LISTED)}
+    # an object holds until it changes, also one that was seen before the range; an Event does not
+    floors = {"events": scope.since}
+    listed = {
+        name
+        for name, seen in at.items()
+        if seen is not None and seen >= max(floors.get(name, seen), last_at - _LISTED)
+    }
     # what is watched has no row while it does not change, and kubelets are asked for as long
     going_on = {
         name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= _WATCHED

@@ -8,6 +8,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
+from streams.fold.sentences import why_unknown
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
@@ -36,10 +37,9 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
-    # who sets the condition to Unknown says why; a Node can also lack it (rules: nodes-that-do-not-report)
-    silent = row.ready is None and bool(row.ready_message)
-    unknown = f"Ready is Unknown{', because its kubelet does not report,' if silent else ''}"
-    what, text = (unknown, _SILENT if silent else _UNSAID) if row.ready is None else ("not Ready", _REFUSES)
+    unknown = f"Ready is Unknown, for {why_unknown(row.ready_message)},"
+    why = _SILENT if row.ready_message else _UNSAID
+    what, text = (unknown, why) if row.ready is None else ("not Ready", _REFUSES)
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
     return Holds(
         {},

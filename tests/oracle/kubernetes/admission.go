@@ -46,9 +46,10 @@ type bytes struct {
 }
 
 type request struct {
-	CPU    string `json:"cpu"`
-	Memory string `json:"memory"`
-	Init   bool   `json:"init"`
+	CPU     string `json:"cpu"`
+	Memory  string `json:"memory"`
+	Init    bool   `json:"init"`
+	Sidecar bool   `json:"sidecar"` // an init container that lasts
 }
 
 type admitted struct {
@@ -117,6 +118,9 @@ func admission(asked admissionQuestion) (admissionAnswer, error) {
 		if result.Admit {
 			// What an init container held and no later one took over is free once it has ended.
 			for _, container := range pod.Spec.InitContainers {
+				if container.RestartPolicy != nil {
+					continue
+				}
 				cpus.remove(pod, container)
 				memory.remove(pod, container)
 			}
@@ -152,6 +156,10 @@ func guaranteedPod(number int, containers []request) *v1.Pod {
 		container := v1.Container{
 			Name:      fmt.Sprintf("c%d", index),
 			Resources: v1.ResourceRequirements{Requests: amounts, Limits: amounts},
+		}
+		if each.Sidecar {
+			always := v1.ContainerRestartPolicyAlways
+			container.RestartPolicy = &always
 		}
 		if each.Init {
 			pod.Spec.InitContainers = append(pod.Spec.InitContainers, container)
