@@ -16,7 +16,7 @@ _SILENT: Final = (
     "machine is gone."
 )
 _UNSAID: Final = (
-    "The Node object has no condition Ready, or none with a reason. It is unknown whether its pods run. "
+    "What was seen of the Node has no condition Ready, or none with a reason. It is unknown whether its pods run. "
     "See kubectl describe node and the kubelet's log."
 )
 _REFUSES: Final = (

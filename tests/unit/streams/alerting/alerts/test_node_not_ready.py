@@ -51,7 +51,7 @@ def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent(
     unsaid = AlertLog()
     unsaid(3600, node(ready=None))
     assert unsaid.summaries == ["Node n: Ready is Unknown, for its Node does not say, since 2026-07-01 12:00:00 UTC"]
-    assert unsaid.descriptions[0].startswith("The Node object has no condition Ready")
+    assert unsaid.descriptions[0].startswith("What was seen of the Node has no condition Ready")
 
 
 @pytest.mark.parametrize(
