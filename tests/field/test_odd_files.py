@@ -335,6 +335,26 @@ UNREAD: dict[str, tuple[str, str]] = {
         "objects as Kubernetes' Python",
     ),
     "dmesg-with-dates.txt": ("[Mon May  6 10:00:00 2024] Out of memory: Killed process 42\n", "the kernel's log"),
+    "messages.txt": ("Jan  5 02:12:02 n1 kernel: Memory cgroup out of memory: Kill process 1\n", "the kernel's log"),
+    "containerd-journal.txt": (
+        'May 06 15:58:31 n1 containerd[812]: time="2024-05-06T15:58:31Z" level=info msg="TaskOOM event"\n',
+        "a container runtime's log",
+    ),
+    "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
+    "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
+    "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
+    "row.md": (
+        "It waits:\n\n```\nWarning  FailedScheduling  3s (x3 over 3s)  default-scheduler  0/2\n```\n",
+        "rows of Events without their object",
+    ),
+    "conditions.txt": (
+        "  MemoryPressure   True    Tue, 01 Feb 2022 09:44:34 +0100   Thu, 20 Jan 2022 04:54:21 +0100   A   b\n",
+        "a part of a described node, without its name; write the command above it",
+    ),
+    "jsonpath.txt": (
+        "$ kubectl get pods -o jsonpath='{.items[*].status.reason}'\nEvicted Evicted\n",
+        "fields without names",
+    ),
     "dmesg.txt": ("[12345.678901] Out of memory: Killed process 42 (java)\n", "the kernel's log"),
     "containerd.log": (
         'time="2026-07-31T14:40:00Z" level=info msg="ImageDelete event"\n',
@@ -355,6 +375,30 @@ UNREAD: dict[str, tuple[str, str]] = {
         "the API server's audit log",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\nn1     1m   1%   1Mi   1%\n", "a table of kubectl top"),
+        ("[ 7063.2] Memory cgroup out of memory: Killed process 63214 (uwsgi)\n", "the kernel's log"),
+        ("evicting pod shop/web-0\n", "what kubectl drain prints"),
+    ],
+)
+def test_what_is_not_read_beside_a_table_is_named_with_its_line(tmp_path: Path, text: str, what: str) -> None:
+    table = "NAME   STATUS   ROLES    AGE   VERSION\nn1     Ready    worker   9d    v1.30.1\n"
+    (tmp_path / "paste.txt").write_text(f"{table}\n{text}")
+    found, _, refused, _ = read(tmp_path)
+    assert found == Counter(nodes=1)
+    assert f"paste.txt: line 4: {what}" in refused
+
+
+@pytest.mark.parametrize("dots", ["...", "  ...", "[...]", "<snip>"])
+def test_dots_of_a_person_within_yaml_cost_nothing_else(tmp_path: Path, dots: str) -> None:
+    pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a, namespace: n, uid: u}\nspec: {nodeName: n1}\n"
+    (tmp_path / "pod.yaml").write_text(f"{pod}{dots}\nstatus: {{phase: Failed, reason: Evicted}}\n")
+    (observed,) = (each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed))
+    assert json.loads(bytes(observed.object))["status"]["reason"] == "Evicted"
 
 
 @pytest.mark.parametrize("name", UNREAD)

@@ -73,6 +73,9 @@ _SURE: Final[Mapping[str, Sequence[frozenset[str]]]] = {
 _OF_TABLE: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
 _OF_EVENTS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
 """Heads of kubectl's own tables, the last of Events before 1.13."""
+_NOT_READY: Final = "node.kubernetes.io/not-ready"
+_UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+"""Keys of the taints that a Node has by its condition Ready."""
 _TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 _FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
@@ -91,7 +94,9 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     names = [re.sub(r"[ _.-]", "", name).upper() for name, _ in heads]
     if command.columns and command.resource:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
-        return (command.resource, heads, [path for _, path in command.columns]) if is_it else ("", [], [])
+        paths = [path for _, path in command.columns]
+        is_shown = command.resource != "nodes" or "spec.taints" in paths  # else nothing shows whether they are Ready
+        return (command.resource, heads, paths) if is_it and is_shown else ("", [], [])
     if not _OF_TABLE.isdisjoint(names) or set(names) >= _OF_EVENTS:
         return "", [], []
     for kind, sure in _SURE.items():
@@ -152,6 +157,8 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
     if not _NAME.fullmatch(name):
         return None
     taints = [dict(_FIELD.findall(each)) for each in _TAINT.findall(_text(fields, "spec.taints"))]
+    keys = {each.get("key", "") for each in taints}
+    status = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else "True"
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -160,7 +167,10 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
             "unschedulable": _text(fields, "spec.unschedulable") == "true",
             "taints": [each for each in taints if "key" in each and "effect" in each],
         },
-        "status": {"nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")}},
+        "status": {
+            "conditions": [{"type": "Ready", "status": status}],
+            "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},
+        },
     }
 
 

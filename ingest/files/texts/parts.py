@@ -125,6 +125,7 @@ def _command(line: str) -> Command | None:
 
 def command_of(args: str) -> Command:
     """Read the arguments of kubectl; what is not known, is left out."""
+    args = args.partition("`")[0]
     try:
         words = shlex.split(args)
     except ValueError:

@@ -24,7 +24,7 @@ from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
 from ingest.model.objects.pod import Pod
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -94,6 +94,9 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     )
     lines = text.splitlines()
     found = list(_objects(lines, printed))
+    if at is None and (own := _newest_own(found)) is not None and own > (newest or EARLIEST):
+        newest, printed = own, Printed(own, "earliest", modified_at)
+        found = list(_objects(lines, printed))
     if printed.bound == "earliest" and (later := _printed_after(found, printed.at)) > printed.at:
         found = list(_objects(lines, printed._replace(at=later)))
     for number, each in enumerate(found, start=1):
@@ -109,6 +112,17 @@ def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
         of_one = beheaded(part, printed)
         yield from of_one or alone(part.lines, printed)
         yield from tabled(part, printed)
+
+
+def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
+    """The newest time that objects have themselves, as Events in custom columns do; an age is not a time."""
+    times = (
+        each.get("lastTimestamp") if each["kind"] == "Event" else each.get("status", {}).get("startTime")
+        for each in found
+        if not {"earliest", "latest"} & each.keys()
+    )
+    dated = (_zoned(datetime.fromisoformat(each)) for each in times if each)
+    return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
 
 
 def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:

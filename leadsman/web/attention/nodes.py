@@ -116,7 +116,8 @@ def _silent(rows: Sequence[RowDict]) -> str:
     if silent == len(rows):
         return "The kubelet does not report." if silent == 1 else "The kubelets do not report."
     some = f"{counted(silent, 'kubelet does', 'kubelets do')} not report. " if silent else ""
-    return f"{some}{'The' if len(rows) == 1 else 'A'} Node has no condition Ready, or none with a reason."
+    node = "the Node" if len(rows) == 1 else "a Node"
+    return f"{some}What was seen of {node} has no condition Ready, or none with a reason."
 
 
 def _leases(rows: Sequence[RowDict]) -> str:

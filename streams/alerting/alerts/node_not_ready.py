@@ -17,7 +17,7 @@ _SILENT: Final = (
     "machine is gone."
 )
 _UNSAID: Final = (
-    "The Node object has no condition Ready, or none with a reason. It is unknown whether its pods run. "
+    "What was seen of the Node has no condition Ready, or none with a reason. It is unknown whether its pods run. "
     "See kubectl describe node and the kubelet's log."
 )
 _REFUSES: Final = (
@@ -37,7 +37,7 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
-    unknown = f"Ready is Unknown, for {why_unknown(row.ready_message)},"
+    unknown = f"Ready is Unknown, because {why_unknown(row.ready_message)},"
     why = _SILENT if row.ready_message else _UNSAID
     what, text = (unknown, why) if row.ready is None else ("not Ready", _REFUSES)
     reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"

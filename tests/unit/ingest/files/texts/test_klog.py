@@ -1,6 +1,7 @@
 """Lines of klog in every form in which people save them, and hostile ones (rules: kubelet-log)."""
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -472,3 +473,33 @@ def test_an_event_of_another_part_of_k3s_is_not_the_kubelet_s(about: str, reason
     text = f'I0106 12:44:17.658612 1 event.go:307] "Event occurred" {about} reason="{reason}" message="m"'
     (found,) = placed(read_log(text.encode()), "n1", NEWEST, grouped(()), {}, is_dated=True)
     assert (event_of(found.line, "n1", found.at) is not None) == is_own
+
+
+BARE = 'eviction_manager.go:612] "Eviction manager: pod is evicted successfully" pod="a/b"'
+RANKED = 'eviction_manager.go:398] "Eviction manager: pods ranked for eviction" pods=["a/b" "c/d"]'
+LOW = 'eviction_manager.go:369] "Eviction manager: attempting to reclaim" resourceName="memory"'
+REFUSED = 'eviction_manager.go:214] "Failed to admit pod to node" pod="e/f" nodeCondition=["DiskPressure"]'
+MUST = 'eviction_manager.go:380] "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"'
+SOMETHING = "The node was low on compute resources."
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ((BARE,), ""),
+        ((RANKED, BARE), SOMETHING),
+        ((RANKED.replace("a/b", "x/y"), BARE), ""),
+        ((REFUSED, BARE), SOMETHING),
+        ((LOW, BARE), "The node was low on resource: memory. "),
+        ((REFUSED, BARE, MUST), ""),
+        ((MUST, BARE.replace("a/b", "c/d"), BARE), ""),
+    ],
+    ids=["alone", "ranked", "another is ranked", "refused", "threshold met", "a whole log", "its own limit"],
+)
+def test_an_eviction_in_a_filtered_log_is_for_pressure_if_another_line_shows_that(
+    lines: Sequence[str], message: str
+) -> None:
+    log = read_log("".join(f"I0106 12:44:17.{n}00000   1 {line}\n" for n, line in enumerate(lines)).encode())
+    (found,) = (each for each in log.lines if each.line.values.get("pod") == "a/b")
+    event = event_of(Kept(found.line.said, found.line.values), "n1", AT)
+    assert (event.message if event else "") == message

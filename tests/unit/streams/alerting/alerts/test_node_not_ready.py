@@ -50,7 +50,8 @@ def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent(
     """A Node object can be made before its kubelet, or by someone else."""
     unsaid = AlertLog()
     unsaid(3600, node(ready=None))
-    assert unsaid.summaries == ["Node n: Ready is Unknown since 2026-07-01 12:00:00 UTC"]
+    because = "because its Node does not say"
+    assert unsaid.summaries == [f"Node n: Ready is Unknown, {because}, since 2026-07-01 12:00:00 UTC"]
     assert unsaid.descriptions[0].startswith("The Node object has no condition Ready")
 
 

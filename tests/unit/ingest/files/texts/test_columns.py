@@ -1,0 +1,90 @@
+"""Tables with custom columns, and Events that are described in words (rules: pasted-text)."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.columns import columned
+from ingest.files.texts.described_events import event_of
+from ingest.files.texts.parts import Part, command_of
+
+PRINTED = Printed(datetime(2026, 7, 1, 12, tzinfo=UTC), "latest")
+
+
+def objects(args: str, table: str) -> list[dict[str, Any]]:
+    return list(columned(Part(command_of(args), table.splitlines(), 0), PRINTED))
+
+
+@pytest.mark.parametrize(
+    ("taints", "ready"),
+    [
+        ("<none>", "True"),
+        ("[map[effect:NoSchedule key:node.kubernetes.io/not-ready]]", "False"),
+        ("[map[effect:NoExecute key:node.kubernetes.io/unreachable timeAdded:2024-05-06T09:58:00Z]]", "Unknown"),
+    ],
+)
+def test_taints_show_whether_a_node_is_ready(taints: str, ready: str) -> None:
+    (node,) = objects("get nodes", f"NAME   TAINTS\nn1     {taints}\n")
+    assert node["status"]["conditions"] == [{"type": "Ready", "status": ready}]
+    assert len(node["spec"]["taints"]) == (taints != "<none>")
+
+
+def test_nodes_of_which_no_column_shows_that_they_are_ready_are_left_out() -> None:
+    args = "get nodes -o custom-columns=NAME:.metadata.name,CORDONED:.spec.unschedulable"
+    assert objects(args, "NAME   CORDONED\nn1     true\n") == []
+
+
+def test_the_command_names_columns_that_their_heads_do_not() -> None:
+    args = "get po -n shop -o custom-columns=a:.metadata.name,why:.status.reason,where:.spec.nodeName"
+    (pod,) = objects(args, "a      why       where\nweb-0  Evicted   n1\nweb-1  <none>    n1\n")
+    assert (pod["metadata"]["uid"], pod["spec"]["nodeName"]) == ("shop/web-0", "n1")
+    assert objects("get po -n shop", "a      why       where\nweb-0  Evicted   n1\n") == []
+
+
+def test_a_time_in_a_column_is_that_of_the_event() -> None:
+    table = "LAST                   KIND   NAME    REASON    MESSAGE\n{}   Pod    web-0   Evicted   x\n"
+    (known,), (unknown,) = (objects("get ev", table.format(at)) for at in ("2024-05-06T09:58:09Z", "<none>"))
+    assert (known["lastTimestamp"], "latest" in known) == ("2024-05-06T09:58:09Z", False)
+    assert (unknown["lastTimestamp"], unknown["latest"]) == ("2026-07-01T12:00:00Z",) * 2
+
+
+DESCRIBED = """Name:             web-0.17
+Namespace:        shop
+API Version:      v1
+Count:            <none>
+Event Time:       2024-05-06T09:58:09.000000Z
+Involved Object:
+  API Version:  v1
+  Kind:         Pod
+  Name:         web-0
+  Namespace:    shop
+Kind:             Event
+Message:          a: b
+Reason:           Evicted
+Reporting Component:  kubelet
+Type:             Warning
+"""
+
+
+def test_an_event_that_is_described_in_words_is_one() -> None:
+    event = event_of(DESCRIBED.splitlines())
+    assert event is not None
+    assert event["involvedObject"] | {"apiVersion": ""} == {
+        "kind": "Pod",
+        "namespace": "shop",
+        "name": "web-0",
+        "uid": "shop/web-0",
+        "apiVersion": "",
+    }
+    assert (event["reason"], event["message"], event["count"]) == ("Evicted", "a: b", 1)
+    assert (event["lastTimestamp"], event["source"]["component"]) == ("2024-05-06T09:58:09.000000Z", "kubelet")
+
+
+@given(st.permutations(DESCRIBED.splitlines()), st.integers(0, 16))
+def test_cut_and_shuffled_words_never_raise(lines: list[str], end: int) -> None:
+    event = event_of(lines[:end])
+    assert event is None or event["involvedObject"]["name"]

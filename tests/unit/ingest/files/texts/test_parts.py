@@ -1,0 +1,136 @@
+"""Text of terminals and tickets: what commands, fences and marks around it tell (rules: pasted-text)."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.files.sources import read_sources
+from ingest.files.texts.mixed import taken_apart
+from ingest.files.texts.parts import Command, command_of, parts, tidied
+from ingest.files.texts.pasted import pasted_parts
+from ingest.model.observation import Observed
+
+BOXED = (
+    "\u250c\u2500 Pods \u2500\u2510\n\u2502 NAME\u2191    PF READY STATUS  RESTARTS AGE \u2502\n"
+    "\u2502 cache-0  \u25cf  0/1   Evicted 0        8m  \u2502\n"
+)
+AT = datetime(2026, 7, 1, 12, tzinfo=UTC)
+EVICTED = "cache-0   0/1   Evicted   0   8m\n"
+HEAD = "NAME      READY   STATUS    RESTARTS   AGE\n"
+
+
+def objects(text: str) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(each.raw) for each in pasted_parts(text.encode(), None, AT)]
+
+
+@pytest.mark.parametrize(
+    ("args", "command"),
+    [
+        ("get pods -nshop", Command("get", "pods", "", "shop")),
+        ("get po --namespace=shop web-0", Command("get", "pods", "web-0", "shop")),
+        ("-n shop describe pod/web-0 | head", Command("describe", "pods", "web-0", "shop")),
+        ("describe no n1 n2", Command("describe", "nodes")),
+        ("describe node 10.0.10.132` shows:", Command("describe", "nodes", "10.0.10.132")),
+        ("events -n $ns --for pod/web-0", Command("events", "events")),
+        ("get ev -w -n test --sort-by='{.lastTimestamp}'", Command("get", "events", "", "test")),
+        ("get no -o custom-columns=A:.metadata.name", Command("get", "nodes", "", "", (("A", "metadata.name"),))),
+        ('get pods "unclosed', Command("get", "pods")),
+    ],
+)
+def test_a_command_has_what_the_text_below_it_lacks(args: str, command: Command) -> None:
+    assert command_of(args) == command
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    ["$ ", "[root@n ~]# ", "me@host:~/x$ ", "PS C:\\> ", "\u279c  ~ ", "**#", "kubeadmin> sudo ", "microk8s ", ""],
+)
+def test_a_table_is_in_the_namespace_of_its_command(prompt: str) -> None:
+    (pod,) = objects(f"{prompt}kubectl get pods -n shop\n{HEAD}{EVICTED}")
+    assert pod["metadata"]["namespace"] == "shop"
+
+
+def test_a_message_that_names_a_command_does_not_part_its_table() -> None:
+    head = "LAST SEEN   TYPE      REASON    OBJECT        MESSAGE\n"
+    rows = "5m          Normal    Note      node/n1       see `kubectl describe pod web-0`  for more\n"
+    rows += "5m          Normal    Starting  node/n1       Starting kubelet.\n"
+    assert [each["reason"] for each in objects(head + rows)] == ["Note", "Starting"]
+
+
+@pytest.mark.parametrize(
+    "marked",
+    [
+        "".join(f"> {line}\n" for line in (HEAD + EVICTED).splitlines()),
+        (HEAD + EVICTED).replace(" ", "\u00a0"),
+        (HEAD + EVICTED).replace("\n", "\r\n"),
+        "`cache-0             0/1   Evicted   0   8m` (kubectl get pods)\n",
+        " | cache-0 | 0/1 | Evicted | 0 | 8m |\n",
+        BOXED,
+    ],
+    ids=["quoted", "blanks", "Windows", "code", "Markdown", "k9s"],
+)
+def test_marks_around_lines_do_no_harm(marked: str, tmp_path: Path) -> None:
+    (tmp_path / "paste.txt").write_text(marked)
+    seen = [msgspec.json.decode(e.observation.object) for e in read_sources([tmp_path]) if isinstance(e, Observed)]
+    assert [each["metadata"]["name"] for each in seen] == ["cache-0"]
+
+
+def test_rows_of_a_described_pod_belong_to_the_command_when_its_head_is_cut_off() -> None:
+    rows = "  Type     Reason            Age   From               Message\n"
+    rows += "  Warning  FailedScheduling  2m    default-scheduler  0/5 nodes are available: 5 Insufficient cpu.\n"
+    (event,) = objects(f"$ kubectl describe pod gpu-0 -n ml | tail\n{rows}")
+    assert event["involvedObject"] == {"kind": "Pod", "namespace": "ml", "name": "gpu-0", "uid": "ml/gpu-0"}
+    assert objects(f"$ kubectl describe pod gpu-0 gpu-1 -n ml\n{rows}") == []
+
+
+@given(st.lists(st.sampled_from(["```", "$ kubectl get no -o yaml", "apiVersion: v1", '{"kind": 1}', "a", ""])))
+def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
+    apart = taken_apart("\n".join(lines).encode())
+    assert apart.rest.count(b"\n") == max(len(lines) - 1, 0)
+    kept = [*apart.rest.decode().split("\n"), *(line for each in apart.objects for line in each.decode().split("\n"))]
+    assert sorted(filter(None, kept)) == sorted(filter(None, lines))
+
+
+@given(st.text(max_size=300))
+def test_any_text_is_tidied_and_parted_without_an_error(text: str) -> None:
+    assert tidied(text).count("\n") == text.replace("\r\n", "\n").count("\n")
+    assert all(each.begin >= 0 for each in parts(text.splitlines()))
+
+
+def test_a_log_and_a_table_of_one_eviction_name_one_pod_on_one_node(tmp_path: Path) -> None:
+    """The log has neither a node nor, in the line of the eviction, the UID; the table has no UID."""
+    log = "".join(
+        f"I0506 09:58:{second}.000001    2269 {line}\n"
+        for second, line in (
+            ("09", 'eviction_manager.go:380] "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"'),
+            (
+                "10",
+                'kubelet.go:1] "SyncLoop UPDATE" pod="shop/cache-0" podUID="7e1f1c9e-0f0a-4a51-8c55-0d2b0a6a1b11"',
+            ),
+            ("11", 'eviction_manager.go:612] "Eviction manager: pod is evicted successfully" pod="shop/cache-0"'),
+        )
+    )
+    wide = "NAME      READY   STATUS    RESTARTS   AGE   IP       NODE       NOMINATED NODE   READINESS GATES\n"
+    wide += "cache-0   0/1     Evicted   0          8m    <none>   worker-3   <none>           <none>\n"
+    (tmp_path / "paste.txt").write_text(f"{log}\n$ kubectl get pods -n shop -o wide\n{wide}")
+    seen = [each.observation for each in read_sources([tmp_path]) if isinstance(each, Observed)]
+    told = [msgspec.json.decode(each.object) for each in seen]
+    uids = {each.get("uid") or each.get("metadata", {}).get("uid", "") for each in told} - {""}
+    assert uids == {"7e1f1c9e-0f0a-4a51-8c55-0d2b0a6a1b11"}
+    assert {each.node for each in seen if each.resource == "kubelet_log"} == {"worker-3"}
+
+
+def test_what_a_kubelet_says_of_a_pod_comes_after_its_start() -> None:
+    pod = (
+        "Name:          web-0\nNamespace:     shop\nNode:          n1/10.0.0.1\n"
+        "Start Time:    Mon, 06 May 2024 08:00:02 +0000\nStatus:        Failed\nReason:        Evicted\nEvents:\n"
+        "  Type     Reason   Age    From     Message\n"
+        "  Warning  Evicted  8m51s  kubelet  The node was low on resource: memory.\n"
+    )
+    (event,) = (each for each in objects(pod) if each["kind"] == "Event")
+    assert (event["lastTimestamp"], event["earliest"]) == ("2024-05-06T08:00:02Z", "2024-05-06T08:00:01Z")
