@@ -80,7 +80,7 @@ def event_row(line: str) -> Row | None:
 
 
 def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the Events of each section that was pasted without its object, if its rows name the object.
+    """Yield the Events of each section that was pasted without its object, if its rows name that.
 
     A section is about one object: a node by the words of its kubelet, or a pod by the scheduler's.
     """
@@ -116,7 +116,7 @@ def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: Pr
 
 
 def each_named(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Number identical Events of one section from the newest on, to give each its own name.
+    """Give the Events of one section that say the same names of their own, by their places from the newest on.
 
     So another text of some time before or after gives them the same names.
     """
