@@ -103,14 +103,14 @@ class Scheduler:
             return
         self.failure.recovered()
         self._tally["scheduler", "observation"] += 1
-        told = msgspec.json.encode({"text": line, "scheduler": self.host})
+        answer = msgspec.json.encode({"text": line, "scheduler": self.host})
         observation = Observation(
             ts=self._clock.now(),
             cluster=self._cluster,
             source="list",
             resource=SCHEDULER_CACHE.name,
             type="SNAPSHOT",
-            object=msgspec.Raw(told),
+            object=msgspec.Raw(answer),
         )
         await self._emit(Received(observation))
 

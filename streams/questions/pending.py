@@ -76,7 +76,7 @@ class Kind(NamedTuple):
     """The places of the nodes of each."""
 
 
-def heeds_all(waiting: Iterable[Waiting]) -> bool:
+def needs_all_pods(waiting: Iterable[Waiting]) -> bool:
     """Tell whether existing pods can affect a pending one without constraints."""
     return any(is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
 
