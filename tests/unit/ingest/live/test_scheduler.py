@@ -178,7 +178,7 @@ async def test_an_odd_time_of_start_keeps_nothing_back(authority: Authority, sta
         assert await asked(scheduler.url, authority.ca_file) == SIZE
 
 
-async def test_it_says_whose_cache_it_is_and_what_fails_is_degraded_until_it_works(authority: Authority) -> None:
+async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_it_works(authority: Authority) -> None:
     seen: asyncio.Queue[Received] = asyncio.Queue()
     tally: Tally = Counter()
     async with AsyncExitStack() as stack:
