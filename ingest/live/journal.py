@@ -113,7 +113,7 @@ def _locked(folder: Path) -> int:
         os.close(descriptor)
         raise JournalHeld(
             f"{folder}: another process writes this journal. End the other leadsman up of this cluster and database, "
-            "or give this one a database, or a folder with --capture, of its own"
+            "or give this one its own database, or its own folder with --capture"
         ) from None
     return descriptor
 

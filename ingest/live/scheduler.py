@@ -126,7 +126,7 @@ class Scheduler:
             if line.endswith(f" {nodes}\n") or (seen_until and seen_until >= asked_at + BEHIND):
                 return
             if self._clock.monotonic() >= until:
-                raise CacheUnknown("nothing was heard of nodes since it was asked: there is nothing to compare with")
+                raise CacheUnknown("no news of nodes since the request: there is nothing to compare with")
             await self._clock.sleep(BEHIND.total_seconds())
 
 

@@ -85,7 +85,7 @@ def topics(
         Topic(f"{prefix}.{name}", partitions, retention_hours, what, min_insync_replicas=min_insync_replicas)
         for name, what in of_records
     ]
-    what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is how it stands"
+    what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is its state"
     alerts = Topic(f"{prefix}.alerts", partitions, retention_hours, what, True, min_insync_replicas)
     return Topics(*[*made, alerts])
 

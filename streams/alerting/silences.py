@@ -151,10 +151,10 @@ def _matcher(text: str) -> Matcher:
         try:
             _pattern(value)
         except re.error as error:
-            raise BadSilence(f"{plain(text, 80)!r}: no regular expression: {error}") from None
+            raise BadSilence(f"{plain(text, 80)!r}: not a valid regular expression: {error}") from None
         if _is_slow(value):
             raise BadSilence(
-                f"{plain(text, 80)!r}: a label could keep its search busy for ever. Repeat no group, and write *, +, "
+                f"{plain(text, 80)!r}: a label could keep its search busy forever. Repeat no group, and write *, +, "
                 f"? and {{}} at most {_MOST_REPEATED} times"
             )
     return Matcher(name, cast("Operator", operator), value)

@@ -281,7 +281,7 @@ def _persistent(episode: Episode) -> str:
             f"Image GC reads capacity 0 of the image file system run after run ({_times(episode)}, since "
             f"{_clock(episode.first_at)}) and gives up before it frees anything: imageGCHighThresholdPercent "
             f"({episode.settings.high_percent} %) does not apply, and the disk fills until pods are evicted. The "
-            "kubelet does not know the device that images lie on: look at the container runtime and at its mount."
+            "kubelet does not know the device of the image file system: check the container runtime and its mount."
         )
     return (
         f"Image GC fails run after run ({_times(episode)}, since {_clock(episode.first_at)}) because "

@@ -368,7 +368,7 @@ async def test_a_refused_connection_is_reported_and_heals() -> None:
         pass
     stage = Stage(ended)
     (step,) = await stage.steps(1)
-    assert _errors([step]) == ["connection refused"]
+    assert _errors([step]) == ["pods cannot be read: connection refused"]
 
 
 async def test_a_custom_resource_is_looked_for_in_each_version_and_its_absence_is_no_error() -> None:

@@ -274,9 +274,7 @@ async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(author
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999)
         assert await waiting.ask() == "ERROR"
-    assert waiting.scheduler.failure.text == (
-        "nothing was heard of nodes since it was asked: there is nothing to compare with"
-    )
+    assert waiting.scheduler.failure.text == ("no news of nodes since the request: there is nothing to compare with")
     assert waiting.clock.seconds == pytest.approx(HELD_SECONDS)
 
 

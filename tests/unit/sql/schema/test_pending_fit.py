@@ -526,7 +526,7 @@ ANOTHERS = case(CARD, *node("n"), *node("m", allocatable={"pods": 10, "example.c
 
 
 def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(told: Told) -> None:
-    unsure = "whether the scheduler heeds example.com/card, which no node has"
+    unsure = "whether the scheduler considers example.com/card, which no node has"
     assert judged(told[NO_CARD]) == {"n": (None, [], [unsure])}
 
 
