@@ -31,7 +31,7 @@ from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 
-HAPPENINGS: Final = Figure("source_happenings", "counter", "What happened at the sources", ("stream", "what"))
+HAPPENINGS: Final = Figure("source_happenings", "counter", "Events at the sources, by kind", ("stream", "what"))
 STREAM_AGE: Final = Figure(
     "stream_age_seconds", "gauge", "Seconds since a stream was last heard; of kubelets, the oldest", ("stream",)
 )

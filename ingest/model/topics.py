@@ -78,8 +78,8 @@ def topics(
     of_records = (
         ("nodes", "Every record about one node, keyed cluster/node: one log a node"),
         ("cluster", "Records of no single node, keyed cluster: one log a cluster"),
-        ("findings", "What the analytics concluded, keyed as the record that it was concluded from"),
-        ("dead-letters", "What could not be decoded or made no sense, and why"),
+        ("findings", "Findings of the analytics, keyed like the record from which they were concluded"),
+        ("dead-letters", "Input that could not be decoded or made no sense, and why"),
     )
     made = [
         Topic(f"{prefix}.{name}", partitions, retention_hours, what, min_insync_replicas=min_insync_replicas)

@@ -29,7 +29,7 @@ def speed(text: str) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < float("inf"):
-        raise click.BadParameter(f"{text!r} is not a speed; write max, or how many times real time, as 10")
+        raise click.BadParameter(f"{text!r} is not a speed; write max, or a factor of real time, such as 10")
     return found
 
 

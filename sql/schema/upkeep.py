@@ -88,7 +88,7 @@ CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
 """Percent of a disk that is free, below which every further percent is logged."""
 DISK_FREE: Final = Figure(
-    "database_disk_free_ratio", "gauge", "What is free of a disk of the database, 0 to 1", ("disk",)
+    "database_disk_free_ratio", "gauge", "Free share of a disk of the database, 0 to 1", ("disk",)
 )
 _DISKS: Final = "SELECT name, free_space / total_space FROM system.disks WHERE total_space > 0"
 log = structlog.get_logger(__name__)

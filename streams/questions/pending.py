@@ -35,7 +35,7 @@ from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, ne
 
 MOST_PAIRS: Final = 1_500_000
 """Kinds of pods times nodes that are judged: about two seconds. Pods of further kinds are not known to fit."""
-TOO_MANY: Final = "what a pod of so many kinds that wait would get: it was not judged"
+TOO_MANY: Final = "the result for this pod: too many kinds of pods wait, and it was not judged"
 _Words: TypeAlias = tuple[str, ...]
 _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
 
