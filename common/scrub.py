@@ -219,7 +219,7 @@ def _names_a_secret(folded: str) -> bool:
         or ("=" in folded and _has_word(folded))
         or (">" in folded and _is_called_secret(folded, ">"))
         or ("'" in folded and _is_called_secret(folded, "':"))
-        or (" " in folded and ("bearer " in folded or "basic " in folded or ("pass" in folded and _says(folded))))
+        or (" " in folded and ("bearer " in folded or "basic " in folded or _names_secret(folded)))
         or "authorization" in folded
     )
 
@@ -232,7 +232,7 @@ def _has_word(folded: str) -> bool:
     return any(word in folded for word in _WORDS)
 
 
-def _says(folded: str) -> bool:
+def _names_secret(folded: str) -> bool:
     return "password " in folded or "passwd " in folded or "passphrase " in folded
 
 

@@ -61,10 +61,10 @@ class Tasks:
             self._failed.append(error)
 
 
-async def together(works: Iterable[Coroutine[Any, Any, object]]) -> None:
+async def together(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:
     """Return when all have ended. The first that fails cancels the others, and its error is raised."""
     async with Tasks() as begin:
-        if running := [begin(work) for work in works]:
+        if running := [begin(work) for work in coroutines]:
             await asyncio.wait(running)
 
 

@@ -11,9 +11,9 @@ from common.text import plain
 
 
 class RotatingContext(ssl.SSLContext):
-    """A client's TLS whose CA and certificate are those that the files hold when a connection is made.
+    """A client's TLS context that rereads its CA and certificate for each connection.
 
-    A file that cannot be used then fails that connection. Without a CA file the system's CAs are trusted.
+    An unusable file fails that connection. Without a CA file the system's CAs are trusted.
     """
 
     _ca_file: Path | None
@@ -42,18 +42,18 @@ class RotatingContext(ssl.SSLContext):
         try:
             context = ssl.create_default_context(cafile=self._ca_file)
         except OSError as error:
-            raise FilesUnusable(f"ca_file: {plain(self._ca_file)} cannot be used: {error}") from None
+            raise FilesUnusable(f"ca_file: {plain(self._ca_file)} cannot be used: {_cause(error)}") from None
         if self._certificate_file is not None:
             try:
                 context.load_cert_chain(self._certificate_file, self._key_file)
             except OSError as error:
                 files = " and ".join(plain(each) for each in (self._certificate_file, self._key_file) if each)
-                raise FilesUnusable(f"certificate_file, key_file: {files} cannot be used: {error}") from None
+                raise FilesUnusable(f"certificate_file, key_file: {files} cannot be used: {_cause(error)}") from None
         return context
 
 
 class RotatingPassword(str):
-    """A password that SCRAM, which encodes it for each connection, finds as its file holds it then."""
+    """A password that rereads its file whenever it is encoded, as SCRAM does for each connection."""
 
     __slots__ = ("_file",)
     _file: Path
@@ -86,11 +86,16 @@ def _check(setting: str, file: Path) -> None:
         raise FilesUnusable(f"{setting}: {error}") from None
 
 
+def _cause(error: Exception) -> str:
+    """Return the error's words without its number and the file, which the message names."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 def _read(file: Path) -> str:
     try:
         text = file.read_text().rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as error:
-        raise FilesUnusable(f"password_file: {plain(file)} cannot be read: {error}") from None
+        raise FilesUnusable(f"password_file: {plain(file)} cannot be read: {_cause(error)}") from None
     if not text:
         raise FilesUnusable(f"password_file: {plain(file)} is empty")
     return text

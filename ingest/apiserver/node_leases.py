@@ -53,7 +53,7 @@ class NodeLeases:
         """The status of Ready, by node."""
         self._due: dict[str, None] = {}
         self._is_due = asyncio.Event()
-        self._is_told = False
+        self._is_reported = False
 
     def gone(self, name: str) -> None:
         """The next node of this name is another one."""
@@ -111,14 +111,14 @@ class NodeLeases:
         elif error.code == FORBIDDEN:
             self._count("forbidden")
             self._due.clear()
-            await self._tell()
+            await self._report_refusal()
         else:
             await self._later(name, error.retry_after_seconds)
 
-    async def _tell(self) -> None:
+    async def _report_refusal(self) -> None:
         """Once: nothing else depends on it."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_reported:
+            self._is_reported = True
             text = f"get leases in {NAMESPACE} is not allowed: {WITHOUT}"
             await self._emit(
                 Received(error_observation(self._clock, self._cluster, "list", NODE_LEASES.name, Report(text)))

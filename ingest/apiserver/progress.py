@@ -42,8 +42,8 @@ class Progress:
         self._paths_missing = 0
         self._version_is_unavailable = False
         self._is_whole = False
-        self._heard_at_seconds = -math.inf
-        self.heard_at: datetime | None = None
+        self._contact_at_seconds = -math.inf
+        self.complete_at: datetime | None = None
         """Everything that happened until then is emitted, by the clock on the wall; None if that is not known."""
 
     @property
@@ -61,10 +61,10 @@ class Progress:
         """Nobody knows where the stream was before: there is no version, and nothing was heard."""
         return not self.version
 
-    def heard(self, at_seconds: float) -> None:
+    def contacted(self, at_seconds: float) -> None:
         """The path is there, and answers, at a time of a clock that never goes back."""
         self._paths_missing = 0
-        self._heard_at_seconds = at_seconds
+        self._contact_at_seconds = at_seconds
 
     def opened(self, at: datetime) -> None:
         """A watch begins: until its first bookmark, what happened since the version is on its way."""
@@ -78,7 +78,7 @@ class Progress:
     def seen_until(self, at: datetime) -> None:
         """Note that all that a watch had until then is emitted."""
         if self._is_whole:
-            self.heard_at = at
+            self.complete_at = at
 
     def reached(self, version: str) -> None:
         """Everything up to this version is emitted; an empty version changes nothing."""
@@ -89,23 +89,23 @@ class Progress:
 
         Never at what is cached: a server that is behind would lack objects that the logs know already.
         """
-        if self._version_is_unavailable or self.heard_at is None:
+        if self._version_is_unavailable or self.complete_at is None:
             return ListAt("")
         return ListAt(self.version, "NotOlderThan") if self.version not in {"", "0"} else ListAt("")
 
     def listed(self, version: str, at_seconds: float, began: datetime) -> None:
         """A complete list closed the gap. It lacks changes during its pages."""
-        self._paths_missing, self.heard_at = 0, began
+        self._paths_missing, self.complete_at = 0, began
         self.version, self.gap = version, ""
         self.list_is_due = self._version_is_unavailable = False
-        self._heard_at_seconds = at_seconds
+        self._contact_at_seconds = at_seconds
 
     def nothing_was_missed(self, changes: int, now_seconds: float) -> bool:
         """Events outlive a short gap, so a list of them without news shows that there was none.
 
         Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
         """
-        silent_seconds = now_seconds - self._heard_at_seconds
+        silent_seconds = now_seconds - self._contact_at_seconds
         return not changes and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
     def cannot_resume(self, error: ApiError) -> bool:

@@ -113,9 +113,9 @@ class Watch:
         return self._progress.absent
 
     @property
-    def heard_at(self) -> datetime | None:
+    def complete_at(self) -> datetime | None:
         """Everything that happened until then was seen. None before the first complete list, and while one is due."""
-        return None if self._progress.list_is_due else self._progress.heard_at
+        return None if self._progress.list_is_due else self._progress.complete_at
 
     @property
     def known(self) -> int:
@@ -253,7 +253,7 @@ class Watch:
             yield self._changes.gap(
                 f"gap: {self.resource.name} between version {plain(progress.version)} and {plain(version)} "
                 f"may not have been seen ({progress.gap}); a new list shows {counted(changes, 'change')}",
-                progress.heard_at,
+                progress.complete_at,
             )
         if progress.is_anew:
             yield self._changes.anew(began)
@@ -289,14 +289,14 @@ class Watch:
             self._opened_at_seconds = self._clock.monotonic()
             self._comparing.watched()
             if not self.resource.bookmarks:
-                self._heard()
+                self._contacted()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
                     at = self._clock.now()
                     for line in splitter.add(chunk):
                         lines_read += 1
-                        self._heard()
+                        self._contacted()
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
@@ -349,7 +349,7 @@ class Watch:
         self._progress.reached(found.version)
         return self._changes.oversized(found, self._progress.version)
 
-    def _heard(self) -> None:
-        self._progress.heard(self._clock.monotonic())
+    def _contacted(self) -> None:
+        self._progress.contacted(self._clock.monotonic())
         self.failure.recovered()
         self._contact(self.resource.name)

@@ -14,7 +14,7 @@ import msgspec
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
-from ingest.files.timeless import Needed, Starts, Version, changed_at, known, told_pods
+from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
 from ingest.model.objects.event import EventTimes, event_time
 from ingest.model.observation import UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
@@ -118,7 +118,7 @@ def _needed(facts: Iterable[Fact]) -> Needed:
     if not any(fact.thing.resource == PODS.name for fact in facts):
         return Needed(frozenset(), frozenset())
     nodes = frozenset(fact.node for fact in facts if fact.thing.resource == STATS_SUMMARY.name)
-    return Needed(nodes, told_pods(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
+    return Needed(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
 
 
 def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:

@@ -57,7 +57,7 @@ def compression_of(start: bytes) -> Compression:
 
 
 class Unpacker(Protocol):
-    """One gzip member or one zstd frame. `decompress` gives at most `max_length` bytes and may have more."""
+    """One gzip member or one zstd frame. `decompress` returns at most `max_length` bytes, and may hold more."""
 
     @property
     def eof(self) -> bool: ...

@@ -123,7 +123,7 @@ Progress: TypeAlias = Callable[[int, int, int], None]
 """A callback for bytes read, bytes in all (both on disk, compressed or not), and observations so far."""
 
 _PROGRESS_EVERY: Final = 256
-_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 """Files that cannot be used, in one message."""
 
 
@@ -169,8 +169,8 @@ def read_as(
     if progress is not None:
         progress(meter.read_bytes, meter.total_bytes, observations)
     if refused:
-        more = f"; and {counted(len(refused) - _TOLD, 'more file')}" if len(refused) > _TOLD else ""
-        raise SourceError("; ".join(map(str, refused[:_TOLD])) + more)
+        more = f"; and {counted(len(refused) - _MOST_NAMED, 'more file')}" if len(refused) > _MOST_NAMED else ""
+        raise SourceError("; ".join(map(str, refused[:_MOST_NAMED])) + more)
 
 
 read_sources: Final = partial(read_as, itself)

@@ -167,7 +167,7 @@ def _not_after(at: datetime | None, read_at: datetime) -> datetime | None:
     return at if at is not None and at <= read_at else None
 
 
-def told_pods(things: Iterable[Thing]) -> frozenset[str]:
+def pods_of_events(things: Iterable[Thing]) -> frozenset[str]:
     """Return the UIDs of pods that Events are about."""
     return frozenset(about.uid for thing in things if (about := _about(thing)) and about.kind == "Pod" and about.uid)
 

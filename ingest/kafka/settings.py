@@ -22,11 +22,11 @@ class KafkaSettings(Section):
     topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
     """Prefix of topics and consumer groups: two Leadsmans on one Kafka need different ones."""
     partitions: PositiveInt = PARTITIONS
-    """Partitions of every topic, and the maximum of busy workers. Never changes once the topics exist."""
+    """Partitions of every topic, and the maximum of busy workers. It cannot change once the topics exist."""
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
     min_insync_replicas: PositiveInt | None = None
-    """So many replicas have a message before it is acknowledged; one less than there are where it is not given."""
+    """Replicas that must have a message before it is acknowledged; by default one less than replication_factor."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "PLAIN"
     username: str | None = None
@@ -36,9 +36,9 @@ class KafkaSettings(Section):
     ca_file: Path | None = None
     """CA that the brokers' certificates are checked against; the system's if not set."""
     certificate_file: Path | None = None
-    """Our certificate as PEM, where the brokers require one (mTLS); it and the CA are reread for each connection."""
+    """Our certificate as PEM, if the brokers require one (mTLS); it and the CA are reread for each connection."""
     key_file: Path | None = None
-    """Key of our certificate, where `certificate_file` does not contain it."""
+    """Key of our certificate, if `certificate_file` does not contain it."""
 
     unacknowledged_messages: PositiveInt = 10_000
     """Number of messages that wait in memory for Kafka; beyond it their sources wait too."""

@@ -98,7 +98,7 @@ class Fleet:
             tally=self._tally,
             seconds=self._settings.seconds(),
             in_flight=self._settings.in_flight,
-            heard=lambda node: self._freshness.heard(stream_of(node), self._clock.now()),
+            on_answer=lambda node: self._freshness.saw(stream_of(node), self._clock.now()),
         )
 
     def exists(self, name: str, node: msgspec.Raw) -> None:

@@ -47,9 +47,9 @@ class Kubelets:
 
     A quarter of them is for kubelets that failed last time or were slow lately. So many that hang, or answer a byte
     at a time, do not hold up the others.
-    `seconds` are those between two answers at most, by resource; the statistics are asked for in every round. `heard`
-    is called with the node's name for each of them. The tally counts `observation`, `failure` and `restart` under
-    `kubelet`.
+    `seconds` are those between two answers at most, by resource; the statistics are asked for in every round.
+    `on_answer` is called with the node's name for each of them. The tally counts `observation`, `failure` and
+    `restart` under `kubelet`.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Kubelets:
         tally: Tally,
         seconds: Mapping[str, float] | None = None,
         in_flight: int = 64,
-        heard: Callable[[str], None] = lambda _: None,
+        on_answer: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._cluster = cluster
         self._fetch = fetch
@@ -73,7 +73,7 @@ class Kubelets:
         self._round_seconds = self._seconds[STATS_SUMMARY.name]
         self._free = asyncio.Semaphore(max(1, in_flight - in_flight // 4))
         self._free_for_failing = asyncio.Semaphore(max(1, in_flight // 4))
-        self._heard = heard
+        self._on_answer = on_answer
 
     async def poll(self, node: str) -> None:
         """Poll one kubelet until cancelled. A node keeps its moment within the interval, however late answers are."""
@@ -131,7 +131,7 @@ class Kubelets:
         await self._emit(Received(observation, decoded))
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:
-            self._heard(kubelet.node)
+            self._on_answer(kubelet.node)
             kubelet.has_pods([pod.pod_ref.uid for pod in decoded.pods or ()] if decoded else [])
         if kubelet.has_restarted(resource.started_at(body)):
             self._tally["kubelet", "restart"] += 1

@@ -1,4 +1,4 @@
-"""Observations that are in no checkpoint of the database yet, as capture files (delivery.md#one-process)."""
+"""Stores observations that no checkpoint of the database covers yet, as capture files (delivery.md#one-process)."""
 
 import fcntl
 import os
@@ -38,16 +38,17 @@ class Journal:
         for last in self._segments()[-1:]:
             _drop_torn_line(last)
         self.left = [path for path in self._segments() if path.name >= covered]
-        """Segments of an earlier process that may hold what the database lacks."""
+        """Segments of an earlier process that may hold observations that the database lacks."""
         self.is_whole = bool(covered) or self._next("").exists()
-        """Nothing is missing between the database and where the streams resume: it was not dropped meanwhile."""
+        """True if nothing is missing between the database and the point at which the streams resume."""
         self._file: BinaryIO | None = None
         self._path = self._next(max([covered, *(path.name for path in self._segments())]))
         self._lines = self._bytes = 0
         self._reached = self._path.name
 
     def write(self, observation: Observation, decoded: object = None) -> Observed | Unreadable:
-        """Append an observation, whose object may be decoded already; gives what a replay of the segment reads there.
+        """Append an observation, whose object may be decoded already. Return what a replay of the segment would read.
+
         Raises OSError.
         """
         line = encode_line(observation)
@@ -78,7 +79,7 @@ class Journal:
                     path.unlink()
 
     def close(self) -> None:
-        """Let another process have it."""
+        """Release it to other processes."""
         self._end_segment()
         if self._lock is not None:
             os.close(self._lock)
@@ -104,7 +105,7 @@ class Journal:
 
 
 def _locked(folder: Path) -> int:
-    """A descriptor that has the folder for itself until it is closed, or its process ends."""
+    """Return a descriptor that locks the folder until it is closed, or its process ends."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -112,13 +113,13 @@ def _locked(folder: Path) -> int:
         os.close(descriptor)
         raise JournalHeld(
             f"{folder}: another process writes this journal. End the other leadsman up of this cluster and database, "
-            "or give this one a database, or a folder with --capture, of its own"
+            "or give this one its own database, or its own folder with --capture"
         ) from None
     return descriptor
 
 
 def _drop_torn_line(path: Path) -> None:
-    """A line without its end was never acknowledged: it is seen again. A segment without a line goes."""
+    """Cut off an incomplete last line, which was never acknowledged and is seen again. Delete an empty segment."""
     with path.open("r+b") as file:
         file.seek(max(0, path.stat().st_size - LINE_LIMIT_BYTES))
         start, tail = file.tell(), file.read()

@@ -30,9 +30,9 @@ from ingest.resources.nodes import NODES
 from ingest.resources.resource import ApiResource
 from ingest.resources.stats_summary import STATS_SUMMARY
 
-HAPPENINGS: Final = Figure("source_happenings", "counter", "What happened at the sources", ("stream", "what"))
+HAPPENINGS: Final = Figure("source_happenings", "counter", "Events at the sources, by kind", ("stream", "what"))
 STREAM_AGE: Final = Figure(
-    "stream_age_seconds", "gauge", "Since a stream was heard; of the kubelets the oldest", ("stream",)
+    "stream_age_seconds", "gauge", "Seconds since a stream was last heard; of kubelets, the oldest", ("stream",)
 )
 DEGRADED: Final = Figure("stream_degraded", "gauge", "1 for a stream that cannot be read now", ("stream",))
 KUBELETS: Final = Figure("kubelets", "gauge", "Kubelets that are asked, and those that are silent", ("state",))
@@ -112,10 +112,10 @@ class Live:
             for name, watch in self._watches.items()
             if not watch.absent and not watch.failure.text and (not resources or name in resources)
         )
-        return bool(self._watches) and all(watch.heard_at for watch in waiting)
+        return bool(self._watches) and all(watch.complete_at for watch in waiting)
 
     def ages_seconds(self) -> dict[str, float]:
-        """Seconds since each stream was heard: the resources that exist, and `kubelet/<node>`."""
+        """Seconds since each stream was last heard: the resources that exist, and `kubelet/<node>`."""
         ages = self._freshness.ages_seconds(self._clock.now())
         return {name: age for name, age in ages.items() if name not in self._absent()}
 
@@ -207,7 +207,7 @@ class Live:
             tally=self.tally,
             version=self._saved.get(resource.name, ""),
             namespace=self._settings.namespace,
-            contact=lambda stream: self._freshness.heard(stream, self._clock.now()),
+            contact=lambda stream: self._freshness.saw(stream, self._clock.now()),
             glance=self._fleet.exists if resource is NODES else lambda *_: None,
         )
         self._watches[resource.name] = watch
@@ -225,7 +225,7 @@ class Live:
                     if watch.resource is NODES:
                         self._node_changed(seen.observation, seen.decoded, leases)
                     await self._put(Received(seen.observation, seen.decoded), ticket)
-                if watch.resource is NODES and (watch.heard_at or watch.failure.text):
+                if watch.resource is NODES and (watch.complete_at or watch.failure.text):
                     self._nodes_known.set()
 
     def _node_changed(self, observation: Observation, decoded: Any, leases: NodeLeases) -> None:
@@ -253,10 +253,10 @@ class Live:
                     await self._emit(Received(bookmark))
 
     def _bookmarks(self) -> list[Observation]:
-        """When each watch that is whole was heard: where the next watcher finds that somebody looked until then."""
+        """Bookmarks of each complete watch, so that the next watcher knows until when there was no gap."""
         silent = {silence.stream for silence in self._silent_now()}
-        heard = {name: watch.heard_at for name, watch in self._watches.items() if name not in silent}
-        return [bookmark_observation(at, self._settings.cluster, name) for name, at in heard.items() if at]
+        contacts = {name: watch.complete_at for name, watch in self._watches.items() if name not in silent}
+        return [bookmark_observation(at, self._settings.cluster, name) for name, at in contacts.items() if at]
 
     def _silences(self, at: datetime) -> list[Observation]:
         """A custom resource that does not exist is polled rarely, and does not count as silent."""
@@ -265,7 +265,7 @@ class Live:
 
     def _seen_of_nodes(self) -> tuple[int, datetime | None]:
         watch = self._watches[NODES.name]
-        return watch.known, watch.heard_at
+        return watch.known, watch.complete_at
 
     def _absent(self) -> set[str]:
         return {name for name, watch in self._watches.items() if watch.absent}

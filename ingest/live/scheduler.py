@@ -103,14 +103,14 @@ class Scheduler:
             return
         self.failure.recovered()
         self._tally["scheduler", "observation"] += 1
-        told = msgspec.json.encode({"text": line, "scheduler": self.host})
+        answer = msgspec.json.encode({"text": line, "scheduler": self.host})
         observation = Observation(
             ts=self._clock.now(),
             cluster=self._cluster,
             source="list",
             resource=SCHEDULER_CACHE.name,
             type="SNAPSHOT",
-            object=msgspec.Raw(told),
+            object=msgspec.Raw(answer),
         )
         await self._emit(Received(observation))
 
@@ -126,7 +126,7 @@ class Scheduler:
             if line.endswith(f" {nodes}\n") or (seen_until and seen_until >= asked_at + BEHIND):
                 return
             if self._clock.monotonic() >= until:
-                raise CacheUnknown("nothing was heard of nodes since it was asked: there is nothing to compare with")
+                raise CacheUnknown("no news of nodes since the request: there is nothing to compare with")
             await self._clock.sleep(BEHIND.total_seconds())
 
 

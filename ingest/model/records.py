@@ -66,7 +66,7 @@ class NodeLeaseRecord(Record, frozen=True, tag="node_lease"):
 
 
 class ScheduledObjectRecord(Record, frozen=True, tag="scheduled_object"):
-    """On the cluster's log: what the scheduler heeds beside nodes and pods, as JSON of what is kept of it."""
+    """An object that the scheduler considers beside nodes and pods, as JSON of its kept fields."""
 
     resource: str
     change: ObjectChange

@@ -17,10 +17,10 @@ class Silence(NamedTuple):
 
 
 class _Stream:
-    __slots__ = ("heard_at", "limit_seconds", "report_after_seconds")
+    __slots__ = ("limit_seconds", "report_after_seconds", "seen_at")
 
-    def __init__(self, heard_at: datetime, limit_seconds: float) -> None:
-        self.heard_at = heard_at
+    def __init__(self, seen_at: datetime, limit_seconds: float) -> None:
+        self.seen_at = seen_at
         self.limit_seconds = limit_seconds
         self.report_after_seconds = limit_seconds
 
@@ -40,17 +40,17 @@ class Freshness:
     def forget(self, stream: str) -> None:
         self._streams.pop(stream, None)
 
-    def heard(self, stream: str, at: datetime) -> None:
+    def saw(self, stream: str, at: datetime) -> None:
         """The stream gave a sign of life; one that is not expected is ignored."""
         if known := self._streams.get(stream):
-            known.heard_at = max(known.heard_at, at)
+            known.seen_at = max(known.seen_at, at)
             known.report_after_seconds = known.limit_seconds
 
     def silent(self, at: datetime) -> list[Silence]:
         """The silences to report now."""
         due = []
         for name, stream in self._streams.items():
-            seconds = (at - stream.heard_at).total_seconds()
+            seconds = (at - stream.seen_at).total_seconds()
             if seconds > stream.report_after_seconds:
                 stream.report_after_seconds = seconds * 2
                 due.append(Silence(name, seconds))
@@ -63,7 +63,7 @@ class Freshness:
 
     def ages_seconds(self, at: datetime) -> dict[str, float]:
         """Seconds since each stream was heard."""
-        return {name: (at - stream.heard_at).total_seconds() for name, stream in self._streams.items()}
+        return {name: (at - stream.seen_at).total_seconds() for name, stream in self._streams.items()}
 
 
 Tally: TypeAlias = Counter[tuple[str, str]]

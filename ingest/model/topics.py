@@ -78,14 +78,14 @@ def topics(
     of_records = (
         ("nodes", "Every record about one node, keyed cluster/node: one log a node"),
         ("cluster", "Records of no single node, keyed cluster: one log a cluster"),
-        ("findings", "What the analytics concluded, keyed as the record that it was concluded from"),
-        ("dead-letters", "What could not be decoded or made no sense, and why"),
+        ("findings", "Findings of the analytics, keyed like the record from which they were concluded"),
+        ("dead-letters", "Input that could not be decoded or made no sense, and why"),
     )
     made = [
         Topic(f"{prefix}.{name}", partitions, retention_hours, what, min_insync_replicas=min_insync_replicas)
         for name, what in of_records
     ]
-    what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is how it stands"
+    what = "Alerts that fire or are resolved, keyed by fingerprint: the last message of a key is its state"
     alerts = Topic(f"{prefix}.alerts", partitions, retention_hours, what, True, min_insync_replicas)
     return Topics(*[*made, alerts])
 

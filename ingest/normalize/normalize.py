@@ -108,7 +108,7 @@ def _complete_list(observation: Observation) -> Record:
     )
 
 
-def _heard(observation: Observation) -> Record:
+def _sign_of_life(observation: Observation) -> Record:
     bookmark = _bookmark(observation.object)
     return HeardRecord(
         ts=observation.ts,
@@ -123,6 +123,6 @@ def _heard(observation: Observation) -> Record:
 _OF_STREAMS: Final[Mapping[Change, Callable[[Observation], Record]]] = {
     "ERROR": _source_error,
     "INVENTORY": _complete_list,
-    "BOOKMARK": _heard,
+    "BOOKMARK": _sign_of_life,
 }
 """Changes about a stream, not about an object of its resource."""

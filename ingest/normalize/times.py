@@ -57,14 +57,14 @@ def with_possible_times(record: R) -> tuple[R, BadRecord | None]:
     record = visit(record, around)
     if not around.impossible:
         return record, None
-    fields = ", ".join(around.impossible[:_TOLD])
+    fields = ", ".join(around.impossible[:_MOST_NAMED])
     reason = f"{fields}: impossible of what was observed at {ts.isoformat()}, and taken as unknown"
     return record, BadRecord(IMPOSSIBLE_TIME, reason)
 
 
 _FIRST: Final = datetime(1, 1, 1, tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
-_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 """Fields in a reason."""
 
 

@@ -67,7 +67,7 @@ def without_version(thing: Object) -> bytes:
 
 Reads: TypeAlias = Callable[[Any], Any]
 
-_SAYS_WHAT_IT_IS: Final = frozenset({"apiVersion", "kind"})
+_IDENTIFYING: Final = frozenset({"apiVersion", "kind"})
 
 
 def only_read(of: type[Any]) -> Reads:
@@ -80,7 +80,7 @@ def only_read(of: type[Any]) -> Reads:
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        what = {name: each for name, each in value.items() if name in _SAYS_WHAT_IT_IS and isinstance(each, str)}
+        what = {name: each for name, each in value.items() if name in _IDENTIFYING and isinstance(each, str)}
         return {**what, **cut(value)}
 
     return read

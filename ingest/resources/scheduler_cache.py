@@ -48,8 +48,8 @@ def about_the_cache(log: bytes) -> bytes:
     return b"\n".join([*compared, dump, *nodes])
 
 
-def _records(observation: Observation, told: _Text) -> list[Record]:
-    text = told.text
+def _records(observation: Observation, answer: _Text) -> list[Record]:
+    text = answer.text
     size = SIZE.search(text)
     _, dump, rest = text.rpartition(_DUMP)
     found = _NODE.findall(rest.partition(_QUEUE)[0]) if dump else []
@@ -67,7 +67,7 @@ def _records(observation: Observation, told: _Text) -> list[Record]:
             nodes=nodes,
             names=tuple(sorted(name for name, deleted in found if deleted != "true")) if dump else None,
             missed=tuple(_NAME.findall(compared[-1])) if compared else (),
-            scheduler=told.scheduler,
+            scheduler=answer.scheduler,
         )
     ]
 

@@ -70,7 +70,7 @@ def command(
             _print(found, form)
     if found.report.dead_letters:
         kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(found.report.dead_letters.items()))
-        note(f"leadsman: some input was bad, all else was replayed: {kinds}")
+        note(f"leadsman: some input was bad; everything else was replayed: {kinds}")
         click.get_current_context().exit(EXIT_BAD_INPUT)
 
 

@@ -11,7 +11,7 @@ from common.text import plain
 
 PIPED: Final = Path("-")
 """Standard input."""
-_TOLD: Final = 5
+_MOST_NAMED: Final = 5
 
 
 class ReadableFile(click.Path):
@@ -33,7 +33,7 @@ def readable_sources(ctx: click.Context, param: click.Parameter, paths: tuple[Pa
         if path.is_dir():
             _known(path)
     if paths and all(path.is_file() and not path.stat().st_size for path in paths):
-        raise SourceUnusable("; ".join(f"{plain(path)}: the file is empty" for path in paths[:_TOLD]))
+        raise SourceUnusable("; ".join(f"{plain(path)}: the file is empty" for path in paths[:_MOST_NAMED]))
     return paths
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 ANSWERING: Final = frozenset({"agent", "look"})
-"""Parts whose standard output is for what they find."""
+"""Parts that print findings to standard output, and so log to standard error."""
 
 
 def watch_flags(
@@ -78,7 +78,7 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
 
 
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
-    """The same, with logs as they are."""
+    """Run a part to its end with telemetry, and leave the logs as they are."""
     import uvloop
 
     from common.telemetry import served

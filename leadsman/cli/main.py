@@ -108,7 +108,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {
-        "config": "Print the settings in force, or a file of all",
+        "config": "Print the current settings, or a file with all",
         "validate": "Check the settings and try every connection",
         "doctor": "Find problems, and the command that fixes each",
         "migrate": "Upgrade the schema; set how long samples stay",

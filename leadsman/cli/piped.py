@@ -168,7 +168,7 @@ def _unpack(path: Path, into: Path) -> None:
                 if content is not None:
                     _copy(content, into / name, member.mtime)
     except _DAMAGED as error:
-        note(f"leadsman: {plain(named(path))}: read in part, for the rest of the archive is damaged: {error}")
+        note(f"leadsman: {plain(named(path))}: read in part, because the rest of the archive is damaged: {error}")
 
 
 def _unpack_zip(path: Path, into: Path) -> None:

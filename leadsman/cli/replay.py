@@ -29,7 +29,7 @@ def speed(text: str) -> float | None:
     except ValueError:
         found = 0.0
     if not 0 < found < float("inf"):
-        raise click.BadParameter(f"{text!r} is not a speed; write max, or how many times real time, as 10")
+        raise click.BadParameter(f"{text!r} is not a speed; write max, or a factor of real time, such as 10")
     return found
 
 
@@ -175,6 +175,6 @@ def _print_dead_letters(report: ReplayReport, dsn: str) -> None:
     first = report.first_dead_letter
     where = f"; the first at {plain(first.position)}: {plain(first.reason)}" if first else ""
     note(
-        f"leadsman: some input was bad, all else was replayed: {kinds(report.dead_letters)}{where}. "
+        f"leadsman: some input was bad; everything else was replayed: {kinds(report.dead_letters)}{where}. "
         f"Read in part: {files_in_part(report.in_part)}. To see what and where: {called_as(dsn)} query dead_letters"
     )

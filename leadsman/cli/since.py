@@ -1,4 +1,4 @@
-"""The end that a duration is counted back from, as in `--since 1h`: the same for every command."""
+"""Finds the time from which a duration such as `--since 1h` counts back, the same for every command."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def settled(
     last: Callable[[], datetime | None],
     now: datetime | None = None,
 ) -> Range:
-    """The times that were meant: a duration is before `--until`, else before now, or of a recording before its end.
+    """Resolve durations to times. They count back from `--until`, else from now or from a recording's end.
 
-    Prints to standard error where a duration was counted from. `last` gives the newest observation, and is called
-    only if a duration needs it.
+    It prints to standard error the time from which a duration counts. `last` gives the newest observation, and is
+    called only if a duration needs it.
     """
     if isinstance(until, timedelta):
         until = _before(until, *_end(last, now), "until")
@@ -39,7 +39,7 @@ def settled(
 
 
 def _end(last: Callable[[], datetime | None], now: datetime | None) -> tuple[datetime, str]:
-    """Now where observations still come, else when they ended; and that in words."""
+    """Return now if observations still arrive, else the time of the last; with words for it."""
     from leadsman.web.reading.scope import STALE
 
     now = now or datetime.now(UTC)

@@ -313,8 +313,8 @@ async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
     ]
     await make_topics(kafka)
     with stop_on_signals() as stop:
-        works = [consumer.run() for consumer in consumers]
+        coroutines = [consumer.run() for consumer in consumers]
         if silences:
             await silences.read()
-            works.append(silences.run())
-        await run_until(stop, together(works))
+            coroutines.append(silences.run())
+        await run_until(stop, together(coroutines))

@@ -226,7 +226,7 @@ def _read(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise SettingsError(f"{plain(file)}: cannot be read: {error.strerror}") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{plain(file)}: no YAML: {plain(error)}") from None
+        raise SettingsError(f"{plain(file)}: not valid YAML: {plain(error)}") from None
     if values is None:
         return {}
     if not isinstance(values, dict):

@@ -127,7 +127,7 @@ def server(target: Server, *, read_only: bool) -> Client:
         if _code(error) in REFUSED_USER:
             raise DatabaseUnreachable(f"{target}: user {target.user!r} or its password was refused") from None
         raise DatabaseUnreachable(
-            f"{target}: what answers there is no usable ClickHouse: {_reason(error, target)}"
+            f"{target}: the server there is not a usable ClickHouse: {_reason(error, target)}"
         ) from None
     return _using(client, target, make=not read_only)
 

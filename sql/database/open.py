@@ -175,7 +175,7 @@ class Database:
         if self.stop is None:
             return dict(settings or {})
         if self.stop.is_set:
-            raise QueryCancelled(f"{self}: the query was cancelled, because nobody waits for its answer")
+            raise QueryCancelled(f"{self}: the query was cancelled because its reader has left")
         return {**(settings or {}), "log_comment": self.stop.name}
 
     def _no_rows(self, sql: str, parameters: Mapping[str, Any] | None, settings: Mapping[str, Any] | None) -> Result:

@@ -49,7 +49,7 @@ def backtest(
     fired: dict[str, list[Alert]] = {name: [] for name in rule_sets}
     reducers = [*ANALYTICS]
     for number, (name, rules) in enumerate(rule_sets.items()):
-        reducers += [_kept_apart(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
+        reducers += [_collecting(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
         connect(f"chdb://{folder}/db") as database,
@@ -67,7 +67,7 @@ def backtest(
         )
 
 
-def _kept_apart(reducer: Reducer[Any], number: int, into: list[Alert]) -> Reducer[Any]:
+def _collecting(reducer: Reducer[Any], number: int, into: list[Alert]) -> Reducer[Any]:
     """The reducer, its rows kept here: those of two rule sets would be one row in a table."""
 
     def step(state: Any, concluded: Any) -> tuple[Any, tuple[Output, ...]]:

@@ -1,4 +1,4 @@
-"""Values of columns as people read them: sizes, durations, cores, percentages, yes and no, times in the own zone.
+"""Values of columns as people read them: sizes, durations, CPUs, percentages, yes and no, times in the own zone.
 
 A column's unit is in its name (`_bytes`, `_seconds`), or follows from the signal or resource of its row.
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any, Final, NamedTuple
 
-from common.amounts import count, size
+from common.amounts import count, cpus, size
 from common.durations import in_words
 from common.text import plain
 from sql.database.open import Result
@@ -67,7 +67,6 @@ _SHORT_SECONDS: Final = 10
 _PRECISE: Final = 1000
 _WHOLE: Final = 0.095
 """Share from which a percentage has no decimals: 10 %."""
-_MILLI: Final = 1000
 _UNIT: Final = re.compile(r"_(bytes|millicores|seconds|microseconds|percent|ratio)$|^seconds_")
 _SHARE: Final = re.compile(r"_(percent|ratio)$")
 _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
@@ -198,7 +197,7 @@ def _of(subject: str) -> Callable[[float], str]:
     if _BYTES.fullmatch(subject):
         return size
     if subject == "cpu":
-        return cores
+        return cpus
     return count if _COUNTED.fullmatch(subject) else _number
 
 
@@ -207,11 +206,6 @@ def duration(seconds: float) -> str:
     if 0 < abs(seconds) < _SHORT_SECONDS:
         return f"{seconds:.1f}".removesuffix(".0") + " s"
     return in_words(seconds) if seconds >= 0 else f"-{in_words(-seconds)}"
-
-
-def cores(millicores: float) -> str:
-    """Thousandths of a CPU, as 1.5 cores."""
-    return "1 core" if millicores == _MILLI else f"{millicores / _MILLI:.4g} cores"
 
 
 def _number(value: float) -> str:
@@ -223,7 +217,7 @@ def _number(value: float) -> str:
 _BY_SUFFIX: Final[Sequence[tuple[str, Callable[[float], str]]]] = (
     ("_bytes", size),
     ("bytes_per_second", lambda value: f"{size(value)}/s"),
-    ("_millicores", cores),
+    ("_millicores", cpus),
     ("_microseconds", lambda value: f"{value / 1000:g} ms"),
     ("_seconds", duration),
     ("_percent", lambda value: f"{_number(value)} %"),

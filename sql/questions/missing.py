@@ -131,7 +131,7 @@ _NAMED: Final[Mapping[str, str]] = {
     """,
 }
 """Queries for every known node and namespace."""
-_TOLD: Final = 3
+_MOST_NAMED: Final = 3
 """Clusters with a reason of their own; of more, the number."""
 
 
@@ -151,9 +151,9 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
         reason = _reason(cluster, query, seen, denied.get(cluster, ""), _nothing(given, looked[cluster]))
         reason = ". ".join([reason, *doubts.get(cluster, ()), *doubts.get("", ())])
         reasons.setdefault(reason, []).append(plain(cluster))
-    told = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_TOLD]]
-    more = len(reasons) - len(told)
-    return "; ".join([*told, *([f"and {counted(more, 'more cluster')}"] if more else [])])
+    shown = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_MOST_NAMED]]
+    more = len(reasons) - len(shown)
+    return "; ".join([*shown, *([f"and {counted(more, 'more cluster')}"] if more else [])])
 
 
 def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
@@ -170,8 +170,8 @@ def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denie
 def _clusters_named(clusters: Sequence[str]) -> str:
     if len(clusters) == 1:
         return f"Cluster {clusters[0]}"
-    more = f" and {len(clusters) - _TOLD} more" if len(clusters) > _TOLD else ""
-    return f"Clusters {', '.join(clusters[:_TOLD])}{more}"
+    more = f" and {len(clusters) - _MOST_NAMED} more" if len(clusters) > _MOST_NAMED else ""
+    return f"Clusters {', '.join(clusters[:_MOST_NAMED])}{more}"
 
 
 def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) -> str:
@@ -196,7 +196,7 @@ def _or_all(name: str, known: set[str]) -> str:
     """Suggest the nearest name; if none is near, list a few that exist."""
     if hint := match(name, known):
         return f"Did you mean {plain(hint)}?"
-    return f"There are {', '.join(plain(each) for each in sorted(known)[:_TOLD])}" if known else ""
+    return f"There are {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
 
 
 def _parts(query: SavedQuery) -> set[str]:
@@ -213,7 +213,7 @@ def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
         return {}
     asked = {name: given.get(name, "") for name in ("node", "namespace")}
     rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}).rows
-    return {cluster: _told([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
+    return {cluster: _reasons_of([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
 
 
 def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, list[str]]:
@@ -228,7 +228,7 @@ def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
     return doubts
 
 
-def _told(rows: Sequence[Sequence[Any]]) -> str:
+def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
     times = ", ".join(f"{plain(reason)} ({counted(count, 'time')})" for reason, count, _ in rows)
     last = max(at for _, _, at in rows)
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"

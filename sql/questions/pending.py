@@ -14,7 +14,7 @@ import pyarrow as pa
 from common.clock import SYSTEM
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_clusters
-from streams.questions.pending import Kind, Outcome, Waiting, heeds_all, judged
+from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods
 
 TABLE: Final = "pending_kinds"
 _CLUSTERS: Final = f"""
@@ -80,8 +80,8 @@ def _calculate(database: Database, clusters: Sequence[str]) -> None:
         _WAITING, {"clusters": list(clusters)}
     ).rows:
         waiting[cluster].append(Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others))
-    heeds = heeds_all(chain.from_iterable(waiting.values()))
-    known = read_clusters(database, clusters, "all" if heeds else "constrained")
+    needs_all = needs_all_pods(chain.from_iterable(waiting.values()))
+    known = read_clusters(database, clusters, "all" if needs_all else "constrained")
     tables = [_columns(known[cluster], _kinds(known[cluster], pods)) for cluster, pods in waiting.items()]
     database.insert(TABLE, pa.concat_tables(tables))
 
@@ -101,7 +101,7 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
     """A row for each kind and outcome, one without pods where there is none."""
     candidates = known.candidates
     rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
-    numbers, outcomes, of, told, nodes = zip(*rows, strict=True)
+    numbers, outcomes, of, result, nodes = zip(*rows, strict=True)
     pods = [each.pods if outcome == 0 else () for each, outcome in zip(of, outcomes, strict=True)]
 
     def of_pods(field: str, kind: pa.DataType) -> "pa.Array[Any]":
@@ -127,11 +127,11 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
         "scheduled_at": of_pods("heard_at", _TIME),
         "exclusive_cpus": pa.array([each.pods[0].exclusive_cpus if each.pods else 0 for each in of], pa.int64()),
         "nodes": of_nodes((each.state.node for each in candidates), pa.string()),
-        "fits": pa.array([each.fits for each in told], pa.bool_()),
-        "reasons": pa.array([each.reasons for each in told], _TEXTS),
-        "unknowns": pa.array([each.unknowns for each in told], _TEXTS),
-        "taints": pa.array([each.taints for each in told], _TEXTS),
-        "numa_verdict": pa.array([each.numa_verdict for each in told]),
+        "fits": pa.array([each.fits for each in result], pa.bool_()),
+        "reasons": pa.array([each.reasons for each in result], _TEXTS),
+        "unknowns": pa.array([each.unknowns for each in result], _TEXTS),
+        "taints": pa.array([each.taints for each in result], _TEXTS),
+        "numa_verdict": pa.array([each.numa_verdict for each in result]),
         "free_cpus": of_nodes((each.state.free_cpus for each in candidates), pa.int64()),
         "largest_fit_cpus": of_nodes((each.largest_fit_cpus for each in candidates), pa.int64()),
         "topology_manager_policies": of_nodes((each.topology_manager_policy for each in candidates), pa.string()),
@@ -143,5 +143,5 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
 
 def _rows(kinds: Iterable[Kind]) -> Iterator[tuple[int, int, Kind, Outcome, Sequence[int]]]:
     for number, kind in enumerate(kinds):
-        for outcome, (told, places) in enumerate(kind.outcomes.items()):
-            yield number, outcome, kind, told, places
+        for outcome, (result, places) in enumerate(kind.outcomes.items()):
+            yield number, outcome, kind, result, places

@@ -160,7 +160,7 @@ class _Child:
                     raise self._gone(db)
                 found += piece
             elif db.stop is not None and db.stop.is_set:
-                raise QueryCancelled(f"{db}: the query was cancelled, because nobody waits for its answer")
+                raise QueryCancelled(f"{db}: the query was cancelled because its reader has left")
         return bytes(found)
 
     def _gone(self, db: Database) -> DatabaseError:

@@ -58,23 +58,23 @@ CURRENT: Final = {
 
 def renew(db: Database) -> None:
     """Store again what holds and was stored longer ago than half of its table's retention."""
-    for table, standing in CURRENT.items():
+    for table, current in CURRENT.items():
         days = retention_of(db, table)
         if days is not None:
             since = {"seconds": days * 86_400 // 2}
             if db.query(f"SELECT 1 FROM {table} WHERE {_OLD} LIMIT 1", since).rows:
-                db.command(_renewal(table, standing), since)
+                db.command(_renewal(table, current), since)
 
 
-def _renewal(table: str, standing: _Current) -> str:
+def _renewal(table: str, current: _Current) -> str:
     gone = "SELECT cluster, node FROM nodes GROUP BY cluster, node HAVING argMax(deleted, ts)"
     return f"""
         INSERT INTO {table}
         SELECT * FROM {table} FINAL
         WHERE {_OLD}
-            AND ({standing.subject}, ts) IN
-                (SELECT {standing.subject}, max(ts) FROM {table} GROUP BY {standing.subject} HAVING {standing.holds})
-            {f"AND (cluster, node) NOT IN ({gone})" if standing.of_nodes else ""}
+            AND ({current.subject}, ts) IN
+                (SELECT {current.subject}, max(ts) FROM {table} GROUP BY {current.subject} HAVING {current.holds})
+            {f"AND (cluster, node) NOT IN ({gone})" if current.of_nodes else ""}
         SETTINGS insert_deduplicate = 0, max_bytes_before_external_group_by = {MEMORY_BYTES}
     """
 
@@ -88,7 +88,7 @@ CLOSING_SECONDS: Final = 5.0
 LOW_PERCENT: Final = 10
 """Percent of a disk that is free, below which every further percent is logged."""
 DISK_FREE: Final = Figure(
-    "database_disk_free_ratio", "gauge", "What is free of a disk of the database, 0 to 1", ("disk",)
+    "database_disk_free_ratio", "gauge", "Free share of a disk of the database, 0 to 1", ("disk",)
 )
 _DISKS: Final = "SELECT name, free_space / total_space FROM system.disks WHERE total_space > 0"
 log = structlog.get_logger(__name__)

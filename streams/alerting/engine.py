@@ -22,12 +22,12 @@ from streams.alerting.holding import (
     alert_row,
     changed,
     fired,
-    heard,
     lost,
     remembered,
     resolved,
     resolved_all,
     with_active,
+    with_data,
     withdrawn,
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
@@ -76,7 +76,7 @@ def _begun_anew(of_name: Mapping[str, ActiveAlert], at: datetime) -> dict[str, A
 
 VERSION: Final = 4
 """Version of the shape of `State`; each alert has one of its own for what it remembers."""
-_MOMENT: Final = timedelta(microseconds=1)
+_MICROSECOND: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
 """Event time from resolution to withdrawal. It is a day, so that a consumer that was away for a night still learns of
 the alert.
@@ -157,7 +157,7 @@ class Engine:
         if state.active:
             state, emitted = lost(state, at, self._of_sources, data=is_data)
             # resolve first what had expired before this record, even if this record makes it true again
-            state, ended = resolved(state, at - _MOMENT, self._lasting(state))
+            state, ended = resolved(state, at - _MICROSECOND, self._lasting(state))
             emitted += ended
         if not state.cluster and rows:
             state = msgspec.structs.replace(state, cluster=rows[0].cluster, node=concluded.node)
@@ -170,7 +170,7 @@ class Engine:
             state, firing = fired(state, at, repeat=concluded.new_minute, suppressed=suppressed)
             emitted += ended + firing
         if is_data or state.heard_at is None:
-            state = heard(state, at)
+            state = with_data(state, at)
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:

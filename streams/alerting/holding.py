@@ -178,7 +178,7 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
     return with_active(state, {}), [alert_row(alert, RESOLVED, at, DELETED) for alert in ended]
 
 
-def heard(state: State, at: datetime) -> State:
+def with_data(state: State, at: datetime) -> State:
     """Return the state after the log had data at `at`."""
     heard_at = max(at, state.heard_at or at) if state.active else None
     return state if heard_at == state.heard_at else msgspec.structs.replace(state, heard_at=heard_at)

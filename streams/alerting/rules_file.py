@@ -110,9 +110,11 @@ def _read(file: Path) -> _Settings:
         raise BadRules(f"{plain(file)}: is not UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else _FIRST_LINE
-        raise BadRules(f"{plain(file)}: line {line}: no YAML: {plain(error.problem or error.context)}") from None
+        raise BadRules(
+            f"{plain(file)}: line {line}: not valid YAML: {plain(error.problem or error.context)}"
+        ) from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise BadRules(f"{plain(file)}: no YAML: {plain(error)}") from None
+        raise BadRules(f"{plain(file)}: not valid YAML: {plain(error)}") from None
     if values is None:
         return _Settings({}, {})
     if not isinstance(values, dict):
@@ -128,7 +130,7 @@ def _moved(settings: _Settings, file: Path) -> _Settings:
             continue
         line = lines.get((name,), _FIRST_LINE)
         if place in lines:
-            raise BadRules(f"{plain(file)}: line {line}: {name} is there twice, also in line {lines[place]}")
+            raise BadRules(f"{plain(file)}: line {line}: {name} occurs twice, also in line {lines[place]}")
         moved: Any = values[name]
         for part in reversed(place):
             moved = {part: moved}
@@ -162,7 +164,7 @@ def _refuse_doubles(node: Any, file: Path) -> None:
     seen: set[str] = set()
     for key, value in node.value:
         if key.value in seen:
-            raise BadRules(f"{plain(file)}: line {key.start_mark.line + 1}: {plain(key.value)} is there twice")
+            raise BadRules(f"{plain(file)}: line {key.start_mark.line + 1}: {plain(key.value)} occurs twice")
         seen.add(key.value)
         _refuse_doubles(value, file)
 

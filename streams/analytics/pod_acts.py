@@ -76,7 +76,7 @@ def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlac
     act = announced.act
     if act.uid not in {"", place.uid}:
         return ()
-    told = PodActRecord(
+    record_of_act = PodActRecord(
         ts=record.ts,
         cluster=record.cluster,
         node=place.node,
@@ -89,7 +89,7 @@ def _passed_on(announced: Announced, place: Place, record: EventRecord | PodPlac
         message=announced.message,
         at=announced.at,
     )
-    return (told,)
+    return (record_of_act,)
 
 
 def expire(state: State, now: datetime) -> tuple[State | None, Sequence[Output]]:

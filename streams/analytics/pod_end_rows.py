@@ -72,7 +72,7 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
 
     The first witness of who did it replaces an end without one.
     """
-    if _tells_who(row, known):
+    if _names_actor(row, known):
         return row._replace(
             restarted=known.restarted or row.restarted,
             witness="both",
@@ -87,12 +87,12 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         return with_witness(fuller, known) if known.time_known or not row.time_known else fuller
     is_no_more = row.cause != known.cause or row.witness in {LOG, known.witness} or known.witness == "both"
     confirmed = known.witness if is_no_more else "both"
-    told = row if row.time_known and not known.time_known and row.cause == known.cause else known
+    timed = row if row.time_known and not known.time_known and row.cause == known.cause else known
     return known._replace(
-        ts=told.ts,
-        time_known=told.time_known,
-        earliest=told.earliest,
-        latest=told.latest,
+        ts=timed.ts,
+        time_known=timed.time_known,
+        earliest=timed.earliest,
+        latest=timed.latest,
         restart_policy=known.restart_policy or row.restart_policy,
         witness=confirmed,
         exit_code=known.exit_code if row.exit_code is None else row.exit_code,
@@ -113,7 +113,7 @@ def with_actor(row: PodEnd, cause: str, actor: str, reason: str, message: str, a
     return row._replace(cause=cause, actor=actor, reason=reason, message=message, witness="both")
 
 
-def _tells_who(row: PodEnd, known: PodEnd) -> bool:
+def _names_actor(row: PodEnd, known: PodEnd) -> bool:
     """True if a later witness names who ended it, and not something after its end."""
     ended_by = known.ts if known.time_known or known.latest is None else known.latest
     # a reboot is only concluded: an Event about the container comes before it

@@ -35,7 +35,7 @@ class LastSign(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Silence after which it is reported next; 0 if its node was deleted."""
 
 
-def heard_of(agents: dict[str, LastSign], record: HeardRecord, now: datetime | None) -> dict[str, LastSign]:
+def with_sign(agents: dict[str, LastSign], record: HeardRecord, now: datetime | None) -> dict[str, LastSign]:
     """Return the state after a sign of life."""
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
@@ -109,13 +109,13 @@ def cluster_step(
         case NodeRecord():
             agents = node_changed(state.agents, record)
         case HeardRecord(target=""):
-            return _watch_heard(state, record)
+            return _watch_alive(state, record)
         case HeardRecord():
-            agents = heard_of(state.agents, record, state.now)
+            agents = with_sign(state.agents, record, state.now)
     return (state if agents is state.agents else replace(state, agents=agents)), ()
 
 
-def _watch_heard(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
+def _watch_alive(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
     heard, whole = state.heard.get(record.resource), record.since or record.ts
     rows: list[Output] = []
     if record.anew and heard is not None and heard < whole:

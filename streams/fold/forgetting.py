@@ -1,10 +1,10 @@
-"""Decides which logs of nodes are forgotten. A deleted node's log has no time of its own, so the cluster's log
+"""Decides which logs of nodes are forgotten. The log of a deleted node gets no more records, so the cluster's log
 decides.
 
 The cluster's log knows every log with state of a node that may not exist, because each registers with its first
-record. Hours pass there with the signs of life of the watches, so an agent with a wrong clock causes no forgetting.
-`streams.fold.fold` describes what the log of the node then does. Until then such a log learns from each list of pods
-that has none of the node.
+record. Only the watches' signs of life advance its time, so an agent with a wrong clock cannot cause forgetting.
+`streams.fold.fold` describes what the log of the node then does. Until then, each list without
+pods of the node is passed on to that log.
 """
 
 from collections.abc import Sequence
@@ -18,16 +18,16 @@ from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
 """Event time since the last record about a node that does not exist. An API server keeps Events for an hour,
-OpenShift's for three, and a watcher that was away may list them that late. They still find the state of their node,
-and are not counted again.
+OpenShift's for three, and a watcher that was away may list them that late. The state of their
+node must still be there, or they would be counted again.
 """
 
 
 class State(msgspec.Struct, frozen=True):
     heard: datetime | None = None
-    """When a watch was known to be whole."""
+    """The last time at which a watch was known to be complete."""
     absent: dict[str, datetime] = {}
-    """Nodes that may not exist, and since when. A log that knows better ignores its order."""
+    """Nodes that may not exist, and since when. A log that knows of its node ignores the order to forget."""
 
 
 def step(

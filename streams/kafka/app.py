@@ -204,7 +204,7 @@ class Worker:
         if not self._app.flow_control.is_active():
             yield "partitions are being assigned, or states are being read"
         if self._membership.in_doubt:
-            yield "the group has not answered whether this is still a member, and nothing is sent meanwhile"
+            yield "the group has not confirmed this worker's membership, and nothing is sent until then"
         yield from self._takeovers.gaps.why_not()
         yield from self._retention.why_not()
         for topic, agent in self._agents.items():

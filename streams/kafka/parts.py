@@ -218,7 +218,7 @@ class PartsCodec:
         newest_ms = None if head.newest is None else round(head.newest * 1000)
         return Folded(head.offset, log, emitted, head.shift, newest_ms, head.sent)
 
-    def without_some(self, folded: Folded, size: int, most: int) -> tuple[Folded, str, int]:
+    def cut(self, folded: Folded, size: int, most: int) -> tuple[Folded, str, int]:
         """Return the state without entries of its largest mapping; which mapping that is, and how many entries.
 
         The state has `size` stored bytes, and then about `most`. The first to go are entries of over

@@ -197,7 +197,7 @@ class LogStates:
         layout = cached.layout if cached is not None and is_known else Layout()
         written = self._codec.encode(folded, layout)
         while written.size > self._max_log_bytes:
-            smaller, mapping, entries = self._codec.without_some(folded, written.size, self._max_log_bytes)
+            smaller, mapping, entries = self._codec.cut(folded, written.size, self._max_log_bytes)
             if not entries:
                 break
             left_out.append(LeftOut(log, mapping, entries))

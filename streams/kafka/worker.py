@@ -253,7 +253,7 @@ class LogFolder:
                 self._in_a_row.pop(key, None)
             record, place = decision.record, str(message.position)
             if place in self._skipped:
-                log.warning("a record is skipped, as it was asked for", at=place)
+                log.warning("a record is skipped as requested", at=place)
                 skipped = BadRecord("skipped", "skipped by leadsman work --skip")
                 letter = Buried.of(record.cluster, record.ts, message.position, skipped, message.value)
                 await outbox.dead_letter(letter, Emission(origin, folded.offset, 0))

@@ -18,7 +18,7 @@ from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place,
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
-def heeds_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
+def depends_on_neighbours(pod: Neighbour, places: Sequence[Place]) -> bool:
     """Tell whether pods on other nodes can affect where it goes."""
     wants = pod.constraints
     return bool(wants.affinity or wants.anti_affinity or wants.spread) or any(
@@ -167,7 +167,7 @@ def answer(
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
     most = 1 if alone else asked.count
     nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
-    if heeds_neighbours(pod.itself, places):
+    if depends_on_neighbours(pod.itself, places):
         nodes = _side_by_side(pod.itself, nodes, places, most)
     takes = min(most, sum(each.pods for each in nodes))
     free = [cpus for each in candidates for cpus in _free_exclusive(each.state)]

@@ -35,7 +35,7 @@ from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Need, Storage, ne
 
 MOST_PAIRS: Final = 1_500_000
 """Kinds of pods times nodes that are judged: about two seconds. Pods of further kinds are not known to fit."""
-TOO_MANY: Final = "what a pod of so many kinds that wait would get: it was not judged"
+TOO_MANY: Final = "the result for this pod: too many kinds of pods wait, and it was not judged"
 _Words: TypeAlias = tuple[str, ...]
 _NOTHING: Final[tuple[_Words, _Words]] = ((), ())
 
@@ -76,7 +76,7 @@ class Kind(NamedTuple):
     """The places of the nodes of each."""
 
 
-def heeds_all(waiting: Iterable[Waiting]) -> bool:
+def needs_all_pods(waiting: Iterable[Waiting]) -> bool:
     """Tell whether existing pods can affect a pending one without constraints."""
     return any(is_choosy(restored(text)) for text in {pod.constraints for pod in waiting})
 

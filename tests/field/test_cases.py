@@ -170,9 +170,7 @@ def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp
 
 @pytest.mark.parametrize("passes", ["pods events", "events pods", "pods events all"])
 @pytest.mark.parametrize("name", ["76-completed-and-then-refused", "80-limit-that-looks-like-success"])
-def test_passes_of_pods_and_events_alone_tell_who_ended_a_pod_and_when(
-    tmp_path: Path, name: str, passes: str
-) -> None:
+def test_pods_and_events_alone_show_who_ended_a_pod_and_when(tmp_path: Path, name: str, passes: str) -> None:
     """Names and times of the responsible component stay: neither pass has the other's witness."""
     found = SOURCES[name]
     if name.startswith("76"):

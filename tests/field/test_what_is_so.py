@@ -483,7 +483,7 @@ def _told(database: Database, cluster: str, found: Mapping[str, Mapping[str, str
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.title.replace(" ", "-"))
-def test_what_is_told_is_what_was_seen(told: dict[str, Told], row: Row) -> None:
+def test_reports_equal_observations(told: dict[str, Told], row: Row) -> None:
     look, shown, report, _, found = told[row.cluster]
     for words in row.says:
         assert words in look

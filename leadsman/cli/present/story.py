@@ -66,7 +66,7 @@ _TIMELINE: Final = (
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
-    ("next_eviction", "which threshold each node meets first, when, and which pod goes"),
+    ("next_eviction", "which threshold each node meets first, when, and which pod is evicted"),
     ("fit", "requests against capacity and use"),
     ("pressure_oscillation", "which nodes swing in and out of pressure"),
 )

@@ -132,7 +132,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
 
 
 _STEPS: Final = {
-    "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods to have them made anew"),
+    "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods so that they are recreated"),
     "node_shutdown": Step("Delete the failed pods; their owners have others made on other nodes"),
     "node_pressure": Step("Find what the node {} is short of", "pressure_history"),
     "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),

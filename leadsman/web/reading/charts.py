@@ -84,7 +84,7 @@ class Chart(NamedTuple):
     images: bool
     """Image GC acts on it."""
     signals: tuple[str, ...] = ()
-    told: tuple[tuple[int, int], ...] = ()
+    reported: tuple[tuple[int, int], ...] = ()
     """When the kubelet evicted for it, and what was left by its own figure; these are points of the first line."""
 
     @property
@@ -132,19 +132,19 @@ def charts(
 
 def with_evictions(chart: Chart, evicted: Iterable[RowDict]) -> Chart:
     """The chart with what the kubelet itself measured when it evicted, which lies between two samples."""
-    told = {
+    reported = {
         int(row["ts"].timestamp()): int(row["available"])
         for row in evicted
         if row["signal"] in chart.signals and row["available"] is not None and row["time_known"]
     }
-    if not told:
+    if not reported:
         return chart
     line = chart.lines[0]
     points = dict(zip(line.at, line.lowest, strict=True))
-    points |= {at: min(value, points.get(at, value)) for at, value in told.items()}
+    points |= {at: min(value, points.get(at, value)) for at, value in reported.items()}
     at, lowest = zip(*sorted(points.items()), strict=True)
     return chart._replace(
-        lines=(line._replace(at=at, lowest=lowest), *chart.lines[1:]), told=tuple(sorted(told.items()))
+        lines=(line._replace(at=at, lowest=lowest), *chart.lines[1:]), reported=tuple(sorted(reported.items()))
     )
 
 

@@ -199,7 +199,7 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
     names = [node.name for node in nodes]
     charts = read_charts(db, scope, {node.name: node.margins for node in nodes})
     by_node = {name: _by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
-    last = _last_moments(scope, nodes)
+    last = _last_minutes(scope, nodes)
     by_node |= {name: _by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
     grown = last._replace(since=last.since - _GROWING)
     by_node["pod_usage"] = _by_node(ask(db, "pod_usage", grown, nodes=names))
@@ -228,7 +228,7 @@ _GROWING: Final = timedelta(minutes=10)
 """Time before the last five minutes over which the growth of a pod is computed."""
 
 
-def _last_moments(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
+def _last_minutes(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
     """The end of the range, as far back as the last sample of any of the nodes."""
     sampled = [node.sampled_at for node in nodes if node.sampled_at is not None]
     earliest = min((*sampled, scope.until)) - _ROLLUP

@@ -106,7 +106,7 @@ def _order(
 def _place(nth: int, signal: str, layout: Layout, pod: RankedPod, measured: RowDict | None) -> Place:
     usage, request, exceeds = signal_use(signal, layout, pod)
     if usage is None:
-        reason = "no statistics: goes before all that have some"
+        reason = "no statistics: evicted before all pods with statistics"
     elif signal == PID_AVAILABLE:
         reason = "by priority, then by its processes"
     elif exceeds and request:

@@ -178,7 +178,7 @@ def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
     return [
         Happening(
             row["ts"],
-            None if _goes_on(row, scope, recovered.get(row["node"])) else max(row["ts"], row["last_at"]),
+            None if _continues(row, scope, recovered.get(row["node"])) else max(row["ts"], row["last_at"]),
             row["node"],
             "image_gc",
             row["what"],
@@ -192,7 +192,7 @@ GC_PERIOD: Final = 600
 """Two periods of image GC, in seconds: an episode without a run for so long is over."""
 
 
-def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
+def _continues(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
     is_over = recovered_at is not None and recovered_at >= row["updated_at"]
     return row["verdict"] in BROKEN_GC and not is_over and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
 

@@ -1,4 +1,4 @@
-"""A runbook as HTML: its questions are links where the page can ask them, its commands are text."""
+"""Renders a runbook as HTML: saved questions become links if the page can ask them, other commands stay text."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,7 @@ _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|depth )\S+)*)")
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
 _KUBECTL: Final = re.compile(r"kubectl (?:[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
-"""A command in escaped words: until a stop, or a word that goes on with the sentence."""
+"""A command in escaped text, up to punctuation or a word that continues the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")
 """Placeholder for a node's name in a runbook's command."""
@@ -34,7 +34,7 @@ class _Rendered(RendererHTML):
     """Differences from plain HTML; `env` has the links and how many levels the headings go down."""
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
-        """Commands, one a line, with what each answers or its comment."""
+        """Render commands, one a line, each with its question's title or its comment."""
         del options
         lines = [line for line in tokens[idx].content.splitlines() if line.strip()]
         return str(Markup('<ul class="commands">{}</ul>').format(Markup("").join(_lines(lines, env["links"]))))
@@ -48,7 +48,7 @@ class _Rendered(RendererHTML):
         return str(Markup('<a href="{}">{}</a>').format(address, shown) if address else shown)
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: Mapping[str, Any]) -> str:
-        """Another alert's name leads to its runbook."""
+        """Link another alert's name to its runbook."""
         del options
 
         def linked(match: re.Match[str]) -> str:
@@ -85,7 +85,7 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
         return Markup('<a href="{}">{}</a>').format(address, words) if address else None
 
     def within(found: re.Match[str]) -> str:
-        command = Markup(found.group()).unescape()  # noqa: S704  # of what was escaped
+        command = Markup(found.group()).unescape()  # noqa: S704  # of escaped text
         asked = _question(command)
         if asked and (here := links.answer(asked[0].name, nodes)):
             return f'<a href="{here}">this report</a>'
@@ -131,7 +131,7 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
 
 
 def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
-    """The command as it is typed about the cluster and the node of the page."""
+    """Complete the command with the cluster and the node of the page."""
     if links.at_node:
         command = _NODE.sub(lambda _: quote(links.at_node), command)
     if asked is None:

@@ -75,7 +75,7 @@ class Plot(NamedTuple):
     band: str
     """Path of what lies between the earliest and the latest course; empty if it is not known."""
     hits: tuple[Hit, ...]
-    told: tuple[tuple[float, float, str], ...]
+    reported: tuple[tuple[float, float, str], ...]
     """Place and amount of what the kubelet measured when it evicted."""
     lanes: tuple[PlotLane, ...]
     readout: tuple[datetime, int, tuple[tuple[Threshold, int], ...]]
@@ -157,7 +157,7 @@ def plot_of(
             Hit(*frame.point(when, value), datetime.fromtimestamp(when, UTC))
             for when, value in (chart.forecast.hits if chart.forecast else ())
         ),
-        _told(chart, frame),
+        _reported(chart, frame),
         tuple(lanes),
         (datetime.fromtimestamp(at, UTC), line.lowest[worst], acting),
         ChartData(
@@ -176,12 +176,12 @@ def plot_of(
     )
 
 
-def _told(chart: Chart, frame: Frame) -> tuple[tuple[float, float, str], ...]:
+def _reported(chart: Chart, frame: Frame) -> tuple[tuple[float, float, str], ...]:
     """A ring for each; only the lowest of the line has its amount, where nothing is beneath it."""
     lowest = min(chart.lines[0].lowest)
     words = f"{amount(lowest, chart.margin.signal)} by the kubelet"
-    first = next((at for at, value in chart.told if value == lowest), None)
-    return tuple((*frame.point(at, value), words if at == first else "") for at, value in chart.told)
+    first = next((at for at, value in chart.reported if value == lowest), None)
+    return tuple((*frame.point(at, value), words if at == first else "") for at, value in chart.reported)
 
 
 def _bounds(chart: Chart) -> tuple[float, float]:

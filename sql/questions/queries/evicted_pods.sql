@@ -1,4 +1,4 @@
--- Which running pods were evicted, for which resource, and whether any pod explains it
+-- Which running pods were evicted, for which resource, and if a pod explains it
 -- group Evictions and pressure
 -- shows ts, node, pod, resource, remark
 -- needs pods or events

@@ -1,4 +1,4 @@
--- Which pods a kubelet rejected and why, where the API shows room, and the free CPUs of its NUMA nodes
+-- Which pods a kubelet rejected and why, where the API shows room, and its NUMA nodes' free CPUs
 -- group Pods
 -- shows ts, node, pod, reason, explanation
 -- needs pods or events

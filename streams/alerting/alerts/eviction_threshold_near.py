@@ -101,7 +101,7 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 def _bare(row: EvictionSignal, resource: str) -> Holds:
     percent = 100 * row.available / row.capacity
     assumed = (
-        " No /configz was seen; the kubelet's default is assumed, which is no threshold."
+        " No /configz was seen; the kubelet's default is assumed: no threshold."
         if row.thresholds_assumed and not row.intended_by
         else ""
     )

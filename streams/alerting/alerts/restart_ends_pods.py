@@ -59,7 +59,7 @@ ALERT: Final = AlertDefinition(
     name="RestartEndsPods",
     settings=RuleSettings,
     needs=(
-        Need("numa", "nobody knows which containers hold CPUs: it cannot fire"),
+        Need("numa", "the containers that hold CPUs are unknown: it cannot fire"),
         Need("configz", "the options of its CPU Manager are unknown: it cannot fire"),
     ),
     node_rows=(KubeletSetting, NumaSkew, NumaPod),

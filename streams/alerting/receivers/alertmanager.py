@@ -40,8 +40,8 @@ class Alertmanager:
         every = (*states.firing(), *states.resolved(news, self._clock.now() - RESOLVED_FOR))
         self._refused &= {self._mark(received) for received in every}
         wanted = [received for received in every if self._mark(received) not in self._refused]
-        for some in _in_pieces(wanted):
-            await self._send(some)
+        for batch in _in_pieces(wanted):
+            await self._send(batch)
 
     def park(self, received: Received) -> None:
         """Park nothing, because every alert is sent again anyway."""
@@ -49,27 +49,27 @@ class Alertmanager:
     async def close(self) -> None:
         await self.poster.close()
 
-    async def _send(self, some: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
+    async def _send(self, batch: Sequence[Received], deadline_seconds: float = DEADLINE_SECONDS) -> None:
         """One bad alert fails the whole request: then each is sent alone. Failed ones are sent again next time."""
-        is_alone = len(some) == 1
+        is_alone = len(batch) == 1
         try:
             await self.poster.post(
                 "/api/v2/alerts",
-                msgspec.json.encode([self._posted(received.alert) for received in some]),
+                msgspec.json.encode([self._posted(received.alert) for received in batch]),
                 _headers,
                 refusals=2 if is_alone else 1,
                 deadline_seconds=deadline_seconds,
             )
         except (Refused, Failed) as error:
             if not is_alone:
-                for received in some:
+                for received in batch:
                     await self._send([received], 0.0)
             elif isinstance(error, Refused):
-                log_refused(some[0].alert, error)
-                self._refused.add(self._mark(some[0]))
+                log_refused(batch[0].alert, error)
+                self._refused.add(self._mark(batch[0]))
             else:
                 self.poster.tally["parked"] += 1
-                log_parked(some[0].alert, error)
+                log_parked(batch[0].alert, error)
 
     def _posted(self, alert: AlertMessage) -> dict[str, Any]:
         """Its times are event time: of a replay they are long ago, and Alertmanager judges by its own clock."""

@@ -52,8 +52,8 @@ def step(state: State, record: NodeRecord | EventRecord) -> tuple[State, Sequenc
     after = _with_node(state, record) if isinstance(record, NodeRecord) else _with_event(state, record)
     if after is state:
         return state, ()
-    told = {(row.condition, row.ts): row for row in _rows(state, record)}
-    return after, [row for row in _rows(after, record) if told.get((row.condition, row.ts)) != row]
+    before = {(row.condition, row.ts): row for row in _rows(state, record)}
+    return after, [row for row in _rows(after, record) if before.get((row.condition, row.ts)) != row]
 
 
 def _with_node(state: State, record: NodeRecord) -> State:
@@ -62,7 +62,7 @@ def _with_node(state: State, record: NodeRecord) -> State:
             at = condition.last_transition_time or record.ts
             is_new = condition.last_transition_time is not None or not _is_so(state, condition.type, condition.status)
             if is_new:
-                state = _heard(state, condition.type, Fact(at, condition.status == "True", "condition"))
+                state = _learned(state, condition.type, Fact(at, condition.status == "True", "condition"))
     return state
 
 
@@ -84,10 +84,10 @@ def _with_event(state: State, record: EventRecord) -> State:
     reported = parse_node_status(event.reason, message(event))
     if reported is None or reported.condition not in PRESSURES:
         return state
-    return _heard(state, reported.condition, Fact(at, reported.status, "event", event_when(event, at).is_known))
+    return _learned(state, reported.condition, Fact(at, reported.status, "event", event_when(event, at).is_known))
 
 
-def _heard(state: State, condition: str, fact: Fact) -> State:
+def _learned(state: State, condition: str, fact: Fact) -> State:
     """The state with one more fact, or with one that a second witness confirms."""
     known = state.facts.get(condition, ())
     same = _same_change(known, fact, state.starts)

@@ -280,7 +280,7 @@ def _persistent(episode: Episode) -> str:
         return (
             f"Image GC {runs} and gives up before it frees anything: imageGCHighThresholdPercent "
             f"({episode.settings.high_percent} %) does not apply, and the disk fills until pods are evicted. The "
-            "kubelet does not know the device that images lie on: look at the container runtime and at its mount."
+            "kubelet does not know the device of the image file system: check the container runtime and its mount."
         )
     fails = f"fails{again}" if again else f"failed at {since}"
     return (

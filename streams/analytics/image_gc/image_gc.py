@@ -209,8 +209,8 @@ def _started(state: State, at: datetime, *, is_line: bool) -> State:
 
 def _line(state: State, at: datetime) -> tuple[State, Occurrences, datetime]:
     """Return what the line of a log adds: nothing about a run that an Event reported."""
-    is_told = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
-    return state, Occurrences(0 if is_told else 1, lower_bound=False), at
+    is_reported = state.failed_at is not None and abs(at - state.failed_at) <= SAME_RUN
+    return state, Occurrences(0 if is_reported else 1, lower_bound=False), at
 
 
 def _count(state: State, event: Event, at: datetime, *, added: bool) -> tuple[State, Occurrences, datetime]:
@@ -280,11 +280,11 @@ def _unreported(state: State, now: datetime) -> tuple[State, Sequence[Output]]:
 def _evidence(state: State, reason: str, episode: Episode, now: datetime) -> tuple[State, Sequence[Output]]:
     """An episode after a sample that follows its last failure."""
     decision = _decision(state)
-    works = decision is not None and decision.verdict in {"below_high", "disabled"}
+    is_healthy = decision is not None and decision.verdict in {"below_high", "disabled"}
     held = _percents(state)
     replaced = reason in OVER_HIGH and not held.assumed and held != episode.settings
     was_next_run = state.failed_at is not None and now - state.failed_at >= NEXT_RUN
-    if episode.verdict in BROKEN_GC and decision and works and (was_next_run or replaced):
+    if episode.verdict in BROKEN_GC and decision and is_healthy and (was_next_run or replaced):
         row = row_of(state.cluster, state.node, episode, "recovered", now)._replace(
             ts=now,
             result="success",

@@ -250,10 +250,10 @@ class KubeletLogLine(NamedTuple):
         text = _LOG_LINES.get(self.said, "")
         amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
         pod = f"{self.namespace}/{self.pod}"
-        told = text.format(
+        words = text.format(
             resource=self.resource or "a resource", amount=amount, pod=pod, pods=", ".join(self.pods[:3])
         )
-        return told and f"The kubelet's log: {told}{'' if self.time_known else ' When is not known exactly.'}"
+        return words and f"The kubelet's log: {words}{'' if self.time_known else ' When is not known exactly.'}"
 
 
 _LOG_LINES: Final = {

@@ -183,7 +183,7 @@ class Landing:
             yield "partitions are being assigned"
         for topic in self._topics if self._joined else ():
             if not self._consumer.partitions_for_topic(topic):
-                yield f"topic {topic} does not exist any more, or its brokers are away: restart to recreate it"
+                yield f"topic {topic} no longer exists, or its brokers are away: restart to recreate it"
         if self._ignorance:
             yield self._ignorance
         for tp in sorted(self._leaderless & (self._unknown | self._known)):

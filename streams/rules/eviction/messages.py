@@ -19,12 +19,12 @@ _BEFORE_1_12: Final = {
     "nodefsInodes": "inodes",
     "imagefsInodes": "inodes",
 }
-"""Resources as they are named now, by the file systems that kubelets named before."""
+"""Current names of resources, by the file systems that kubelets before 1.12 named."""
 _RECLAIM: Final = re.compile(f"Attempting to reclaim {_RESOURCE}")
 _QUANTITY: Final = "(-?[0-9]{1,32}[A-Za-z]{0,2}[0-9]{0,3})"
 _CONTAINER: Final = "([a-z0-9][-a-z0-9]{0,62})"
 _POD: Final = "([a-z0-9][-a-z0-9.]{0,252})"
-# A sentence's full stop is followed by a space, or ends the text, whose trailing space was taken.
+# A sentence's full stop is followed by a space, or ends the text, whose trailing space was stripped.
 _STOP: Final = r"\.(?: |$)"
 _LARGER: Final = f"{_QUANTITY}, request is {_QUANTITY}, has larger consumption of [-a-z]{{1,32}}{_STOP}"
 
@@ -47,11 +47,11 @@ class PressureEviction(NamedTuple):
     available: int | None = None
     offenders: tuple[Offender, ...] = ()
     complete: bool = True
-    """False if the text goes on in a way that is not known, or was cut off."""
+    """False if the text continues in an unknown form, or was cut off."""
 
 
 class AdmissionRejection(NamedTuple):
-    """A pod that was not admitted because its node had these conditions: no eviction of a running pod."""
+    """A pod that was not admitted because its node had these conditions; it never ran."""
 
     conditions: tuple[str, ...]
 
@@ -66,7 +66,7 @@ class LimitEviction(NamedTuple):
     name: str
     """Name of the volume or container; empty for the whole pod."""
     limit: int | None
-    """Limit in bytes; None if the text's is not a whole number of them."""
+    """Limit in bytes; None if it is not a whole number."""
 
 
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction

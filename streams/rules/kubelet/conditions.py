@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from ingest.model.objects.base import Condition
 
-_TOLD_ELSEWHERE: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
+_REPORTED_ELSEWHERE: Final = frozenset({"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"})
 _GOOD: Final = re.compile(r"(?:Ready|Healthy|Available|Voter|O[Kk])$")
 """Endings of conditions that are True while all is well, such as `EtcdIsVoter`; any other is True in trouble."""
 
@@ -24,5 +24,5 @@ def problems(conditions: Iterable[Condition]) -> list[Problem]:
     return [
         Problem(each.type, each.last_transition_time, ": ".join(filter(None, (each.reason, each.message.strip()))))
         for each in conditions
-        if each.type not in _TOLD_ELSEWHERE and each.status == ("False" if _GOOD.search(each.type) else "True")
+        if each.type not in _REPORTED_ELSEWHERE and each.status == ("False" if _GOOD.search(each.type) else "True")
     ]

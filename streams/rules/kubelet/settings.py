@@ -206,7 +206,7 @@ def _soft_thresholds(kubelet: Kubelet) -> Iterator[Concern]:
         if not kubelet.config.eviction_max_pod_grace_period:
             yield Concern(
                 "evictionMaxPodGracePeriod",
-                "evictionMaxPodGracePeriod is 0: a soft eviction kills pods at once, whatever grace they ask for.",
+                "evictionMaxPodGracePeriod is 0: a soft eviction kills pods at once and ignores their grace periods.",
                 "Set evictionMaxPodGracePeriod to the seconds that pods need to stop.",
             )
         below = each.soft and each.hard and _below(each.soft, each.hard, kubelet.capacity.get("memory"), signal)
@@ -272,9 +272,9 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
     share = "a part" if factor is None else f"{100 * factor:g} %"
     yield Concern(
         "MemoryQoS",
-        f"MemoryQoS is on: with cgroup v2 a container that uses its memory request and {share} of what lies between "
+        f"MemoryQoS is on: with cgroup v2 a container that uses its memory request and {share} of the room between "
         "that and its limit, or without one the node's allocatable, is slowed down (memory.high).",
-        "See who stands still for memory: leadsman query stalls. If it hurts, turn the feature gate off.",
+        "See which pods stall on memory: leadsman query stalls. If it hurts, turn the feature gate off.",
     )
 
 

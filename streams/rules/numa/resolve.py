@@ -211,7 +211,7 @@ def _of_whole_node(view: NumaView, facts: NodeFacts, explanation: str) -> Accoun
         numbers = numbers._replace(free_cpus=None)
     noted = (SINGLE_NUMA_NODE,) if single else ()
     if single:
-        explanation = f"NUMA node {numa} is the only one that any source names: all CPUs are taken to lie there"
+        explanation = f"NUMA node {numa} is the only one that any source names: all CPUs are assumed to be on it"
     return Account(
         view, "count" if single else "none", (numbers,), (*noted, RESERVED_CPUS) if assumed else noted, explanation
     )

@@ -15,7 +15,7 @@ from streams.rules.pod_ends.causes import Cause
 
 ASKED_BEFORE: Final = timedelta(minutes=2)
 """So long the autoscaler of clusters tries to evict a pod, after its Event about that."""
-TOLD_AFTER: Final = timedelta(seconds=10)
+REPORTED_WITHIN: Final = timedelta(seconds=10)
 """So late the Event of an end can come, with the clocks of two machines."""
 
 
@@ -116,4 +116,4 @@ def explains(cause: str, at: datetime, ended_as: str, earliest: datetime, latest
     """
     if ended_as not in {"deleted", "api_eviction"} or (ended_as == "api_eviction" and cause != ended_as):
         return False
-    return earliest - ASKED_BEFORE <= at <= latest + TOLD_AFTER
+    return earliest - ASKED_BEFORE <= at <= latest + REPORTED_WITHIN

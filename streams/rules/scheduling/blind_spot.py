@@ -264,7 +264,7 @@ def _version(cluster: Cluster) -> str:
 
 def _zones(cluster: Cluster) -> str:
     sizes = sorted(cluster.zones.values(), reverse=True)
-    even = " (even by now)" if sizes[0] == sizes[-1] else ""
+    even = " (even now)" if sizes[0] == sizes[-1] else ""
     return f"zones of {', '.join(map(str, sizes[:10]))}{' ...' if len(sizes) > 10 else ''} nodes{even}"  # noqa: PLR2004 - enough to show
 
 

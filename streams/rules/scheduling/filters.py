@@ -173,7 +173,7 @@ def _of_devices(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
     """Return the missing facts that would decide the placement."""
     missing = [*_of_volumes(node, pod, scheduler_minor)[1], *_of_devices(node, pod, scheduler_minor)[1]]
-    heeded = (f"whether the scheduler heeds {name}, which no node has" for name in sorted(pod.ignored))
+    heeded = (f"whether the scheduler considers {name}, which no node has" for name in sorted(pod.ignored))
     return [*unknowns(pod.itself.constraints), *missing, *heeded, *pod.unknown]
 
 

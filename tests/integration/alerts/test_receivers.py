@@ -177,7 +177,7 @@ def test_nothing_waits_for_a_receiver_that_is_dead_slow_or_refuses(
     assert refusing.bodies == []
 
 
-def test_a_receiver_that_comes_late_hears_what_fires_and_nothing_old(
+def test_a_late_receiver_gets_firing_alerts_and_nothing_old(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
     send(pipeline, alert("Old"), alert("Old", "resolved", 30), alert("Now"))
@@ -203,7 +203,7 @@ def test_an_alert_that_left_the_topic_is_nothing_to_deliver(
     assert "not an alert" not in consumer.log.read_text()
 
 
-def test_kill_9_and_restart_lose_no_alert_and_tell_none_twice(
+def test_kill_9_and_restart_neither_lose_nor_repeat_an_alert(
     pipeline: Pipeline, consumers: Consumers, hook: Hook
 ) -> None:
     total = 0

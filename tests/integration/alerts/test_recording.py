@@ -72,7 +72,7 @@ def test_evictions_are_announced_before_they_happen(database: Database) -> None:
         assert near[row["resource"]]["starts_at"] < row["ts"]
 
 
-def test_who_wants_every_invalid_disk_capacity_hears_of_the_start_too(database: Database) -> None:
+def test_every_invalid_disk_capacity_includes_the_one_at_the_start(database: Database) -> None:
     every = changed(ImageGCInvalidCapacity={"every_invalid_disk_capacity": True})
     replay(database, items(), (*ANALYTICS, *alert_reducers(every)))
     rows = [row for row in alerts(database) if row["alertname"] == "ImageGCInvalidCapacity"]

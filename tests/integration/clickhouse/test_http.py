@@ -147,7 +147,7 @@ def test_a_wrong_password_is_refused_and_not_repeated(http: ClickHouseHttp) -> N
     assert "wrong-one" not in str(refusal.value)
 
 
-def test_errors_of_a_server_do_not_tell_its_password(server: Database) -> None:
+def test_errors_of_a_server_hide_its_password(server: Database) -> None:
     with pytest.raises(QueryFailed) as failure:
         server.query(f"SELECT nonesuch -- {PASSWORD}")
     assert PASSWORD not in str(failure.value)

@@ -145,7 +145,7 @@ def test_a_password_is_taken_from_its_file_for_each_request(server: Secured) -> 
         assert db.query("SELECT 1").rows == [(1,)]
 
 
-def test_errors_tell_neither_the_password_of_before_nor_of_now(server: Secured) -> None:
+def test_errors_hide_the_old_and_the_new_password(server: Secured) -> None:
     with connect(server.dsn()) as db:
         server.start(SECOND)
         server.password_file.write_text(SECOND)

@@ -136,7 +136,7 @@ def address(database: Path, tmp_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.asyncio
-async def test_over_http_only_whoever_has_the_token_is_answered(address: str) -> None:
+async def test_http_answers_only_requests_with_the_token(address: str) -> None:
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=PATIENCE_SECONDS) as http:
         async with Client(streamable_http_client(address, http_client=http)) as client:
             assert (await answered(client, "clusters"))["clusters"]

@@ -135,4 +135,4 @@ def test_a_replay_into_kafka_keeps_its_speed(kafka: Kafka, file: Path, tmp_path:
 def test_a_speed_that_is_none_is_refused(speed: str, tmp_path: Path) -> None:
     done = leadsman("replay", tmp_path, "--into=kafka", f"--speed={speed}")
     assert done.returncode == 2
-    assert "is not a speed; write max, or how many times real time" in " ".join(done.stderr.split())
+    assert "is not a speed; write max, or a factor of real time" in " ".join(done.stderr.split())

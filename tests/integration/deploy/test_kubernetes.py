@@ -316,7 +316,7 @@ def kubelet(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> It
     real_node.restart_kubelet(before | dict.fromkeys(certificate, ""))
 
 
-def test_a_real_kubelet_answers_whoever_has_exactly_this_role(
+def test_a_real_kubelet_answers_an_account_with_exactly_this_role(
     applied: Cluster, kafka: Kafka, tmp_path: Path, kubelet: AskingKubelet
 ) -> None:
     with Watching(applied, kafka, tmp_path, "rbac-kubelet", **kubelet.settings) as watching:

@@ -130,7 +130,7 @@ async def test_a_range_whose_commit_was_lost_is_stored_again_under_its_token(kaf
 
 
 @pytest.mark.asyncio
-async def test_partitions_are_stored_together_and_again_under_one_token_whoever_has_them(kafka: Kafka) -> None:
+async def test_partitions_are_stored_together_under_one_token_for_any_owner(kafka: Kafka) -> None:
     log, store = Log(kafka, partitions=4), Store(after=crash)
     await log.send(40)
     with pytest.raises(Crash):

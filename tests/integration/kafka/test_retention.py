@@ -73,7 +73,7 @@ async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> N
     assert [each["resource"] for each in logs if each["log_level"] == "error"] == [f"kafka {old.topic}/0"]
     assert watch.figure() == {(old.topic,): 1}
     (why,) = watch.why_not()
-    assert "2 messages from offset 1 on are unread" in why
+    assert "2 unread messages from offset 1 on" in why
     async with Publisher(servers) as publisher:
         publishing = asyncio.ensure_future(gaps.publish(publisher, topics))
         (record,) = await first_of(servers, topics.cluster.name, 1)

@@ -57,7 +57,7 @@ def given(kafka: Kafka, tmp_path: Path) -> Iterator[tuple[dict[str, object], Cli
         yield {"db": http.dsn("ready"), "kafka": kafka_settings, "land": {"batch_seconds": 0.2}}, http
 
 
-def test_parts_are_ready_count_what_they_do_and_tell_when_the_database_is_away(
+def test_parts_report_readiness_counts_and_a_database_that_is_away(
     given: tuple[dict[str, object], ClickHouseHttp], tmp_path: Path
 ) -> None:
     settings, http = given

@@ -40,7 +40,7 @@ WALKS: Final = {
         "1 pod evicted, low on memory, 14.4 GiB available, below the 15.0 GiB threshold",
         ("free the resource, or raise requests",),
         (
-            ("Which running pods were evicted, for what, and whether any pod explains it", "name=evicted_pods"),
+            ("Which running pods were evicted, for which resource, and if a pod explains it", "name=evicted_pods"),
             ("All 22 columns", "wide=1"),
         ),
         # that pod held 4.75 GiB, and 61 % of all that the node's pods used
@@ -77,7 +77,7 @@ WALKS: Final = {
         ("To free up one NUMA node, delete its small pods with exclusive CPUs",),
         (
             (
-                "Which pods a kubelet refused, by its own words, where the API shows room, and what NUMA nodes had",
+                "Which pods a kubelet rejected and why, where the API shows room, and its NUMA nodes' free CPUs",
                 "name=refused_pods",
             ),
         ),

@@ -73,7 +73,7 @@ def test_deleted_is_always_news_and_the_same_pod_may_come_again() -> None:
     assert len(inventory) == 1
 
 
-def test_a_topology_whose_zones_are_the_same_is_no_news() -> None:
+def test_a_topology_with_unchanged_zones_is_not_news() -> None:
     inventory = Inventory(NODE_RESOURCE_TOPOLOGIES)
     first = {"metadata": {"name": "n", "uid": "u", "resourceVersion": "1"}, "zones": [{"name": "node-0"}]}
     same = {"zones": [{"name": "node-0"}], "metadata": {"name": "n", "uid": "u", "resourceVersion": "2"}}

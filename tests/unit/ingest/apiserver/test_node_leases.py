@@ -115,7 +115,7 @@ async def test_a_lease_that_a_node_does_not_have_and_one_that_cannot_be_read_are
         assert asked.seen == []
 
 
-async def test_without_the_right_that_is_reported_once_and_whoever_waits_is_not_asked_for() -> None:
+async def test_a_missing_permission_is_reported_once_and_waiters_are_not_asked_for() -> None:
     async with asking() as asked:
         for name in "abc":
             asked.server.script[f"{PATH}/{name}"] = [refusal(403, "Forbidden", "no")]

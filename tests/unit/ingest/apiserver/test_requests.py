@@ -71,7 +71,7 @@ async def test_a_clock_that_differs_from_the_server_s_is_measured(ahead: timedel
 
 
 @pytest.mark.parametrize("there", ["", "yesterday", "Thu, 99 Nov 2026 25:00:00 GMT", "Thu, 26 Nov 0000 00:00:00 GMT"])
-async def test_an_answer_whose_date_is_none_is_taken(there: str) -> None:
+async def test_an_answer_without_a_valid_date_is_accepted(there: str) -> None:
     assert await _ask(Answer(b"x", headers={"Date": there})) == b"x"
 
 

@@ -368,7 +368,7 @@ async def test_a_refused_connection_is_reported_and_heals() -> None:
         pass
     stage = Stage(ended)
     (step,) = await stage.steps(1)
-    assert _errors([step]) == ["connection refused"]
+    assert _errors([step]) == ["pods cannot be read: connection refused"]
 
 
 async def test_a_custom_resource_is_looked_for_in_each_version_and_its_absence_is_no_error() -> None:
@@ -611,7 +611,7 @@ async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_co
     assert stage.heard == ["pods", "pods"]
 
 
-async def test_of_events_whose_watch_has_no_bookmarks_it_is_one() -> None:
+async def test_opening_a_watch_of_events_without_bookmarks_counts_as_contact() -> None:
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", []), watching(), watching(), watching(bookmark("8"))]
         await stage.until(lambda steps: steps[-1].version == "8", EVENTS, silence_seconds=0.05)

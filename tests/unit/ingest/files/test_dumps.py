@@ -231,7 +231,7 @@ def test_arbitrary_bytes_raise_nothing_but_a_source_error(
 # --- the time of a dump
 
 
-def test_time_is_the_newest_that_the_objects_tell(tmp_path: Path) -> None:
+def test_time_is_the_newest_of_the_objects(tmp_path: Path) -> None:
     first = pod("a", creationTimestamp="2026-01-01T00:00:00Z", deletionTimestamp="2027-01-01T00:00:00Z")
     second = {**pod("b"), "status": {"conditions": [{"lastTransitionTime": "2026-01-01T00:00:07.25Z"}]}}
     note = pod("c", annotations={"note": '{"time":"2026-05-05T00:00:00Z"}', "time": "2026-01-01T00:00:03Z"})

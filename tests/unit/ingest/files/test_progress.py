@@ -26,7 +26,7 @@ def test_line_says_rate_and_time_left() -> None:
     # 10 MiB in 5 s are 2 MiB/s, and the other 30 MiB take 15 s
     assert (
         progress_line(10 * MIB, 40 * MIB, 1234, 5.0)
-        == "read 10.0 of 40.0 MiB (25%), 1234 observations, 2.0 MiB/s, 15 s left"
+        == "read 10.0 of 40.0 MiB (25%), 1,234 observations, 2.0 MiB/s, 15 s left"
     )
 
 
@@ -42,7 +42,7 @@ def test_line_is_sane_at_the_beginning_and_for_a_file_that_grows(read: int, tota
 
 
 def test_line_says_what_goes_on_when_all_is_read() -> None:
-    assert progress_line(40 * MIB, 40 * MIB, 12_000, 5.0) == "read 40.0 MiB, 12000 observations; analysing"
+    assert progress_line(40 * MIB, 40 * MIB, 12_000, 5.0) == "read 40.0 MiB, 12,000 observations; analysing"
     assert progress_line(0, 0, 0, 12.0) == "reading"
 
 

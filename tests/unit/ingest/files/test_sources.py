@@ -92,7 +92,7 @@ def test_window_is_bounded_in_number_and_in_bytes() -> None:
     assert pulled == WINDOW_BYTES // size + 1
 
 
-def test_unreadable_stays_where_it_stood_whatever_time_it_seems_to_tell() -> None:
+def test_an_unreadable_line_keeps_its_place_for_any_apparent_time() -> None:
     far = TS + timedelta(days=900)
     entries: list[Observed | Unreadable]
     entries = [bad("a", far), seen(0, "b"), bad("c", far), seen(1, "d"), seen(30, "e"), bad("f")]

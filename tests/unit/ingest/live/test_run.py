@@ -121,7 +121,7 @@ async def test_all_is_listed_when_each_resource_that_can_be_read_was_read_whole(
             while not live.is_listed():
                 live.acknowledge(await anext(deliveries))
         assert set(live.degraded()) == {"events"}
-        assert all(live._watches[name].heard_at for name in ("nodes", "pods"))
+        assert all(live._watches[name].complete_at for name in ("nodes", "pods"))
 
 
 async def test_of_a_node_that_is_not_ready_the_lease_is_seen_and_without_the_right_nothing_is_degraded() -> None:

@@ -178,7 +178,7 @@ async def test_an_odd_time_of_start_keeps_nothing_back(authority: Authority, sta
         assert await asked(scheduler.url, authority.ca_file) == SIZE
 
 
-async def test_it_says_whose_cache_it_is_and_what_fails_is_degraded_until_it_works(authority: Authority) -> None:
+async def test_a_cache_names_its_scheduler_and_a_failing_one_is_degraded_until_it_works(authority: Authority) -> None:
     seen: asyncio.Queue[Received] = asyncio.Queue()
     tally: Tally = Counter()
     async with AsyncExitStack() as stack:
@@ -274,9 +274,7 @@ async def test_while_nothing_is_seen_of_nodes_no_other_number_is_compared(author
     async with a_scheduler(authority) as scheduler:
         waiting = Waiting(scheduler, authority.ca_file, 4999)
         assert await waiting.ask() == "ERROR"
-    assert waiting.scheduler.failure.text == (
-        "nothing was heard of nodes since it was asked: there is nothing to compare with"
-    )
+    assert waiting.scheduler.failure.text == ("no news of nodes since the request: there is nothing to compare with")
     assert waiting.clock.seconds == pytest.approx(HELD_SECONDS)
 
 

@@ -28,7 +28,7 @@ def test_a_sign_of_life_ends_a_silence() -> None:
     freshness = Freshness()
     freshness.expect("pods", 100, START)
     freshness.silent(START + _after(500))
-    freshness.heard("pods", START + _after(501))
+    freshness.saw("pods", START + _after(501))
     assert freshness.silent(START + _after(601)) == []
     assert freshness.silent(START + _after(602)) == [Silence("pods", 101)]
 
@@ -36,14 +36,14 @@ def test_a_sign_of_life_ends_a_silence() -> None:
 def test_a_sign_of_life_that_comes_late_does_not_make_a_stream_older() -> None:
     freshness = Freshness()
     freshness.expect("pods", 100, START)
-    freshness.heard("pods", START + _after(50))
-    freshness.heard("pods", START + _after(10))
+    freshness.saw("pods", START + _after(50))
+    freshness.saw("pods", START + _after(10))
     assert freshness.ages_seconds(START + _after(60)) == {"pods": 10}
 
 
 def test_a_stream_that_is_not_expected_is_never_silent() -> None:
     freshness = Freshness()
-    freshness.heard("kubelet/a", START)
+    freshness.saw("kubelet/a", START)
     freshness.expect("kubelet/b", 10, START)
     freshness.forget("kubelet/b")
     assert freshness.silent(START + _after(1000)) == []

@@ -77,7 +77,7 @@ def test_without_numa_every_package_is_a_numa_node(tmp_path: Path) -> None:
     assert [(cpu.socket, cpu.numa) for cpu in read_cpu_topology(tmp_path)] == [(0, 0), (3, 3)]
 
 
-def test_a_package_that_the_firmware_does_not_tell_is_package_0(tmp_path: Path) -> None:
+def test_a_package_unknown_to_the_firmware_is_package_0(tmp_path: Path) -> None:
     write_sysfs(tmp_path, [Thread(0, 0, -1, 0)])
     assert read_cpu_topology(tmp_path) == [Cpu(0, 0, 0, 0)]
 

@@ -72,7 +72,7 @@ def test_secrets_are_not_shown(tmp_path: Path) -> None:
         ("watch: {cluster: ''}", r"watch\.cluster"),
         ("watch: {namespace: '../nodes'}", r"watch\.namespace"),
         ("- a list", "settings are `name: value`"),
-        ("a: [", "no YAML"),
+        ("a: [", "not valid YAML"),
     ],
 )
 def test_a_mistake_is_named_with_its_setting(tmp_path: Path, text: str, names: str) -> None:

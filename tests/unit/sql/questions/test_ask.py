@@ -195,7 +195,7 @@ def test_a_question_neither_writes_nor_reaches_outside(
 @pytest.mark.parametrize(
     "statement", ["SELECT * FROM '{}'", "DESCRIBE TABLE `{}`", "EXISTS `{}`", "SHOW COLUMNS FROM `{}`"]
 )
-def test_a_refusal_does_not_tell_whether_there_is_a_file(reader: Database, folder: Path, statement: str) -> None:
+def test_a_refusal_does_not_reveal_whether_a_file_exists(reader: Database, folder: Path, statement: str) -> None:
     told = set()
     for name in (folder.parent / "secret", folder.parent / "absent"):
         with pytest.raises(QueryFailed) as refusal:

@@ -20,8 +20,8 @@ def column(name: str, value: Any, kind: str = "Int64", **others: str) -> Column:
     ("name", "value", "heading", "shown"),
     [
         ("freed_bytes", 15 << 30, "freed", "15.0 GiB"),
-        ("cpu_request_millicores", 500, "cpu_request", "0.5 cores"),
-        ("cpu_request_millicores", 1000, "cpu_request", "1 core"),
+        ("cpu_request_millicores", 500, "cpu_request", "0.5 CPUs"),
+        ("cpu_request_millicores", 1000, "cpu_request", "1 CPU"),
         ("lasted_seconds", 333.0, "lasted", "5 min 33 s"),
         ("p90_error_seconds", 0.34, "p90_error", "0.3 s"),
         ("seconds_to_hard", 7200.0, "to_hard", "2 h"),
@@ -55,7 +55,7 @@ def test_no_two_columns_of_an_answer_have_one_heading() -> None:
         ({"signal": "nodefs.inodesFree"}, "20.5 k"),
         ({"signal": "pid.available"}, "20.5 k"),
         ({"signal": "", "resource": "ephemeral-storage"}, "20.0 KiB"),
-        ({"resource": "cpu"}, "20.48 cores"),
+        ({"resource": "cpu"}, "20.48 CPUs"),
         ({"resource": "nvidia.com/gpu"}, "20480"),
         ({}, "20480"),
     ],
@@ -88,7 +88,7 @@ def test_lists_and_maps_are_words_and_each_resource_has_its_unit() -> None:
     assert column("taints", ["a", "b"], "Array(String)").cells == ["a, b"]
     assert column("taints", [], "Array(String)").cells == ["-"]
     capacity = {"cpu": 1500, "memory": 1 << 30, "pods": 110}
-    assert column("capacity", capacity, "Map(String, Int64)").cells == ["cpu=1.5 cores, memory=1.00 GiB, pods=110"]
+    assert column("capacity", capacity, "Map(String, Int64)").cells == ["cpu=1.5 CPUs, memory=1.00 GiB, pods=110"]
 
 
 def test_a_time_is_in_the_reader_s_zone_and_can_be_given_back() -> None:

@@ -526,11 +526,11 @@ ANOTHERS = case(CARD, *node("n"), *node("m", allocatable={"pods": 10, "example.c
 
 
 def test_a_resource_that_no_node_has_may_be_one_that_the_scheduler_ignores(told: Told) -> None:
-    unsure = "whether the scheduler heeds example.com/card, which no node has"
+    unsure = "whether the scheduler considers example.com/card, which no node has"
     assert judged(told[NO_CARD]) == {"n": (None, [], [unsure])}
 
 
-def test_that_the_scheduler_heeds_a_resource_is_known_by_its_own_words(told: Told) -> None:
+def test_a_resource_in_the_schedulers_text_is_one_that_it_considers(told: Told) -> None:
     assert judged(told[REFUSED]) == {"n": (0, ["Insufficient example.com/card"], [])}
     (only,) = told[REFUSED]
     assert (only["scheduler_reasons"], only["scheduled_at"]) == (WORDS, T0)

@@ -192,7 +192,7 @@ def test_that_a_pod_never_waited_is_known(node: Database) -> None:
     assert sampled(node, (never[0], never[1]))["short"]["some_percent"] == 0
 
 
-def test_of_a_pod_whose_requests_are_not_known_nothing_is_concluded(node: Database) -> None:
+def test_nothing_is_concluded_about_a_pod_with_unknown_requests(node: Database) -> None:
     assert "stranger" not in sampled(node, GREEDY, used("stranger", 1, 0.9))
 
 

@@ -87,7 +87,7 @@ def test_no_alert_reads_a_clock(alert: AnyAlert) -> None:
 
 
 @every_alert
-def test_what_an_alert_heeds_exists_and_heeds_nothing_itself(alert: AnyAlert) -> None:
+def test_an_alert_depends_only_on_existing_alerts_without_dependencies(alert: AnyAlert) -> None:
     by_name = {each.name: each for each in ALERTS}
     assert all(not by_name[name].depends_on for name in alert.depends_on)
 

@@ -90,12 +90,12 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ("every_invalid_disk_capacity: maybe\n", "line 1: alerts.ImageGCInvalidCapacity.every_invalid_disk_capacity"),
         (
             f"{OLD_SWITCH}alerts:\n  ImageGCInvalidCapacity:\n    every_invalid_disk_capacity: false\n",
-            "line 1: every_invalid_disk_capacity is there twice, also in line 4",
+            "line 1: every_invalid_disk_capacity occurs twice, also in line 4",
         ),
         ("- 3\n", "line 1: rules are `name: value`, this is a list"),
-        ("runbooks: a\nrunbooks: b\n", "line 2: runbooks is there twice"),
-        ("a: 1\nb: [\n", "line 3: no YAML: "),
-        ("a: !!python/object:os.system x\n", "line 1: no YAML: could not determine a constructor"),
+        ("runbooks: a\nrunbooks: b\n", "line 2: runbooks occurs twice"),
+        ("a: 1\nb: [\n", "line 3: not valid YAML: "),
+        ("a: !!python/object:os.system x\n", "line 1: not valid YAML: could not determine a constructor"),
     ],
 )
 def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(tmp_path: Path, text: str, told: str) -> None:

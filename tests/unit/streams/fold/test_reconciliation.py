@@ -147,7 +147,7 @@ def _raw(thing: object) -> msgspec.Raw:
 
 @settings(max_examples=150, deadline=None)
 @given(chance=st.randoms(use_true_random=True))
-def test_logs_know_what_exists_whoever_did_not_look(chance: random.Random) -> None:
+def test_logs_know_existing_objects_after_any_watcher_was_away(chance: random.Random) -> None:
     """Watchers come and go while nodes and pods do, and Kafka brings what one log emits onto another at any time, but
     that a log began before the next watcher lists.
     """

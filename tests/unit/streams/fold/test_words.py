@@ -17,7 +17,7 @@ def evicted(**values: Any) -> str:
     return row(Eviction, **(given | values)).what
 
 
-def test_an_eviction_tells_what_was_low_and_which_rank_was_predicted() -> None:
+def test_an_eviction_names_the_low_resource_and_the_predicted_rank() -> None:
     found = evicted(
         resource="ephemeral-storage", available=GIB, threshold=2 * GIB, predicted_rank=1, ranked_pods=4, tied_pods=3
     )
@@ -69,12 +69,12 @@ def test_a_shortage_that_no_pod_explains_points_outside_of_pods() -> None:
 
 
 @pytest.mark.parametrize("message", ["It exceeds its limit", "It exceeds its limit. "])
-def test_an_own_limit_is_told_in_the_kubelets_words(message: str) -> None:
+def test_an_own_limit_is_described_in_the_kubelets_words(message: str) -> None:
     found = evicted(cause="limit", message=message)
     assert found == "Pod shop/web was evicted for its own limit. It exceeds its limit."
 
 
-def test_a_time_that_is_not_known_is_told() -> None:
+def test_an_unknown_time_is_marked_as_unknown() -> None:
     between = {"time_known": False, "earliest": T0, "latest": T0 + timedelta(minutes=1)}
     assert evicted(**between).endswith("It was evicted between 2026-07-01 12:00:00 and 2026-07-01 12:01:00 UTC.")
     assert evicted(**between | {"latest": None}).endswith("It was evicted at or after 2026-07-01 12:00:00 UTC.")
@@ -82,7 +82,7 @@ def test_a_time_that_is_not_known_is_told() -> None:
     assert evicted(time_known=False).endswith("is not known: this is when the pod was seen.")
 
 
-def test_a_rejection_is_told_with_the_others_of_its_storm() -> None:
+def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
     assert evicted(cause="admission") == ""
 
 
@@ -127,7 +127,7 @@ def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None
     assert row(PressureChange, **({"condition": "DiskPressure", "time_known": True} | change)).what == words
 
 
-def test_a_verdict_is_told_in_words_before_its_reasons() -> None:
+def test_a_verdict_in_words_precedes_its_reasons() -> None:
     failing = row(ImageGc, verdict="persistent", explanation="It fails.", time_known=True)
     assert failing.what == "Image GC does not run: It fails."
     assert failing._replace(time_known=False).what.endswith("It fails. When it began is not known exactly.")

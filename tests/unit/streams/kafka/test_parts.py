@@ -210,7 +210,7 @@ async def test_a_log_over_its_budget_loses_the_oldest_entries_of_its_largest_map
     (reported,) = [decode_record(value or b"") for topic, _, value in kafka.sent if topic == "x.cluster"]
     assert isinstance(reported, SourceErrorRecord)
     assert (reported.cluster, reported.resource) == ("c", "state a/inner.values")
-    assert reported.error.startswith(f"partial: {logs.left_out} entries of a/inner.values are left out, ")
+    assert reported.error.startswith(f"partial: {logs.left_out:,} entries of a/inner.values left out, ")
     (row,) = Fold([CLUSTER_REDUCER]).step(LogState(), reported)
     assert isinstance(row, SourceError)
     assert row.kind == "partial"

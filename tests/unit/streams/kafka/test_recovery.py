@@ -141,7 +141,7 @@ async def test_what_does_not_end_in_time_ends_the_worker_with_a_sentence(
         await found.run(stop)
 
 
-async def test_a_partition_whose_place_is_sought_anew_ends_no_worker() -> None:
+async def test_a_partition_that_seeks_again_ends_no_worker() -> None:
     """Regression: aiokafka knows no position for a moment after a broker's restart or an election, and asserts."""
 
     def verify_event_path(now: float, tp: TP) -> None:

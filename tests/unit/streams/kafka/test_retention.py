@@ -39,7 +39,7 @@ def test_an_old_message_that_is_not_read_is_near_and_the_words_have_how_many() -
     near = unread(first=149)
     assert near.is_near
     assert near.resource == "kafka t/3"
-    assert near.error.startswith("behind: 51 messages from offset 149 on are unread, and 75 % of the topic's ")
+    assert near.error.startswith("behind: 51 unread messages from offset 149 on, and 75 % of the topic's ")
     assert "retention.ms, 168 h" in near.error
 
 

@@ -233,7 +233,7 @@ async def test_a_flood_of_what_is_no_record_is_sampled_and_reported_and_the_log_
     records = [decode_record(value) for topic, _, value, _ in kafka.sent if topic == "x.cluster"]
     (told,) = [each for each in records if isinstance(each, SourceErrorRecord)]
     assert (told.cluster, told.resource) == ("c", "kafka x.cluster/0")
-    assert told.error.startswith("flood: 1001 messages in a row are not records")
+    assert told.error.startswith("flood: 1,001 messages in a row are not records")
     assert kafka.seen() == 1
 
 

@@ -14,7 +14,7 @@ from fakes.storage import RESOURCES, rows, storages
 from sql.questions.fit_storage import devices_of, storage_of, with_devices, with_volumes
 from streams.questions import pending
 from streams.questions.fit import Candidate
-from streams.questions.pending import Outcome, Waiting, heeds_all, judged
+from streams.questions.pending import Outcome, Waiting, judged, needs_all_pods
 from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.constraints import restored, stored
 from streams.rules.scheduling.device_claims import Devices, device_needs
@@ -176,8 +176,8 @@ def test_beyond_the_limit_nothing_is_said_of_a_pod(monkeypatch: pytest.MonkeyPat
     ("constraints", "heeds"),
     [("", False), ('{"gates":["g"]}', False), (APART, True), ('{"spread":[["z",1,[],1,true,true]]}', True)],
 )
-def test_who_chooses_neighbours_heeds_all_pods(constraints: str, heeds: bool) -> None:
-    assert heeds_all([pod("a"), pod("b", constraints=constraints)]) == heeds
+def test_who_chooses_neighbours_needs_all_pods_pods(constraints: str, heeds: bool) -> None:
+    assert needs_all_pods([pod("a"), pod("b", constraints=constraints)]) == heeds
 
 
 def test_what_was_seen_stays_with_its_pod() -> None:

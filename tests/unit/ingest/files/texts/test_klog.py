@@ -321,7 +321,7 @@ def test_a_line_after_new_year_s_eve_is_of_the_year_before() -> None:
     assert bounds(KLOG.replace("I0106", "I1231"))[0].year == 2024
 
 
-def test_lines_that_an_event_counts_are_told_and_those_that_it_dropped_are_not() -> None:
+def test_log_lines_counted_by_an_event_are_marked_and_dropped_ones_are_not() -> None:
     lines = "\n".join(KLOG.replace("12:44:17", f"12:44:{second}") for second in (10, 20, 30, 40))
     event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
     found = placed(read_log(lines.encode()), "n1", NEWEST, grouped([event]), {}, is_dated=True)

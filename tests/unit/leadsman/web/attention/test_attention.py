@@ -419,7 +419,7 @@ def eviction(pods: int, owner: str = LEAKY, *, minutes: int = 0, **values: Any) 
     return {**given, **times, "pods": pods, "unexplained": 0, **values}
 
 
-def test_evictions_of_one_resource_are_one_card_with_whose() -> None:
+def test_evictions_of_one_resource_are_one_card_with_owners() -> None:
     rows = eviction(5), eviction(1, "Pod best", minutes=3), eviction(2, resource="ephemeral-storage")
     item, disk = attention(view(node(), evicted=rows))
     assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted for memory")
@@ -473,7 +473,7 @@ def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
 
 
-def test_oom_kills_are_one_card_with_whose_and_how_often() -> None:
+def test_oom_kills_are_one_card_with_owners_and_counts() -> None:
     kill = rejection("", 1, cause="oom_kill", container="a")
     rows = {**kill, "times": 7}, {**kill, "container": "b"}
     (item,) = attention(view(node(), killed=rows))

@@ -274,7 +274,7 @@ def test_a_watch_without_an_event_is_evidence_since_it_began() -> None:
     assert found.endswith("No Event came since 2026-07-01 12:00:00 UTC, when their watch began.")
 
 
-def test_only_statistics_tell_of_no_more_than_what_is_left() -> None:
+def test_statistics_alone_show_only_the_room_left() -> None:
     alone = SEEN._replace(nodes=0, pods=0, events=0, pods_seen=False, events_seen=False)
     assert nothing_found(alone).startswith("No resources below a threshold in 0 nodes")
 

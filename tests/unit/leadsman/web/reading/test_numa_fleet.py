@@ -75,7 +75,7 @@ def test_the_page_agrees_with_the_database(database: Database) -> None:
             row(NumaSkew, node=node, scope="node", fidelity="exact", cpu_manager_policy=policy, **numbers),
         )  # fmt: skip
     store(database, row(NumaSkew, node="", scope="cluster", free_cpus=8, largest_fit_cpus=6, fidelity="exact"))
-    store(database, row(LateJoiners, verdict="even", explanation="nothing relates to their age"))
+    store(database, row(LateJoiners, verdict="even", explanation="age explains nothing"))
     page = numa_of(database, Request.of({}), now=lambda: T0)
     assert page is not None
     assert ">8</b> CPUs are free for exclusive pods on 1 node; the largest that one NUMA node takes has" in page

@@ -65,7 +65,7 @@ def test_each_place_has_its_reason(database: Database) -> None:
     fill(database)
     assert found(database, "memory.available") == {
         "memory.available": [
-            ("silent", "no statistics: goes before all that have some"),
+            ("silent", "no statistics: evicted before all pods with statistics"),
             ("over", "448 MiB over its request"),
             ("none", "requests none"),
             ("within", "within its request"),

@@ -105,7 +105,7 @@ def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(se
 
 
 @pytest.mark.parametrize("cluster", [name for name in WATCHES if name not in WELL])
-def test_without_a_whole_watch_up_to_the_end_nobody_is_told_that_all_is_well(seen: Database, cluster: str) -> None:
+def test_without_a_complete_watch_nothing_is_called_well(seen: Database, cluster: str) -> None:
     """Events that are not listed, refused from the beginning or later, silent, or that nobody watches any more."""
     look, *pages = _told(seen, cluster)
     for each in pages:

@@ -71,7 +71,7 @@ def test_what_the_kubelet_measured_when_it_evicted_is_on_the_line() -> None:
     assert [round(value / GIB, 2) for value in evicted.lines[0].lowest] == [20.5, 15.45, 14.44, 20]
     assert made.low < 14.44 * GIB
     assert (made.readout[0], round(made.readout[1] / GIB, 2)) == (T0 + timedelta(minutes=1.5), 14.44)
-    assert [text for _, _, text in made.told] == ["14.4 GiB by the kubelet"]
+    assert [text for _, _, text in made.reported] == ["14.4 GiB by the kubelet"]
     assert with_evictions(sampled, others) is sampled
 
 

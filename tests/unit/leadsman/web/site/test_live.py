@@ -70,7 +70,7 @@ async def next_of(answer: Answer, name: str) -> dict[str, str]:
 
 
 @pytest.mark.asyncio
-async def test_a_new_reader_renews_its_page_and_then_hears_of_changes_of_its_cluster() -> None:
+async def test_a_new_reader_renews_its_page_and_then_gets_changes_of_its_cluster() -> None:
     marks = Marks()
     pulse = Pulse(marks.read, EVERY)
     async with site(pulse) as client:

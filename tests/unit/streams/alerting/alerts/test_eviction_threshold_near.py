@@ -177,7 +177,7 @@ def test_a_threshold_of_another_signal_of_the_same_file_system_guards_it() -> No
     assert [labels["resource"] for labels in separate.labels] == ["ephemeral-storage"]
 
 
-def test_a_signal_whose_threshold_the_kubelet_derives_is_none_that_one_could_set() -> None:
+def test_a_signal_with_a_derived_threshold_is_not_settable() -> None:
     log = AlertLog()
     for name in ("allocatableMemory.available", "containerfs.available", "containerfs.inodesFree"):
         row = signal(name, hard_threshold=None, available=0)

@@ -252,7 +252,7 @@ def test_fewer_reasons_than_nodes_mean_a_lost_node_with_the_numbers_as_evidence(
     [row] = spots([*nodes(zones), pod("a", 130, text(13, selector=12)), tick(200)])
     assert (row.verdict, row.test, row.node, row.pod) == ("lost_node", "nodes_evaluated", "", "a")
     assert "0/13 nodes, but reasons for 12: 12 node(s) didn't match node selector" in row.evidence
-    assert "at least 1 of 13 nodes" in row.evidence
+    assert "1 or more of 13 nodes" in row.evidence
     assert "zones of 10, 3 nodes" in row.evidence
     assert "newest kubelet is v1.18.4, which stands in for the scheduler's version" in row.evidence
     assert row.scheduler_version == "v1.18.4"

@@ -117,7 +117,7 @@ def test_capacity_0_is_reported_in_an_old_and_a_new_way(reason: str, message: st
     assert parse_image_gc(reason, message) == ImageGcFailure("error", "invalid_capacity")
 
 
-def test_errors_of_deletion_tell_what_was_wanted_and_freed() -> None:
+def test_deletion_errors_name_wanted_and_freed_bytes() -> None:
     message = (
         "wanted to free 3000000000 bytes, but freed 1000 bytes space with errors in image deletion: "
         "[rpc error: code = Unknown desc = conflict: 100%!u(MISSING)nable to delete, context deadline exceeded]"
@@ -390,7 +390,7 @@ def test_readiness_is_reported_likewise() -> None:
         ("Rebooted", "Node n status is now: Rebooted"),
     ],
 )
-def test_a_node_event_whose_text_does_not_fit_says_nothing(reason: str, message: str) -> None:
+def test_a_node_event_with_an_unknown_text_has_no_effect(reason: str, message: str) -> None:
     assert parse_node_status(reason, message) is None
 
 

@@ -71,7 +71,7 @@ def test_a_rise_a_flat_line_and_no_threshold_have_no_forecast() -> None:
     assert band(falling, None) is None
 
 
-def test_below_its_threshold_there_is_nothing_to_foretell() -> None:
+def test_nothing_is_forecast_below_the_threshold() -> None:
     assert band([5, 4, 3], 4) == MET
     assert band([5, 4], 4) is None
 

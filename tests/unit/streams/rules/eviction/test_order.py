@@ -149,7 +149,7 @@ def test_equal_pods_go_by_namespace_name_and_uid() -> None:
     assert rank("memory.available", Layout.SINGLE, pods) == [3, 2, 1, 0]
 
 
-def test_pods_that_the_kubelet_cannot_tell_apart_are_tied() -> None:
+def test_pods_equal_for_the_kubelet_are_tied() -> None:
     # As recorded at 04:20:22: each uses as much above its request, so which goes first is open.
     pods = [_pod(name, rootfs_used_bytes=20480) for name in ("best", "burst", "pinned")]
     pods += [_pod("more", rootfs_used_bytes=20481), _pod("critical", rootfs_used_bytes=20480, critical=True)]

@@ -43,7 +43,7 @@ def test_the_policy_none_has_no_allocatable_cpus(cpus: tuple[int, ...], policy: 
     assert allocatable_cpus(allocatable) == set(cpus)
 
 
-def test_a_kubelet_that_does_not_tell_its_allocatable_cpus_reports_no_reserved_ones() -> None:
+def test_without_allocatable_cpus_no_reserved_ones_are_reported() -> None:
     assert allocatable_cpus(None) == frozenset()
 
 

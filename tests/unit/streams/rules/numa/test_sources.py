@@ -168,7 +168,7 @@ def test_crane_counts_only_what_is_exclusive(policy: str, expected: dict[int, in
     assert crane_cpus(PodAnnotations(crane_cpu_policy=policy, crane_topology_result=result)) == expected
 
 
-def test_crane_pods_alone_tell_what_is_held_and_not_what_there_is() -> None:
+def test_crane_pods_alone_show_held_cpus_and_no_totals() -> None:
     view = with_crane_pods(None, {"a": {0: 2}, "b": {0: 1, 1: 4}})
     assert [(zone.numa_node, zone.cpus, zone.exclusive_cpus) for zone in view.zones] == [(0, None, 3), (1, None, 4)]
 
@@ -184,7 +184,7 @@ def counted(*zones: tuple[int, int | None]) -> NumaView:
     return NumaView(NRT, "count", zones=tuple(NumaZone(numa, 4, 0, exclusive) for numa, exclusive in zones))
 
 
-def test_cpu_ids_without_a_topology_tell_only_the_node() -> None:
+def test_cpu_ids_without_a_topology_count_for_the_node_only() -> None:
     found = account(held(CHECKPOINT, 1, 2), NodeFacts(capacity_cpus=8, reserved=frozenset({0})))
     assert found.fidelity == "none"
     assert [(n.numa_node, n.exclusive_cpus, n.free_cpus) for n in found.numbers] == [(WHOLE_NODE, 2, 5)]
