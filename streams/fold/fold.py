@@ -61,8 +61,9 @@ class Fold:
         """Fold one record of a log into its states; return what the reducers conclude, in the order of `reducers`.
 
         A record that they emit onto the same log is folded at once, after this one; an endless chain of them is cut
-        and rejected. A reducer that fails keeps its state, and the others fold on. MemoryError and OSError are raised: the record must then be folded again from
-        the old states. A log whose last state is dropped counts as new at its next record.
+        and rejected. A reducer that fails keeps its state, and the others fold on. MemoryError and OSError are
+        raised: the record must then be folded again from the old states. A log whose last state is dropped counts as
+        new at its next record.
         """
         record, impossible = with_possible_times(record)
         concluded = self._stepped(log, record)
