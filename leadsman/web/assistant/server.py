@@ -175,8 +175,8 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 def _with_one_length(app: ASGIApp) -> ASGIApp:
-    """The app for requests that end at one place: h11 also reads those with two lengths, of which a proxy may take the
-    other (RFC 9112, section 6.1).
+    """The app for requests that end at one place: h11 also reads those with two lengths, of which a proxy may take
+    the other (RFC 9112, section 6.1).
     """
 
     async def clear(scope: Scope, receive: Receive, send: Send) -> None:
