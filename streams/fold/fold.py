@@ -95,10 +95,6 @@ class Fold:
         return concluded
 
     def _folded(self, log: LogState, record: Record, following: int = 0) -> list[Output | Rejected]:
-        if following > MOST_FOLLOWING:
-            return [
-                Rejected("", BadRecord(REDUCER_FAILED, f"{type(record).__name__} follows from itself without end"))
-            ]
         kind = "node" if record.node else "cluster"
         if isinstance(record, NodeRecord):
             log.exists = record.change != "DELETED"
@@ -124,8 +120,13 @@ class Fold:
             else:
                 passed_on.append(each)
         for each in same_log:
-            passed_on += self._folded(log, each, following + 1)
+            passed_on += self._followed(log, each, following)
         return passed_on
+
+    def _followed(self, log: LogState, record: Record, following: int) -> list[Output | Rejected]:
+        if following < MOST_FOLLOWING:
+            return self._folded(log, record, following + 1)
+        return [Rejected("", BadRecord(REDUCER_FAILED, f"{type(record).__name__} follows from itself without end"))]
 
 
 def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
