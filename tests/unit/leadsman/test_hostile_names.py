@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
 from common.logs import configure
-from common.telemetry import registered, served
+from common.telemetry import Figure, Values, registered, served
 from components.database import EmptyDatabase
 from components.hostile import everything
 from components.processes import HOST, free_port
@@ -134,7 +134,7 @@ def test_in_what_look_prints(db: Database, form: str, capsys: pytest.CaptureFixt
     elif form in {"json", "yaml"}:
         show_document(rows, form)
     else:
-        print_story(db, ["c"], Console(width=100_000, highlight=False, markup=False), NOW, EVERY_LINE, "")
+        print_story(db, ["c"], Console(width=100_000, highlight=False, markup=False), None, EVERY_LINE, "")
     text = capsys.readouterr().out
     assert MARK in text
     check_form(text, form)
@@ -182,7 +182,11 @@ def _texts(value: Any) -> Iterator[str]:
 @pytest.mark.asyncio
 async def test_in_metrics(db: Database) -> None:
     found, port = read_figures(db, None), free_port()
-    with registered({figure: partial(found.get, figure, {}) for figure in found}, list):
+
+    def values(figure: Figure) -> Values:
+        return found[figure]
+
+    with registered({figure: partial(values, figure) for figure in found}, list):
         async with served(HOST, port, "page"):
             status, text = await asyncio.to_thread(get, port, "metrics")
     assert (status, MARK in text) == (200, True)
