@@ -11,7 +11,7 @@ UNKNOWN_NAME: Final = "(unknown)"
 """Stands for a node or a namespace that no text has; none can have this name."""
 
 Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
-"""Of a node. The log of one without a name would be its cluster's."""
+"""A node's name. The log of one without a name would be its cluster's."""
 Quantity: TypeAlias = str | Int64 | float
 """A resource quantity as the API prints it ("100m", "2Gi"), or in the form of a manifest (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]
