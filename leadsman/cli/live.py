@@ -81,12 +81,17 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """The same, with logs as they are."""
     import uvloop
 
-    from common.cycles import rare_cycle_searches
+    from common.cycles import rare_cycle_searches, search_fully
+    from common.tasks import detached
     from common.telemetry import served
 
     async def run() -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part):
-            return await work
+            searching = detached(search_fully())
+            try:
+                return await work
+            finally:
+                searching.cancel()
 
     with rare_cycle_searches():
         return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
