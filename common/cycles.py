@@ -1,6 +1,8 @@
 """Makes Python look for reference cycles less often while millions of records pass."""
 
+import asyncio
 import gc
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +14,11 @@ even a search among young objects visits all of them: with 1,500 nodes it takes 
 """
 
 
+FULL_SEARCH_SECONDS: Final = 300.0
+SHARE: Final = 500
+"""Full searches take at most one part in this many of the time."""
+
+
 @contextmanager
 def rare_cycle_searches() -> Iterator[None]:
     """Search this rarely until the block ends."""
@@ -21,6 +28,20 @@ def rare_cycle_searches() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*before)
+
+
+async def search_fully() -> None:
+    """Search everything once in FULL_SEARCH_SECONDS, until cancelled.
+
+    Python's own full search would come after a hundred searches among young objects: in no process's life. A failed
+    request leaves a cycle of its exception and its connection, which may have outlived a search by then.
+    """
+    took = 0.0
+    while True:
+        await asyncio.sleep(max(FULL_SEARCH_SECONDS, SHARE * took))
+        began = time.perf_counter()
+        gc.collect()
+        took = time.perf_counter() - began
 
 
 def forget_frames(error: BaseException) -> None:

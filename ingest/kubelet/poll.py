@@ -6,7 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import ceil
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -33,6 +33,7 @@ SLOW_FOR_SECONDS: Final = 300.0
 TOGETHER_SECONDS: Final = 0.125
 """Kubelets are asked at multiples of this: many at once cost a sixth less than each with a wake-up of its own."""
 
+Pace = Literal["quick", "slow", "failing"]
 Fetch = Callable[[str, str], Awaitable[bytes]]
 """(node, path under the kubelet's root) to the answer; raises ApiError, TooLargeError and transport errors."""
 Emit = Callable[[Received], Awaitable[None]]
@@ -45,8 +46,9 @@ class _Unreadable(ValueError):
 class Kubelets:
     """Polls one kubelet in each task that runs `poll`; at most `in_flight` requests are out at a time.
 
-    A quarter of them is for kubelets that failed last time or were slow lately. So many that hang, or answer a byte
-    at a time, do not hold up the others.
+    A quarter of them is for kubelets that were slow lately, an eighth for those that failed last time. So many that
+    hang, or answer a byte at a time, do not hold up the others, and those that are gone do not hold up the slow. In
+    each of the three shares the first to wait is the first to be asked.
     `seconds` are those between two answers at most, by resource; the statistics are asked for in every round.
     `on_answer` is called with the node's name for each of them. The tally counts `observation`, `failure` and
     `restart` under `kubelet`.
@@ -71,8 +73,12 @@ class Kubelets:
         self._tally = tally
         self._seconds = seconds or {resource.name: resource.seconds for resource in POLLED}
         self._round_seconds = self._seconds[STATS_SUMMARY.name]
-        self._free = asyncio.Semaphore(max(1, in_flight - in_flight // 4))
-        self._free_for_failing = asyncio.Semaphore(max(1, in_flight // 4))
+        slow, failing = max(1, in_flight // 4), max(1, in_flight // 8)
+        self._free: Final[Mapping[Pace, asyncio.Semaphore]] = {
+            "quick": asyncio.Semaphore(max(1, in_flight - slow - failing)),
+            "slow": asyncio.Semaphore(slow),
+            "failing": asyncio.Semaphore(failing),
+        }
         self._on_answer = on_answer
 
     async def poll(self, node: str) -> None:
@@ -137,7 +143,7 @@ class Kubelets:
             self._tally["kubelet", "restart"] += 1
 
     async def _fetched(self, kubelet: "_Kubelet", path: str) -> bytes:
-        async with self._free_for_failing if kubelet.failure.text or kubelet.is_slow else self._free:
+        async with self._free[kubelet.pace]:
             begun = self._clock.monotonic()
             try:
                 return await self._fetch(kubelet.node, path)
@@ -173,6 +179,10 @@ class _Kubelet:
         self._slow_until = 0.0
         self._pods = 0
         """A hash of their uids."""
+
+    @property
+    def pace(self) -> Pace:
+        return "failing" if self.failure.text else "slow" if self.is_slow else "quick"
 
     @property
     def is_slow(self) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 
 from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.numbers import Count, Int64
+from ingest.model.objects.base import Name
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.objects.pod import Pod
@@ -347,7 +348,7 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
     """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
-    target: str
+    target: Name
 
 
 class ForgetRecord(Record, frozen=True, tag="forget"):

@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
-from ingest.model.objects.base import KeptObject
+from ingest.model.objects.base import KeptObject, Name
 from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import KnownNodeRecord, NodeLeaseRecord, NodeRecord, Record
@@ -58,7 +58,7 @@ NAMESPACE: Final = "kube-node-lease"
 
 
 class _Metadata(KeptObject, frozen=True):
-    name: str
+    name: Name
     namespace: str = ""
 
 

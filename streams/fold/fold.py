@@ -11,9 +11,11 @@ from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import Concluded, Output, Reducer, twice
+from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, twice
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
+MOST_FOLLOWING: Final = 8
+"""Records of one log that may follow from each other, each from the one before."""
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
@@ -58,9 +60,10 @@ class Fold:
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
         """Fold one record of a log into its states; return what the reducers conclude, in the order of `reducers`.
 
-        A record that they emit onto the same log is folded at once, after this one. A reducer that fails keeps its
-        state, and the others fold on. MemoryError and OSError are raised: the record must then be folded again from
-        the old states. A log whose last state is dropped counts as new at its next record.
+        A record that they emit onto the same log is folded at once, after this one; an endless chain of them is cut
+        and rejected. A reducer that fails keeps its state, and the others fold on. MemoryError and OSError are
+        raised: the record must then be folded again from the old states. A log whose last state is dropped counts as
+        new at its next record.
         """
         record, impossible = with_possible_times(record)
         concluded = self._stepped(log, record)
@@ -91,7 +94,7 @@ class Fold:
         log.states = {name: state for name, state in log.states.items() if state != takers.get(name, state)}
         return concluded
 
-    def _folded(self, log: LogState, record: Record) -> list[Output | Rejected]:
+    def _folded(self, log: LogState, record: Record, following: int = 0) -> list[Output | Rejected]:
         kind = "node" if record.node else "cluster"
         if isinstance(record, NodeRecord):
             log.exists = record.change != "DELETED"
@@ -110,15 +113,20 @@ class Fold:
             if rows or (new_minute and reducer.name in log.states):
                 concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
         passed_on: list[Output | Rejected] = []
-        following: list[Record] = []
+        same_log: list[Record] = []
         for each in concluded:
             if isinstance(each, Record) and each.node == record.node:
-                following.append(each)
+                same_log.append(each)
             else:
                 passed_on.append(each)
-        for each in following:
-            passed_on += self._folded(log, each)
+        for each in same_log:
+            passed_on += self._followed(log, each, following)
         return passed_on
+
+    def _followed(self, log: LogState, record: Record, following: int) -> list[Output | Rejected]:
+        if following < MOST_FOLLOWING:
+            return self._folded(log, record, following + 1)
+        return [Rejected("", BadRecord(REDUCER_FAILED, f"{type(record).__name__} follows from itself without end"))]
 
 
 def _begun(record: Record, log: LogState) -> list[Output | Rejected]:

@@ -42,6 +42,7 @@ LONGEST_ERROR: Final = 2000
 TAKEN_SECONDS: Final = 60.0
 """Time in which a reader takes an answer."""
 _CHALLENGE: Final = 'Bearer realm="leadsman"'
+_BAD: Final = 400
 _NOT_ALLOWED: Final = 405
 MOST_CONNECTIONS: Final = 100
 _Tool: TypeAlias = Callable[..., Answer]
@@ -99,7 +100,7 @@ async def _run_over_http(tools: Tools, host: str, port: int, token: str, report:
 def http_server(app: ASGIApp) -> uvicorn.Server:
     """Build a server that answers with an app on the given sockets, until it `should_exit`."""
     config = uvicorn.Config(
-        app,
+        _with_one_length(app),
         log_level="warning",
         access_log=False,
         proxy_headers=False,  # an address that a header names would have guesses of its own
@@ -170,6 +171,18 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
         )
 
     return guarded
+
+
+def _with_one_length(app: ASGIApp) -> ASGIApp:
+    """The app for requests that end at one place: h11 also reads those with two lengths, of which a proxy may take
+    the other (RFC 9112, section 6.1).
+    """
+
+    async def clear(scope: Scope, receive: Receive, send: Send) -> None:
+        has_two = {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope.get("headers", ())}
+        await (PlainTextResponse("", _BAD, {"Connection": "close"}) if has_two else app)(scope, receive, send)
+
+    return clear
 
 
 def _only_calls(app: ASGIApp) -> ASGIApp:

@@ -56,7 +56,10 @@ def event(routing_key: str, received: Received) -> dict[str, Any]:
             "component": plain(labels.get("node", "")),
             "group": plain(cluster),
             "class": name,
-            "custom_details": {**labels, "description": plain(words.get("description", ""), _DESCRIPTION)},
+            "custom_details": {
+                **{label: plain(text) for label, text in labels.items()},
+                "description": plain(words.get("description", ""), _DESCRIPTION),
+            },
         },
         "links": [{"href": runbook, "text": "Runbook"}] if runbook else [],
     }

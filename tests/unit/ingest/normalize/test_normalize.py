@@ -57,6 +57,12 @@ def test_a_node_goes_to_its_own_log_and_to_the_clusters() -> None:
     assert places(node("12:00:00", "n")) == [(NodeRecord, "n"), (NodeRecord, "")]
 
 
+@pytest.mark.parametrize("resource", ["nodes", "node_leases"])
+def test_a_node_without_a_name_is_refused_for_its_log_would_be_the_clusters(resource: str) -> None:
+    with pytest.raises(BadRecord, match="length >= 1"):
+        normalize(raw(resource, b'{"metadata":{"name":"","uid":"u"}}', change="ADDED"))
+
+
 def test_why_a_container_waits_is_kept_without_the_credentials_in_it() -> None:
     """A runtime quotes the address that it asked."""
     message = "failed to pull https://bot:hunter2@registry.example/x: not found"

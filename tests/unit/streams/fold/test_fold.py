@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from ingest.model.records import Record, SourceErrorRecord
 from streams.fold.findings import DeadLetter
-from streams.fold.fold import Fold, LogState, Rejected
+from streams.fold.fold import MOST_FOLLOWING, Fold, LogState, Rejected
 from streams.fold.reducer import Output, Reducer
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -155,6 +155,19 @@ def test_what_a_reducer_raises_once_costs_nothing() -> None:
 
     assert said(Fold([reducer(step=fail_once)]), LogState(), record(0)) == ["e 1"]
     assert tried == [Count(), Count()]
+
+
+def test_a_record_that_follows_from_itself_without_end_is_rejected_and_its_log_goes_on() -> None:
+    def echo(state: Count, given_: SourceErrorRecord) -> tuple[Count, Sequence[Output]]:
+        return count(state, given_)[0], [given_] if given_.error == "echo" else []
+
+    log = LogState()
+    fold = Fold([reducer("echo", step=echo), reducer("sound")])
+    *passed, rejected = fold.step(log, record(0, "echo"))
+    assert isinstance(rejected, Rejected)
+    assert (rejected.reducer, rejected.error.error_type) == ("", "reducer_failed")
+    assert len(passed) == MOST_FOLLOWING + 1
+    assert said(fold, log, record(1)) == [f"e {MOST_FOLLOWING + 2}"]
 
 
 def test_a_state_that_cannot_expire_stays_and_its_log_goes_on() -> None:

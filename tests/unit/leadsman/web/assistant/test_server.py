@@ -1,6 +1,7 @@
 """The door of `leadsman mcp --http`: a silent client does not block others."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
@@ -110,3 +111,29 @@ async def test_who_does_not_take_an_answer_is_sent_away(monkeypatch: pytest.Monk
         writer.write(ASK)
         await ended.wait()
         writer.transport.abort()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(b"Content-Length: 5\r\nTransfer-Encoding: chunked", id="two lengths of a body"),
+        pytest.param(b"Transfer-Encoding: chunked\r\nContent-Length: 5", id="the same in the other order"),
+        pytest.param(b"Content-Length: 5\r\nContent-Length: 6", id="two different lengths"),
+        pytest.param(b"Content-Length: +5", id="a length with a sign"),
+        pytest.param(b"Transfer-Encoding: xchunked", id="an encoding that nobody knows"),
+        pytest.param(b"Transfer-Encoding: chunked, chunked", id="an encoding twice"),
+        pytest.param(b"Transfer-Encoding : chunked", id="a space before the colon"),
+        pytest.param(b"X: a\rTransfer-Encoding: chunked", id="half an end of a line"),
+    ],
+)
+async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
+    """What a proxy before it may read otherwise reaches no tool, and what is behind it is not read as a request."""
+    app = Held()
+    async with _listening(app) as port, asyncio.timeout(PATIENCE_SECONDS):
+        reader, writer = await asyncio.open_connection(HOST, port)
+        writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\n" + head + b"\r\n\r\n5\r\nhello\r\n0\r\n\r\n" + ASK)
+        answer = await reader.read()
+        writer.transport.abort()
+    assert app.under_way == 0
+    assert answer.count(b"HTTP/1.") == 1
+    assert re.match(rb"HTTP/1\.[01] (400|501) ", answer)

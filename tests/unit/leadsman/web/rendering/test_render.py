@@ -16,36 +16,18 @@ from hypothesis import strategies as st
 
 from common.text import plain
 from components.database import EmptyDatabase
-from components.rows import T0, row, store, store_samples, summary
+from components.hostile import GIB, everything
+from components.rows import T0, row, store
 from leadsman.web.reading.scope import Asked, BadScope
 from leadsman.web.rendering.links import ANSWERED, Links
 from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
 from sql.questions.queries import saved_queries
-from streams.fold.findings import (
-    DeadLetter,
-    Eviction,
-    EvictionSignal,
-    ImageGc,
-    LateJoiners,
-    NodeEvent,
-    NodeFit,
-    NodeRow,
-    NumaAdmissionFailure,
-    NumaAllocation,
-    NumaPod,
-    NumaSkew,
-    PodBinding,
-    PressureChange,
-    SchedulerBlindSpot,
-    SchedulingFailure,
-    SourceError,
-)
+from streams.fold.findings import DeadLetter
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
 INVISIBLE = "innocent\u202etxt.exe\u200b\x1b[31m"
-GIB = 1 << 30
 
 
 class Page(HTMLParser):
@@ -73,49 +55,6 @@ class Page(HTMLParser):
             self.blocks.append((self._within[1], data))
         else:
             self.text += data
-
-
-def everything(db: Database, name: str) -> None:
-    """A finding of each kind, with `name` wherever a cluster may choose a name or a message."""
-    at = {"node": name, "namespace": name, "pod": name, "uid": "u"}
-    store(
-        db,
-        row(NodeRow, node=name, kubelet_version=name, zone_key=name, ready=False),
-        row(NodeEvent, node=name, reason="Starting", object_kind="Node", component="kubelet", observed_at=T0),
-        row(PodBinding, change="bound", priority=1, **at),
-        row(Eviction, cause="pressure", resource="memory", signal="memory.available", threshold=2, available=1,
-            predicted_rank=1, ranked_pods=1, evidence="both", message=name, updated_at=T0, **at),
-        row(Eviction, **{**at, "uid": "v"}, cause="limit", message=name, evidence="event", updated_at=T0),
-        row(PressureChange, node=name, condition="MemoryPressure", status=True, evidence="event", updated_at=T0),
-        row(ImageGc, node=name, verdict="persistent", result="error", reason="invalid_capacity", explanation=name,
-            high_percent=85, low_percent=80, occurrences=3, last_at=T0, updated_at=T0),
-        row(NodeFit, node=name, resource=name, capacity=10, allocatable=10, requested=12, free=-2),
-        row(NumaAllocation, node=name, numa_node=0, cpus=2, reserved_cpus=0, exclusive_cpus=1, free_cpus=1,
-            source=name, fidelity="exact", cpuset="0-1", free_cpuset="1"),
-        row(NumaPod, container=name, cpus=1, cpuset="0", numa_nodes=[0], source=name, fidelity="exact", **at),
-        row(NumaSkew, scope="node", node=name, skew_ratio=0.9, free_cpus=5, largest_fit_cpus=3, stranded_cpus=2,
-            fidelity="exact", explanation=name),
-        row(NumaAdmissionFailure, reason=name, explanation=name, **at),
-        row(LateJoiners, verdict="late_joiners_emptier", explanation=name),
-        row(SchedulingFailure, namespace=name, pod=name, uid="w", reasons={name: 1}, text_source="condition"),
-        row(SchedulerBlindSpot, verdict="lost_node", node=name, namespace=name, pod=name, evidence=name,
-            scheduler_version=name, test="nodes_total"),
-        row(SourceError, node=name, resource=name, kind="silent", silent_seconds=99.0, error=name),
-        row(DeadLetter, error_type="bad", position=name, reason=name),
-        *(row(EvictionSignal, ts=T0 - timedelta(seconds=2 - nth), node=name, signal="memory.available",
-              available=GIB - nth, capacity=GIB, hard_threshold=GIB // 2, seconds_to_hard=60.0) for nth in range(3)),
-    )  # fmt: skip
-    sample = {"memory_available_bytes": GIB, "memory_working_set_bytes": GIB}
-    store_samples(
-        db,
-        summary(T0, name, [{"namespace": name, "name": name, "uid": "u", "memory_working_set_bytes": 5}], **sample),
-    )
-    db.command(
-        "INSERT INTO alerts (cluster, ts, fingerprint, alertname, severity, status, starts_at, node, annotations) "
-        "SELECT 'c', {ts:DateTime64(6)}, 'f', {name:String}, 'critical', 'firing', {ts:DateTime64(6)}, {name:String},"
-        " map('summary', {name:String}, 'description', {name:String}, 'runbook_url', 'javascript:alert(3)')",
-        {"ts": T0.strftime("%Y-%m-%d %H:%M:%S"), "name": name},
-    )
 
 
 def report(db: Database, asked: Asked = Asked()) -> str:  # noqa: B008 - it cannot be changed
