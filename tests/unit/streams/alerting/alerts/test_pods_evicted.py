@@ -79,11 +79,11 @@ def test_a_storm_that_is_too_large_to_keep_apart_is_still_counted() -> None:
     assert len(alert.group.members) == MAX_MEMBERS + 1
 
 
-def test_what_no_pod_explains_lies_outside_of_pods() -> None:
+def test_a_shortage_that_no_pod_explains_points_outside_pods() -> None:
     log = AlertLog()
     log(0, eviction(0, "a", pods_usage_ratio=0.05), eviction(0, "b", resource="inodes", pods_usage_ratio=0.5))
     log(20)
-    assert ["outside of pods." in text for text in log.descriptions] == [True, False]
+    assert ["outside pods." in text for text in log.descriptions] == [True, False]
 
 
 def test_a_hostile_name_is_one_harmless_line() -> None:
