@@ -1,4 +1,4 @@
--- Which pods hold which CPUs on which NUMA nodes, and whether their memory, devices and caches are on the same ones
+-- Which pods hold which CPUs on which NUMA nodes, and whether memory, devices and caches are on the same
 -- group NUMA
 -- shows node, pod, cpuset, numa_nodes, aligned, explanation
 -- needs pods or held

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from common.amounts import counted, size
+from common.amounts import counted, how_often, size
 from common.durations import in_words
 from streams.fold.findings.row import row
 from streams.rules.eviction.messages import PressureEviction, parse_evicted
@@ -223,14 +223,15 @@ class Reclaim(NamedTuple):
 
     @property
     def what(self) -> str:
-        tried = f"The kubelet tried to reclaim {_RECLAIMED[self.resource]}"
-        ending = {
-            "evicted": f"It evicted {counted(self.evicted, 'pod')}.",
-            "no_eviction_seen": "No eviction was seen." if not self.logged else "By its log it evicted no pod.",
-            "unknown": "How that ended is not known.",
-        }[self.outcome]
-        times = f" {self.times:,} times" if self.times > 1 else ""
-        return f"{tried}{times}{', and '.join(filter(None, (self._back, self._images)))}. {ending}"
+        name = _RECLAIMED.get(self.resource, self.resource)
+        often = f" {how_often(self.times)}" if self.times > 1 else ""
+        found = ", and ".join(filter(None, (self._back, self._images)))
+        ending = "How that ended is not known."
+        if self.outcome == "evicted":
+            ending = f"It evicted {counted(self.evicted, 'pod')}."
+        elif self.outcome == "no_eviction_seen":
+            ending = "By its log it evicted no pod." if self.logged else "No eviction was seen."
+        return f"The kubelet tried to reclaim {name}{often}{found}. {ending}"
 
     @property
     def _back(self) -> str:

@@ -17,6 +17,7 @@ import pytest
 import structlog
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
+from structlog.testing import capture_logs
 from rich.console import Console
 
 from common.logs import configure
@@ -186,7 +187,7 @@ async def test_in_metrics(db: Database) -> None:
     def values(figure: Figure) -> Values:
         return found[figure]
 
-    with registered({figure: partial(values, figure) for figure in found}, list):
+    with capture_logs(), registered({figure: partial(values, figure) for figure in found}, list):
         async with served(HOST, port, "page"):
             status, text = await asyncio.to_thread(get, port, "metrics")
     assert (status, MARK in text) == (200, True)

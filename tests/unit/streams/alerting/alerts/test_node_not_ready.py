@@ -52,7 +52,7 @@ def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent(
     unsaid(3600, node(ready=None))
     because = "because its Node does not say"
     assert unsaid.summaries == [f"Node n: Ready is Unknown, {because}, since 2026-07-01 12:00:00 UTC"]
-    assert unsaid.descriptions[0].startswith("The Node object has no condition Ready")
+    assert unsaid.descriptions[0].startswith("What was seen of the Node has no condition Ready")
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown(
     assert gaps.counts == {("x.findings", "unknown"): 2000}
     (why,) = gaps.why_not()
     assert why == (
-        "kafka x.findings/2: gap: 2000 messages, offsets 0 to 1999: each was deleted by retention, and Kafka has "
+        "kafka x.findings/2: gap: 2,000 messages, offsets 0 to 1999: each was deleted by retention, and Kafka has "
         "no record of whether it was read"
     )
     await asyncio.wait_for(gaps.found(), 1)
