@@ -17,7 +17,7 @@ _KILLED: Final = (
 )
 _DRAINED: Final = r"(?:node/\S+ (?:already )?cordoned|evicting pod \S+|error when evicting pods?[/ ]|pod/\S+ evicted)"
 _CRICTL: Final = r"(?:CONTAINER(?: ID)? {3,}IMAGE {3,}CREATED|POD ID {3,}CREATED|IMAGE {3,}TAG {3,}IMAGE ID)"
-_MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |\s+total +used +\**free)"
+_MACHINE: Final = r"(?:Filesystem +(?:Size|Inodes|1K-blocks) |[ \t]+total +used +\**free)"
 _TOP: Final = r"(?:NAMESPACE +)?(?:POD|NAME) +(?:NAME +)?CPU\(cores\) "
 _ROW: Final = r"[ \t`|]*(?:Normal|Warning)[ |]+[A-Z]\w+[ |]+(?:\d+[ydhms])+ "
 _OF_MUST_GATHER: Final = "event-filter.html"

@@ -88,6 +88,8 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
 
     All are empty for any other line.
     """
+    if not (command.columns or "NAME" in line or "NODE" in line):
+        return "", [], []
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
     if len(heads) > MOST_COLUMNS:
         return "", [], []

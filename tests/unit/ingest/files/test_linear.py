@@ -13,7 +13,9 @@ from ingest.files.sniff import kind_of
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.parts import Command, Part
+from ingest.files.texts.pasted import pasted_parts
 from ingest.files.texts.tables import tabled
+from ingest.files.unread import left_out
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
@@ -28,6 +30,15 @@ def test_blank_lines_before_nothing_known_do_not_make_a_search_endless(line: str
     head = (line * 5000 + "x").encode()
     began = time.process_time()
     assert kind_of(head) is None
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("line", ["\n", "x\n", "$ kubectl get po -n a\n", "```\n", "NAME NODE STATUS\n\n"])
+def test_what_is_beside_a_table_is_looked_for_in_a_time_that_grows_with_the_text(line: str) -> None:
+    data = ("NAME   READY   STATUS   RESTARTS\n" + line * 50_000).encode()
+    began = time.process_time()
+    assert list(left_out(data)) == []
+    assert list(pasted_parts(data, None, AT)) == []
     assert time.process_time() - began < 5
 
 
