@@ -17,8 +17,8 @@ import pytest
 import structlog
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
-from structlog.testing import capture_logs
 from rich.console import Console
+from structlog.testing import capture_logs
 
 from common.logs import configure
 from common.telemetry import Figure, Values, registered, served
