@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-import pyarrow as pa
-
+from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from streams.fold.checkpoints import Entry
 
