@@ -152,9 +152,8 @@ def _print_first(database: Database, namespace: str) -> None:
     """Print what the lists show to standard error; standard output gets only the result."""
     from leadsman.cli.console import err
     from leadsman.cli.present.story import print_first
-    from leadsman.web.reading.overview import read_spans
 
-    print_first(database, [span.cluster for span in read_spans(database)], err, namespace)
+    print_first(database, err, namespace)
 
 
 @contextmanager
@@ -166,7 +165,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
 
     preload(dsn)
     with ExitStack() as stack:
-        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_made, dsn)  # mostly without Python's lock
+        making = stack.enter_context(ThreadPoolExecutor(1)).submit(_opened, dsn)  # mostly without Python's lock
         stack.callback(_close, making)
 
         from ingest.files.ahead import read_ahead
@@ -178,7 +177,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
         skipped: Counter[str] = Counter()
         with on_disk(paths) as files, progress_bar(quiet=False) as progress:
             items = begun(read_ahead(files, cluster=settings.live().cluster, progress=progress, skipped=skipped))
-            replayed, refused = replay(making.result(), items, settings)
+            replayed, refused = replay(making.result(), items, settings, is_last=True)
         if refused is not None and not replayed.read:
             raise refused
         if skipped:
@@ -201,6 +200,13 @@ def _made(dsn: str) -> Database:
     return database
 
 
+def _opened(dsn: str) -> Database:
+    from sql.database.open import connect
+    from sql.schema.as_needed import AsNeeded
+
+    return AsNeeded(connect(dsn))
+
+
 def _close(making: Future[Database]) -> None:
     if making.exception() is None:
         making.result().close()
@@ -217,15 +223,14 @@ def _blind(database: Database, access: str) -> str:
 def _print(database: Database, form: str, namespace: str) -> list[Findings]:
     """Print the story, or the findings for a program, and return the findings of each cluster."""
     from leadsman.cli.console import out
-    from leadsman.cli.present.findings import finding_rows, read_findings
+    from leadsman.cli.present.findings import finding_rows, findings_in
     from leadsman.cli.present.story import EVERY_LINE, LINES, print_story
     from leadsman.cli.present.tables import raw_rows, show, show_document
     from leadsman.web.reading.overview import read_spans
 
-    clusters = [span.cluster for span in read_spans(database)]
     if form in options.FOR_PEOPLE:
-        return print_story(database, clusters, out, None, LINES if form == "table" else EVERY_LINE, namespace)
-    found = [each for each in (read_findings(database, cluster, namespace) for cluster in clusters) if each]
+        return print_story(database, None, out, None, LINES if form == "table" else EVERY_LINE, namespace)
+    found = [findings_in(database, span, namespace) for span in read_spans(database)]
     rows = [row for each in found for row in finding_rows(each)]
     if form == "csv":
         show(raw_rows(list(rows[0]) if rows else (), [list(row.values()) for row in rows]), form)

@@ -19,11 +19,14 @@ class Replayed(NamedTuple):
     """The source that could not be read, after all others were."""
 
 
-def replay(database: Database, items: Iterable[Decoded], settings: Settings) -> Replayed:
-    """Fold observations into a migrated database; what was read before a source failed is stored. Raises BadRules."""
+def replay(database: Database, items: Iterable[Decoded], settings: Settings, *, is_last: bool = False) -> Replayed:
+    """Fold observations into a migrated database; what was read before a source failed is stored. Raises BadRules.
+
+    After the last replay into a database, no other one can go on.
+    """
     reducers = all_reducers(settings)
     with Lander(database) as lander:
-        replayed = Replay(reducers, lander, DatabaseCheckpoints(database))
+        replayed = Replay(reducers, lander, None if is_last else DatabaseCheckpoints(database))
         refused: SourceError | None = None
         try:
             replayed.run(items)

@@ -1,12 +1,16 @@
-"""pyarrow without pandas, and without memory that it keeps.
+"""pyarrow without numpy and pandas, and without memory that it keeps. Other modules import it from here.
 
+pyarrow imports numpy where there is one, which takes longer than pyarrow itself and is for functions of numpy alone.
 Importing pandas takes a second and 60 MB, and nothing here uses it. pyarrow looks for it once, when it is given its
 first list, and does without where there is none. (chDB requires pandas, so it is installed with the embedded engine.)
 """
 
-import pyarrow as pa
-
 from sql.database.without import without
+
+with without("numpy"):
+    import pyarrow as pa
+
+__all__ = ["make_arrow_lean", "pa"]
 
 
 def make_arrow_lean() -> None:

@@ -5,7 +5,7 @@ folder at a time; several databases (`?database=`) of that folder can be open to
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -26,6 +26,7 @@ Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
 """Placeholders as the driver finds them: with one, it binds natively and leaves the text unchanged."""
+_HAS: Final = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
 SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
 
@@ -70,6 +71,15 @@ class Database:
 
     def __str__(self) -> str:
         return str(self._target)
+
+    @property
+    def empty(self) -> Collection[str]:
+        """Tables that are known to have no row; most databases do not know any."""
+        return ()
+
+    def has(self, name: str) -> bool:
+        """Tell whether there is such a table or view."""
+        return bool(self.query(_HAS, {"table": name}).rows[0][0])
 
     def __enter__(self) -> Self:
         return self

@@ -5,14 +5,11 @@ from datetime import datetime
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
-import numpy as np
-import pyarrow as pa
 from msgspec.structs import astuple
-from numpy.typing import NDArray
 
 from ingest.model.numbers import storable
 from ingest.model.samples import BYTES, TYPE_CODES, NodeSample, Packed, PodColumns
-from sql.database.lean_arrow import make_arrow_lean
+from sql.database.lean_arrow import make_arrow_lean, pa
 from streams.fold.batch import SampleKey
 from streams.fold.findings import TABLES, Row, stored_types, stored_values
 
@@ -28,6 +25,7 @@ _SCALARS: Final[dict[Any, pa.DataType]] = {
     bool: pa.bool_(),
     datetime: _TIME,
 }
+_INVERTED: Final = bytes([1, *[0] * 255])
 _SAMPLE_KEY: Final[dict[str, Any]] = {"cluster": str, "ts": datetime, "node": str}
 
 
@@ -103,21 +101,31 @@ def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], n
 
 def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.Array[Any]"]:
     """The columns TYPE_CODES over all samples; the bytes of Int64 and Float64 stay as they are."""
-    values = _side_by_side([np.frombuffer(each.values, np.int64) for each in samples])
-    absent = None
+    kinds = len(TYPE_CODES)
+    pods = sum(len(each.values) for each in samples) // BYTES // kinds
+    values = _side_by_side([each.values for each in samples], kinds)
+    known: Sequence[pa.Buffer | None] = [None] * kinds
     if any(each.absent for each in samples):
         masks = [each.absent or bytes(len(each.values) // BYTES) for each in samples]
-        absent = _side_by_side([np.frombuffer(mask, np.bool_) for mask in masks])
-    columns = {}
-    for place, name in enumerate(TYPE_CODES):
-        column = pa.py_buffer(values[place])
-        known = None if absent is None else pa.array(~absent[place]).buffers()[1]
-        columns[name] = pa.Array.from_buffers(schema.field(name).type, values.shape[1], [known, column])
-    return columns
+        known = [_bits(mask.translate(_INVERTED)) for mask in _side_by_side(masks, kinds)]
+    return {
+        name: pa.Array.from_buffers(schema.field(name).type, pods, [mask, pa.py_buffer(column)])
+        for name, column, mask in zip(TYPE_CODES, values, known, strict=True)
+    }
 
 
-def _side_by_side(samples: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    return np.concatenate([each.reshape(len(TYPE_CODES), -1) for each in samples], axis=1)
+def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
+    """Join each column of all samples, which have all their columns one after the other."""
+    sizes = [len(each) // kinds for each in samples]
+    return [
+        b"".join([each[size * kind : size * (kind + 1)] for each, size in zip(samples, sizes, strict=True)])
+        for kind in range(kinds)
+    ]
+
+
+def _bits(truths: bytes) -> pa.Buffer | None:
+    """Return a bit for each byte that is 0 or 1."""
+    return pa.Array.from_buffers(pa.uint8(), len(truths), [None, pa.py_buffer(truths)]).cast(pa.bool_()).buffers()[1]
 
 
 def _table(schema: pa.Schema, columns: Any) -> pa.Table:

@@ -6,8 +6,7 @@ from queue import Queue
 from threading import Thread
 from typing import Final, Literal, Self
 
-import pyarrow as pa
-
+from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS, node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch

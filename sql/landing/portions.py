@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 import msgspec
-import pyarrow as pa
 import structlog
 from aiokafka import TopicPartition
 
@@ -15,6 +14,7 @@ from ingest.model.samples import pack
 from ingest.model.topics import Topics
 from ingest.normalize.dead_letters import Buried
 from sql.database.errors import DatabaseError, QueryFailed
+from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.landing.arrow import SCHEMAS, from_columns
 from sql.landing.batches import land

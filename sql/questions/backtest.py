@@ -7,9 +7,9 @@ from typing import Any, Final, NamedTuple
 
 from ingest.normalize.decoded import Decoded
 from sql.database.open import Result, connect
-from sql.landing.batches import DatabaseCheckpoints, Lander
+from sql.landing.batches import Lander
 from sql.questions.queries import run, saved_query
-from sql.schema.migrate import migrate
+from sql.schema.as_needed import AsNeeded
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import AlertRules
 from streams.analytics.registry import ANALYTICS
@@ -52,11 +52,10 @@ def backtest(
         reducers += [_collecting(reducer, number, fired[name]) for reducer in alert_reducers(rules)]
     with (
         tempfile.TemporaryDirectory(prefix="leadsman-backtest-") as folder,
-        connect(f"chdb://{folder}/db") as database,
+        AsNeeded(connect(f"chdb://{folder}/db")) as database,
     ):
-        migrate(database)
         with Lander(database) as lander:
-            report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
+            report = Replay(reducers, lander, None).run(items)
         return Backtest(
             report,
             {name: episodes(rows) for name, rows in fired.items()},

@@ -2,8 +2,7 @@
 
 from typing import Any, Final, NamedTuple
 
-import pyarrow as pa
-
+from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.landing.arrow import SCHEMAS
 

@@ -9,9 +9,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import accumulate, chain
 from typing import Any, Final
 
-import pyarrow as pa
-
 from common.clock import SYSTEM
+from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_clusters
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods
@@ -108,10 +107,10 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
         return pa.array([[getattr(pod, field) for pod in each] for each in pods], pa.list_(kind))
 
     def of_nodes(values: Iterable[Any], kind: pa.DataType) -> "pa.Array[Any]":
-        taken = pa.array(list(values), kind).take(places)
-        return pa.ListArray.from_arrays(offsets, taken)
+        of_all = list(values)
+        return pa.ListArray.from_arrays(offsets, pa.array([of_all[place] for place in places], kind))
 
-    places = pa.array(list(chain.from_iterable(nodes)), pa.int32())
+    places = list(chain.from_iterable(nodes))  # `take` would import numpy
     offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
     words = [[sorted(pod.heard.items()) for pod in each] for each in pods]
     columns = {

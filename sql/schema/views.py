@@ -169,6 +169,11 @@ class View(NamedTuple):
         return self.text.replace(f"{head} AS", f"{head}\n(\n    {columns}\n)\nAS", 1) if columns else self.text
 
     @property
+    def first(self) -> str:
+        """The statement where there is no such view."""
+        return self.statement.replace(_REPLACE, "CREATE VIEW IF NOT EXISTS", 1)
+
+    @property
     def checksum(self) -> str:
         return hashlib.sha256(self.statement.encode()).hexdigest()
 
@@ -184,7 +189,7 @@ def replace_views(db: Database, leadsman: str) -> None:
     with db.unsynced():
         for view in changed:
             missing = view.name not in there and not db.cluster
-            db.define(view.statement.replace(_REPLACE, "CREATE VIEW IF NOT EXISTS", 1) if missing else view.statement)
+            db.define(view.first if missing else view.statement)
     if changed:
         names, checksums = [view.name for view in changed], [view.checksum for view in changed]
         db.command(_RECORD, {"names": names, "checksums": checksums, "leadsman": leadsman})

@@ -6,7 +6,7 @@ The same step runs over the log of each node (bound pods) and over the cluster's
 from collections.abc import Sequence
 from functools import lru_cache
 from sys import intern
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,7 @@ from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, Po
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.rules.pods.containers import alike
 from streams.rules.pods.qos import FINISHED, qos_class
 from streams.rules.pods.requests import (
     cpu_limit,
@@ -107,8 +108,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
     metadata = pod.metadata
     change = _change(record, last)
     owner = next((o for o in metadata.owner_references or () if o.controller), None)
-    requests = effective_requests(pod)
-    ranked = eviction_requests(pod)
+    asks = _asks(pod)
     return PodBinding(
         cluster=record.cluster,
         ts=record.ts,
@@ -117,18 +117,18 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         namespace=intern(metadata.namespace),
         pod=metadata.name,
         uid=metadata.uid,
-        qos_class=qos_class(pod),
+        qos_class=asks.qos_class,
         priority=pod.spec.priority or 0,
         critical=is_critical(pod),
-        cpu_request_millicores=requests.get("cpu", 0),
-        cpu_limit_millicores=cpu_limit(pod),
-        memory_request_bytes=requests.get("memory", 0),
-        memory_limit_bytes=memory_limit(pod),
-        ephemeral_request_bytes=requests.get("ephemeral-storage", 0),
-        eviction_memory_request_bytes=ranked.get("memory", 0),
-        eviction_ephemeral_request_bytes=ranked.get("ephemeral-storage", 0),
-        exclusive_cpus=exclusive_cpus(pod),
-        requests=requests,
+        cpu_request_millicores=asks.requests.get("cpu", 0),
+        cpu_limit_millicores=asks.cpu_limit,
+        memory_request_bytes=asks.requests.get("memory", 0),
+        memory_limit_bytes=asks.memory_limit,
+        ephemeral_request_bytes=asks.requests.get("ephemeral-storage", 0),
+        eviction_memory_request_bytes=asks.ranked.get("memory", 0),
+        eviction_ephemeral_request_bytes=asks.ranked.get("ephemeral-storage", 0),
+        exclusive_cpus=asks.exclusive_cpus,
+        requests=asks.requests,
         phase=intern(pod.status.phase),
         reason=intern(_reason(pod)),
         owner_kind=intern(owner.kind) if owner else "",
@@ -141,6 +141,22 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         terminating=metadata.deletion_timestamp is not None and change not in {"finished", "deleted"},
         waits_for=waits_for(pod),
     )
+
+
+class _Asks(NamedTuple):
+    requests: dict[str, int]
+    ranked: dict[str, int]
+    """Requests that the ranking of an eviction compares."""
+    qos_class: str
+    cpu_limit: int | None
+    memory_limit: int | None
+    exclusive_cpus: int
+
+
+@alike
+def _asks(pod: Pod) -> _Asks:
+    limits = cpu_limit(pod), memory_limit(pod)
+    return _Asks(effective_requests(pod), eviction_requests(pod), qos_class(pod), *limits, exclusive_cpus(pod))
 
 
 @lru_cache(maxsize=1024)

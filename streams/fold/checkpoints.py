@@ -44,6 +44,20 @@ class Checkpoints(Protocol):
     def save(self, entries: Sequence[Entry]) -> None: ...
 
 
+class InMemory:
+    """The checkpoints of a replay that no other one follows."""
+
+    def __init__(self) -> None:
+        self._entries: dict[tuple[str, str, str], bytes] = {}
+
+    def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
+        found = self._entries.items()
+        return {name: value for (of, k, name), value in found if of == cluster and k == kind and key in {None, name}}
+
+    def save(self, entries: Sequence[Entry]) -> None:
+        self._entries.update(((each.cluster, each.kind, each.key), each.value) for each in entries)
+
+
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 

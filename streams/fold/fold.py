@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, twice
+from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, again, twice
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
@@ -136,16 +136,18 @@ def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
 
 
 def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> Sequence[Output | Rejected]:
-    state = states.get(reducer.name)
+    name = reducer.name
+    state = states.get(name)
+    if state is None:
+        state = reducer.state()
     try:
-        states[reducer.name], outputs = twice(
-            reducer.name, reducer.step, reducer.state() if state is None else state, given
-        )
-    except BadRecord as error:
-        return [Rejected(reducer.name, error)]
-    if not outputs:
-        return ()
-    return [Rejected(reducer.name, each) if isinstance(each, BadRecord) else each for each in outputs]
+        states[name], outputs = reducer.step(state, given)
+    except Exception as error:  # noqa: BLE001  # the second time tells
+        try:
+            states[name], outputs = again(name, error, reducer.step, state, given)
+        except BadRecord as bad:
+            return [Rejected(name, bad)]
+    return [Rejected(name, each) if isinstance(each, BadRecord) else each for each in outputs] if outputs else ()
 
 
 def _expire(

@@ -68,8 +68,6 @@ AnyReducer: TypeAlias = Reducer[Any]
 
 
 REDUCER_FAILED: Final = "reducer_failed"
-_OF_THE_MACHINE: Final = (MemoryError, OSError)
-"""Errors that are not a record's fault: the folding process ends, and folds the record again."""
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -94,13 +92,17 @@ def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     """
     try:
         return act(*args, **kwargs)
-    except (BadRecord, *_OF_THE_MACHINE):
-        raise
-    except Exception:  # noqa: BLE001, S110  # the second time tells
-        pass
+    except Exception as error:  # noqa: BLE001  # the second time tells
+        return again(name, error, act, *args, **kwargs)
+
+
+def again(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a pure function that has raised an error. Raises as `twice` does."""
+    if isinstance(error, BadRecord | MemoryError | OSError):  # the machine's are not a record's fault either
+        raise error
     try:
         return act(*args, **kwargs)
-    except (BadRecord, *_OF_THE_MACHINE):
+    except (BadRecord, MemoryError, OSError):
         raise
-    except Exception as error:
-        raise ReducerFailed(name, error) from error
+    except Exception as second:
+        raise ReducerFailed(name, second) from second

@@ -5,6 +5,7 @@ A copy of all for each of them would take a time that grows with the square of t
 """
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final, TypeAlias, TypeVar
 from zlib import crc32
 
@@ -52,5 +53,7 @@ def all_on(shelves: Shelves[V]) -> Iterator[tuple[str, V]]:
     yield from sorted((item for shelf in shelves.values() for item in shelf.items()), key=lambda item: item[0])
 
 
+@lru_cache(maxsize=256)
 def _shelf(key: str) -> str:
+    """The name of a key's shelf: the reducers of a log look for the same pod one after the other."""
     return _NAMES[crc32(key.encode("utf-8", "replace")) % _SHELVES]

@@ -13,7 +13,7 @@ from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried, kept
 from ingest.normalize.decoded import Decoded
 from streams.fold.batch import Batch, Sink
-from streams.fold.checkpoints import Checkpoints, Entry, Seen, StateCodec, packed, unpacked
+from streams.fold.checkpoints import Checkpoints, Entry, InMemory, Seen, StateCodec, packed, unpacked
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
 from streams.fold.reducer import AnyReducer, Output, Reducer, Withdrawal
@@ -93,17 +93,22 @@ class Replay:
         self,
         reducers: Sequence[Reducer[Any]],
         sink: Sink,
-        checkpoints: Checkpoints,
+        checkpoints: Checkpoints | None,
         *,
         resumes: bool = False,
     ) -> None:
-        """If `resumes`, everything follows the database's content and not its time: clocks may be set back."""
+        """Without checkpoints no other replay goes on after this one, and the states of logs are not saved.
+
+        With `resumes`, everything follows the database's content, independent of its time: clocks may be set
+        back.
+        """
         self.report = ReplayReport()
         self._resumes = resumes
         self._logs = Logs(reducers)
         self._sink = sink
-        self._checkpoints = checkpoints
-        self._seen = Seen(checkpoints)
+        self._checkpoints = InMemory() if checkpoints is None else checkpoints
+        self._is_last = checkpoints is None
+        self._seen = Seen(self._checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
         """Clusters that are folded by themselves: the end of the database's content, after which its states
@@ -264,8 +269,9 @@ class Replay:
         """Store all rows, then, at once, what makes the next replay go on after them, and these entries."""
         self.store()
         entries = [*entries, *self._seen.entries()]
-        for cluster in sorted(self._until.keys() - self._apart.keys()):
-            entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
-        entries += self._logs.changed(self._apart)
+        if not self._is_last:
+            for cluster in sorted(self._until.keys() - self._apart.keys()):
+                entries.append(Entry(cluster, "until", "", self._until[cluster].isoformat().encode()))
+            entries += self._logs.changed(self._apart)
         if entries:
             self._checkpoints.save(entries)

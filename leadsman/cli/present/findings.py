@@ -7,7 +7,7 @@ from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.reading.overview import Overview, read_overview, read_spans, with_contradictions
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.scope import ALL, Asked, Span, choose
 from sql.database.open import Database
 
 
@@ -26,8 +26,11 @@ class Findings(NamedTuple):
 def read_findings(database: Database, cluster: str, namespace: str = "") -> Findings | None:
     """The page's cards of all that is known of a cluster; None if nothing is."""
     span = next((each for each in read_spans(database) if each.cluster == cluster), None)
-    if span is None:
-        return None
+    return None if span is None else findings_in(database, span, namespace)
+
+
+def findings_in(database: Database, span: Span, namespace: str = "") -> Findings:
+    """The same, where the time that its rows span is known."""
     scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
     view = with_contradictions(database, read_overview(database, scope, [span]))
     return Findings(view, attention(view))

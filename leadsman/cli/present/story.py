@@ -10,14 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from common.text import plain
-from leadsman.cli.present.findings import Findings, read_findings
+from leadsman.cli.present.findings import Findings, findings_in
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.evidence import Evidence, gaps, nothing_found
-from leadsman.web.reading.overview import Overview
+from leadsman.web.reading.overview import Overview, read_spans
+from leadsman.web.reading.scope import Span
 from leadsman.web.reading.words import clock, timestamp
 from sql.database.open import Database
+from sql.schema.story import story
 from streams.alerting.words import shortened
 
 LINES: Final = 40
@@ -52,17 +54,17 @@ FROM nodes WHERE cluster = {cluster:String} AND NOT deleted
 _SAMPLES: Final = """
 SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}
 """
-_STORY: Final = """
-FROM story
-WHERE cluster = {cluster:String} AND kind NOT IN ('pending', 'warning', 'unknown')
+OF_CARDS: Final = frozenset({"pending", "warning", "unknown"})
+"""Kinds of lines of the story that a card has already."""
+_TIMELINE: Final = """
+SELECT ts, node, kind, what, countIf(NOT has({harmless:Array(String)}, kind)) OVER (), count() OVER ()
+FROM [story]
+WHERE cluster = {cluster:String}
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
+ORDER BY ts, node, kind, what LIMIT {lines:UInt32}
+SETTINGS query_plan_merge_expressions = 0, query_plan_lift_up_union = 0, optimize_use_projections = 0
 """
-_TIMELINE: Final = (
-    "SELECT ts, node, kind, what, countIf(NOT has({harmless:Array(String)}, kind)) OVER (), count() OVER ()"
-    f" {_STORY} ORDER BY ts, node, kind, what LIMIT {{lines:UInt32}}"
-    " SETTINGS query_plan_merge_expressions = 0, query_plan_lift_up_union = 0, optimize_use_projections = 0"
-)
-"""Without what a card has already; each row has how many there are in all, and how many are something wrong."""
+"""Each row has how many there are in all, and how many are something wrong."""
 NEXT: Final = (
     ("story", "this list, for all nodes or one"),
     ("prediction_accuracy", "how accurate the forecasts were"),
@@ -74,7 +76,7 @@ NEXT: Final = (
 
 def print_story(
     database: Database,
-    clusters: Iterable[str],
+    clusters: Iterable[str] | None,
     console: Console,
     command: str | None,
     lines: int = LINES,
@@ -82,11 +84,13 @@ def print_story(
 ) -> list[Findings]:
     """Print the story of each cluster: where, what in order of time, what is not known; then what to ask next.
 
-    Return the findings of each cluster that is known. `command` is how the reader calls this program on this
-    database; None if the database will be gone. With a `namespace`, what is about pods and objects of others is
-    left out.
+    None are all clusters, the latest first. Return the findings of each cluster that is known. `command` is how the
+    reader calls this program on this database; None if the database will be gone. With a `namespace`, what is about
+    pods and objects of others is left out.
     """
-    found = [_print_cluster(database, cluster, console, command, lines, namespace) for cluster in clusters]
+    spans = {span.cluster: span for span in read_spans(database)}
+    of = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
+    found = [_print_cluster(database, cluster, span, console, command, lines, namespace) for cluster, span in of]
     if command is not None:
         console.print(Text("Ask next", style="bold"))
         for name, question in (*NEXT, ("", "every saved question")):
@@ -94,33 +98,39 @@ def print_story(
     return [each for each in found if each is not None]
 
 
-def print_first(database: Database, clusters: Iterable[str], console: Console, namespace: str = "") -> None:
+def print_first(database: Database, console: Console, namespace: str = "") -> None:
     """Print what is wrong by what was seen so far, without what happened in order."""
-    for cluster in clusters:
-        found = read_findings(database, cluster, namespace)
-        if found is not None:
-            _heading(database, cluster, console)
-            _sections(found, None, console)
-            if not found.wrong:
-                _nothing(found, console)
+    for span in read_spans(database):
+        found = findings_in(database, span, namespace)
+        _heading(database, span.cluster, console)
+        _sections(found, None, console)
+        if not found.wrong:
+            _nothing(found, console)
 
 
 def _print_cluster(
-    database: Database, cluster: str, console: Console, command: str | None, lines: int, namespace: str
+    database: Database,
+    cluster: str,
+    span: Span | None,
+    console: Console,
+    command: str | None,
+    lines: int,
+    namespace: str,
 ) -> Findings | None:
     parameters = {"cluster": cluster, "namespace": namespace}
     _heading(database, cluster, console)
-    found = read_findings(database, cluster, namespace)
-    if found is None:
+    if span is None:
         console.print("  Nothing is known: no node, sample, Event or pod of this cluster was seen.")
         return None
+    found = findings_in(database, span, namespace)
     if namespace:
         evidence = found.view.evidence
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     _sections(found, command, console)
     asked = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
-    rows = database.query(_TIMELINE, asked, described=False).rows
+    lines_of = story(database, OF_CARDS)
+    rows = database.query(_TIMELINE.replace("[story]", lines_of), asked, described=False).rows if lines_of else ()
     wrong, total = rows[0][-2:] if rows else (0, 0)
     nothing = not found.wrong and not wrong
     if nothing:

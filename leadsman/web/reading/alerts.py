@@ -5,7 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from leadsman.web.reading.asked import ask, has_table
+from leadsman.web.reading.asked import ask
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.words import timestamp
 from sql.database.open import Database
@@ -57,9 +57,9 @@ def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert]
 
     In a silent cluster no log advances, so it is unknown whether alerts still fire, and none is listed as firing.
     """
-    if not has_table(db, TABLE):
+    if not db.has(TABLE):
         return None
-    silences, silencing = read_silences(db) if has_table(db, "silences") else [], Silencing()
+    silences, silencing = read_silences(db) if db.has("silences") else [], Silencing()
     return [
         Alert(
             row["alertname"],

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
-from leadsman.web.reading.asked import RowDict, ask, has_table, rows
+from leadsman.web.reading.asked import RowDict, ask, rows
 from leadsman.web.reading.evidence import Evidence, of_node, paced, read_evidence
 from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
@@ -160,7 +160,7 @@ class Overview(NamedTuple):
 
 def read_spans(db: Database) -> list[Span]:
     """Every cluster, the latest first; none in an empty database, or in one without tables."""
-    if not has_table(db, "schema_migrations"):
+    if not db.has("schema_migrations"):
         return []
     return [Span(**row) for row in rows(db, "clusters", {})]
 

@@ -6,7 +6,6 @@ from typing import Final
 from common.amounts import counted
 from leadsman.web.attention.badges import by_urgency
 from leadsman.web.attention.episodes import timeline
-from leadsman.web.reading.asked import has_table
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.fleet import Choice
 from leadsman.web.reading.overview import (
@@ -54,7 +53,7 @@ def write_report(
 def empty_texts(db: Database) -> list[str]:
     """Return the texts for an empty database, with anything that it contains."""
     texts = [f"The database {db} holds no observation of any cluster."]
-    letters = sum(row["times"] for row in read_dead_letters(db)) if has_table(db, "dead_letters") else 0
+    letters = sum(row["times"] for row in read_dead_letters(db)) if db.has("dead_letters") else 0
     if letters:
         texts.append(f"{counted(letters, 'record')} could not be decoded: leadsman query dead_letters --db {db}")
     return texts

@@ -58,6 +58,8 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
     refusal = parse_refusal(found.reason, found.message)
     if on_shelf(state.refused, found.uid) or not _is_about_numa(state, found, refusal):
         return state, ()
+    if isinstance(record, PodRecord):
+        found = _with_end(found, record)
     if (at := state.refused_at.get(found.uid)) is not None:
         found = found._replace(when=When(at))
     row = _row(state, record, found, refusal)
@@ -81,17 +83,14 @@ def _of_status(record: PodRecord) -> _Refused | None:
     if status.phase != "Failed":
         return None
     text, cpus = without_rejection(status.message), exclusive_cpus(record.object)
-    when = ended_by_status(record.object, record.ts, starts_with_it=record.change == "ADDED", is_rejection=True)
-    return _Refused(
-        metadata.namespace,
-        metadata.name,
-        metadata.uid,
-        status.reason,
-        text,
-        cpus,
-        when,
-        hands_cpus_over(record.object),
-    )
+    return _Refused(metadata.namespace, metadata.name, metadata.uid, status.reason, text, cpus, When(record.ts))
+
+
+def _with_end(found: _Refused, record: PodRecord) -> _Refused:
+    """Add what only the row of a refusal needs, which few failed pods have."""
+    pod = record.object
+    when = ended_by_status(pod, record.ts, starts_with_it=record.change == "ADDED", is_rejection=True)
+    return found._replace(when=when, hands_cpus_over=hands_cpus_over(pod))
 
 
 def _of_event(state: State, record: EventRecord) -> _Refused | None:

@@ -120,6 +120,7 @@ def memory_limit(pod: Pod) -> int | None:
 
 
 @alike
+@alike
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy (rules:
     exclusive-cpus).

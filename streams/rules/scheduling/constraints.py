@@ -13,6 +13,7 @@ from ingest.model.objects.pod import (
     PodAffinity,
     PodAffinityTerm,
     PodResourceClaim,
+    PodSpec,
     TopologySpreadConstraint,
 )
 from streams.rules.pods.containers import is_sidecar
@@ -112,13 +113,16 @@ _decode: Final = msgspec.json.Decoder(Constraints).decode
 
 def constraints_of(pod: Pod) -> Constraints:
     spec = pod.spec
+    ports, elsewhere, claimed = list(_host_ports(pod)), list(_elsewhere(pod)), list(_claimed(pod))
+    if not (ports or elsewhere or claimed or _chooses(spec)):
+        return NONE  # most pods
     affinity = spec.affinity
     node = affinity.node_affinity if affinity else None
     return Constraints(
         nodes=node_terms(
             spec.node_selector, (node.required.node_selector_terms or []) if node and node.required else None
         ),
-        ports=sorted(set(_host_ports(pod)), key=msgspec.structs.astuple),
+        ports=sorted(set(ports), key=msgspec.structs.astuple),
         affinity=_terms(affinity.pod_affinity if affinity else None, pod.metadata.namespace),
         anti_affinity=_terms(affinity.pod_anti_affinity if affinity else None, pod.metadata.namespace),
         spread=[
@@ -127,11 +131,9 @@ def constraints_of(pod: Pod) -> Constraints:
             if each.when_unsatisfiable == "DoNotSchedule"
         ],
         gates=[each.name for each in spec.scheduling_gates or ()],
-        volumes=[
-            each.name for each in spec.volumes or () if any(getattr(each, kind) is not None for kind in _ELSEWHERE)
-        ],
+        volumes=elsewhere,
         claims=[each.name for each in spec.resource_claims or () if not _is_named(each)],
-        claimed=list(_claimed(pod)),
+        claimed=claimed,
         devices=list(_devices(pod)),
         scheduler=other_scheduler(pod.spec.scheduler_name),
     )
@@ -173,6 +175,24 @@ def unknowns(constraints: Constraints) -> list[str]:
             if term.unknown_namespaces
         ),
     ]
+
+
+def _chooses(spec: PodSpec) -> bool:
+    """Tell whether a pod's own words may keep it from a node, apart from its ports and volumes."""
+    return bool(
+        spec.node_selector
+        or spec.affinity
+        or spec.topology_spread_constraints
+        or spec.scheduling_gates
+        or spec.resource_claims
+        or other_scheduler(spec.scheduler_name)
+    )
+
+
+def _elsewhere(pod: Pod) -> Iterator[str]:
+    for volume in pod.spec.volumes or ():
+        if any(getattr(volume, kind) is not None for kind in _ELSEWHERE):
+            yield volume.name
 
 
 def _host_ports(pod: Pod) -> Iterator[HostPort]:

@@ -93,6 +93,17 @@ def test_when_batches_end_and_checkpoints_are_made_changes_no_row(
     assert set(replayed(example).rows) == set(whole.rows)
 
 
+def test_a_replay_that_none_follows_saves_no_states_and_knows_what_it_has_read(
+    example: list[Observed | Unreadable], whole: MemoryDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "CHECKPOINT_EVERY", 200)
+    monkeypatch.setattr(embedded, "packed", lambda _: pytest.fail("a state was packed"))
+    database = MemoryDatabase()
+    report = Replay(REDUCERS, database, None).run(map(decode, [*example, *example[:300]]))
+    assert (report.read, report.known) == (len(example) + 300, 300)
+    assert set(database.rows) == set(whole.rows)
+
+
 def test_killed_after_the_rows_and_before_the_checkpoint_the_rerun_gives_the_same(
     example: list[Observed | Unreadable], whole: MemoryDatabase
 ) -> None:

@@ -1,0 +1,40 @@
+"""The view `story` as a query of those branches that can have lines: to plan one takes longer than to read it."""
+
+import re
+from collections.abc import Collection
+from functools import cache
+from typing import Final
+
+from sql.database.open import Database
+from sql.schema.statements import reads_only, statements
+
+_EMPTY: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows = 0"
+_WITH: Final = "\nWITH\n"
+_SELECT: Final = "\nSELECT cluster, ts, node, kind, what, about, pod, namespaces\nFROM\n(\n"
+_BETWEEN: Final = "\n    UNION ALL\n"
+"""Stands between branches in the view's file; one within a branch is further to the right."""
+_END: Final = "\n)\nCOMMENT"
+_KIND: Final = re.compile(r"'(\w+)' AS kind\b")
+_SHARED: Final = re.compile(r"\b(evidence|seen)\b")
+"""Definitions of the view that several branches use."""
+
+
+def story(db: Database, without: Collection[str] = ()) -> str:
+    """Return a query to read instead of the view, without lines of these kinds; empty if no table has rows for it."""
+    shared, branches = _parts()
+    empty = db.empty or {row[0] for row in db.query(_EMPTY, described=False).rows}
+
+    def can_have_lines(branch: str) -> bool:
+        read = shared + branch if _SHARED.search(branch) else branch
+        return not set(_KIND.findall(branch)) & set(without) and not reads_only(read, empty)
+
+    text = _BETWEEN.join(filter(can_have_lines, branches))
+    return f"({shared if _SHARED.search(text) else ''}{_SELECT}{text}\n))" if text else ""
+
+
+@cache
+def _parts() -> tuple[str, list[str]]:
+    """Return the definitions that branches share, and the branches."""
+    text = re.sub(r"^ *--[^\n]*\n", "", statements()["story"], flags=re.MULTILINE)
+    head, _, rest = text.partition(_SELECT)
+    return head[head.index(_WITH) :], rest[: rest.rindex(_END)].split(_BETWEEN)

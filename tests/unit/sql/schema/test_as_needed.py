@@ -1,0 +1,90 @@
+"""A database for one answer: what is made when, and what is known to be empty."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from components.rows import T0, row, store
+from leadsman.cli.present.story import OF_CARDS
+from leadsman.web.reading.asked import OF_NOTHING, QUERIES, rows
+from sql.database.open import Database, connect
+from sql.schema.as_needed import AsNeeded
+from sql.schema.statements import feeds_of, named, rests_on, statements
+from sql.schema.story import story
+from streams.fold.findings import EvictionSignal, NodeEvent, NodeRow, PressureChange
+
+_THERE = "SELECT name FROM system.tables WHERE database = currentDatabase()"
+_VALUES = {"String": "", "DateTime64(6)": datetime(2026, 1, 1, tzinfo=UTC)}
+
+
+@pytest.fixture
+def needed(tmp_path: Path) -> Iterator[AsNeeded]:
+    with AsNeeded(connect(f"chdb://{tmp_path / 'db'}")) as db:
+        yield db
+
+
+def _there(db: Database) -> set[str]:
+    return {name for (name,) in db.query(_THERE).rows}
+
+
+def test_a_statement_makes_what_it_rests_on_and_nothing_else(needed: AsNeeded) -> None:
+    assert _there(needed) == set()
+    assert needed.query("SELECT node FROM last_signals").rows == []
+    assert _there(needed) == {"last_signals"} | rests_on("last_signals")
+
+
+def test_an_insert_feeds_the_roll_ups_of_its_table(needed: AsNeeded) -> None:
+    store(needed, row(EvictionSignal, node="n"))
+    assert _there(needed) == {"eviction_signals", "eviction_signals_5m", "eviction_signals_5m_feed"}
+    assert not {*needed.empty} & {"eviction_signals", "eviction_signals_5m"}
+    assert "node_events" in needed.empty
+    assert needed.query("SELECT node FROM eviction_signals_5m").rows == [("n",)]
+
+
+def test_the_statements_make_each_table_and_view_of_a_migrated_database(database: Database) -> None:
+    assert _there(database) == statements().keys()
+
+
+def test_names_in_comments_and_texts_are_not_read() -> None:
+    assert named("SELECT 'FROM nodes' -- FROM alerts\nFROM resizes JOIN watches ON 1") == {"resizes", "watches"}
+    assert feeds_of("node_fit") == ["node_fit_5m_feed"]
+
+
+def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:
+    for name, sql in ((file.stem, file.read_text("utf-8")) for file in sorted(QUERIES.glob("*.sql"))):
+        given = {each: _value(kind) for each, kind in re.findall(r"\{(\w+):([^{}]+)\}", sql)}
+        if named(sql):
+            found = len(needed.query(sql, given, described=False).rows)
+            assert found == (name in OF_NOTHING), name
+            assert len(rows(needed, name, given)) == found
+
+
+def _value(kind: str) -> Any:
+    return [] if kind.startswith("Array") else _VALUES.get(kind, 1)
+
+
+def test_the_story_has_the_lines_of_the_view_by_those_tables_that_have_rows(database: Database) -> None:
+    began = row(PressureChange, node="n", ts=T0, condition="DiskPressure", status=True)
+    store(database, began)
+    short = story(database, OF_CARDS)
+    assert "pressure_changes" in named(short)
+    assert not {"pod_ends", "node_stalls", "nodes", "pod_bindings"} & named(short)
+    assert _lines(database, short) == _lines(database, "story") != []
+    warning = row(NodeEvent, node="n", ts=T0, reason="Rebooted", type="Warning", object_kind="Node", object_name="n")
+    store(database, row(NodeRow, node="n", ts=T0, ready=False), warning)
+    every = _lines(database, "story")
+    assert {kind for _, _, kind, _ in every} & OF_CARDS
+    assert _lines(database, story(database)) == every
+    assert _lines(database, story(database, OF_CARDS)) == [line for line in every if line[2] not in OF_CARDS]
+
+
+def test_a_story_without_rows_is_not_asked(needed: AsNeeded) -> None:
+    assert story(needed) == ""
+
+
+def _lines(db: Database, source: str) -> list[tuple[Any, ...]]:
+    return sorted(db.query(f"SELECT ts, node, kind, what FROM {source}").rows)
