@@ -11,7 +11,6 @@ import msgspec
 
 from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.numbers import Count, Int64
-from ingest.model.objects.base import Name
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.objects.pod import Pod
@@ -348,7 +347,7 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
 class LogBeganRecord(Record, frozen=True, tag="log_began"):
     """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
-    target: Name
+    target: str
 
 
 class ForgetRecord(Record, frozen=True, tag="forget"):

@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import msgspec
 from msgspec.structs import replace
 
+from common.errors import BadRecord
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
-from ingest.model.objects.base import KeptObject, Name
+from ingest.model.objects.base import KeptObject
 from ingest.model.objects.node import Node, NodeAnnotations
 from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import KnownNodeRecord, NodeLeaseRecord, NodeRecord, Record
@@ -25,7 +26,14 @@ def _passing(node: Node, mode: Mode) -> Node:
     return replace(node, status=replace(node.status, conditions=conditions))
 
 
+def _check_name(name: str) -> None:
+    """Raises BadRecord: the log of a node without a name would be its cluster's."""
+    if not name:
+        raise BadRecord("wrong_value", "the node has no name")
+
+
 def _records(observation: Observation, node: Node) -> list[Record]:
+    _check_name(node.metadata.name)
     if observation.type == "SNAPSHOT":
         return [
             KnownNodeRecord(ts=observation.ts, cluster=observation.cluster, node=name, object=node)
@@ -58,7 +66,7 @@ NAMESPACE: Final = "kube-node-lease"
 
 
 class _Metadata(KeptObject, frozen=True):
-    name: Name
+    name: str
     namespace: str = ""
 
 
@@ -83,6 +91,7 @@ def is_of_a_node(metadata: msgspec.Raw) -> bool:
 
 
 def _of_lease(observation: Observation, lease: _Lease) -> list[Record]:
+    _check_name(lease.metadata.name)
     return [
         NodeLeaseRecord(
             ts=observation.ts,

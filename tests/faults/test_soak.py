@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 
@@ -42,7 +43,7 @@ def soak(cluster: Cluster, tmp_path: Path) -> Iterator[Soak]:
 
 
 def test_whatever_happens_for_an_hour_nothing_is_lost_and_nothing_grows(soak: Soak) -> None:
-    with Feeder(soak.pipeline, endless(), OBSERVATIONS_A_SECOND) as feeder:
+    with ExitStack() as rest, Feeder(soak.pipeline, endless(), OBSERVATIONS_A_SECOND) as feeder:
         eventually("all parts are ready", lambda: not soak.unready(), every_seconds=0.5)
         with Generator(soak.cluster, 1 / CHANGES_A_SECOND) as generator:
             _befall(soak)
@@ -51,28 +52,32 @@ def test_whatever_happens_for_an_hour_nothing_is_lost_and_nothing_grows(soak: So
             with connect(soak.direct) as database:
                 landed = lambda: {*last} <= {row.thing for row in rows_of(database, generator.name)}  # noqa: E731
                 eventually("the last objects are stored", landed, every_seconds=1)
+            _write(soak.figures)
+            rest.enter_context(soak.at_rest())  # before the generator deletes its objects
             history = {thing: tuple(asked) for thing, asked in generator.history.items()}
-    _write(soak.figures)
+        with connect(soak.direct) as database:
+            rows, gaps = rows_of(database, generator.name), gaps_of(database, CLUSTER)
+            states, messages = stored(database), told(soak.hook.bodies)
+            assert not unlike(states, messages)
+            soak.pipeline.dsn = soak.direct
+            found = soak.pipeline.digest()
+            due = {*concluded(soak.pipeline, f"{soak.direct}_logs")}
+        for kind in KINDS:
+            gaps[kind].append(Span(0, min(row.ts for row in rows if row.thing.kind == kind)))  # nobody had looked yet
+        wrong = faults(history, rows, gaps, soak.again)
+        assert not wrong, "\n".join(map(str, wrong))
+        replayed(feeder.sent, f"{soak.direct}_sent")
+        with connect(soak.direct) as database:
+            other = {each.table for each in found if each not in due} - AS_SENT
+            differing = [
+                *(_differing(database, f"soak_logs.{name}", name) for name in sorted(other)),
+                *(
+                    _differing(database, f"soak_sent.{name}", name, OTHERS)
+                    for name in sorted(AS_SENT - {"dead_letters"})
+                ),
+            ]
+        assert not any(differing), f"{[each for each in differing if each]}"
     _is_level(soak.figures)
-    with soak.at_rest(), connect(soak.direct) as database:
-        rows, gaps = rows_of(database, generator.name), gaps_of(database, CLUSTER)
-        states, messages = stored(database), told(soak.hook.bodies)
-        assert not unlike(states, messages)
-        soak.pipeline.dsn = soak.direct
-        found = soak.pipeline.digest()
-        due = {*concluded(soak.pipeline, f"{soak.direct}_logs")}
-    for kind in KINDS:
-        gaps[kind].append(Span(0, min(row.ts for row in rows if row.thing.kind == kind)))  # nobody had looked yet
-    wrong = faults(history, rows, gaps, soak.again)
-    assert not wrong, "\n".join(map(str, wrong))
-    replayed(feeder.sent, f"{soak.direct}_sent")
-    with connect(soak.direct) as database:
-        other = {each.table for each in found if each not in due} - AS_SENT
-        differing = [
-            *(_differing(database, f"soak_logs.{name}", name) for name in sorted(other)),
-            *(_differing(database, f"soak_sent.{name}", name, OTHERS) for name in sorted(AS_SENT - {"dead_letters"})),
-        ]
-    assert not any(differing), f"{[each for each in differing if each]}"
     requests = sum(map(len, history.values()))
     note(
         Tried(

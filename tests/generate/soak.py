@@ -38,7 +38,7 @@ def soak() -> str:
     bottom = _TOP + 2 * (_TITLE + _HEIGHT)
     minutes = [seconds * tick / _TICKS for tick in range(_TICKS + 1)]
     times = [text("note", _x(at, seconds), bottom + 14, f"{at / 60:.0f} min") for at in minutes]
-    return svg(bottom + 28, f"Memory and open files stay level through {faults} faults", [*parts, *times])
+    return svg(bottom + 28, f"Memory and open files through {faults} faults", [*parts, *times])
 
 
 def _x(at: float, seconds: int) -> float:

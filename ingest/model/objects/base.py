@@ -1,7 +1,7 @@
 """Types that the kept objects of the API share."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -10,8 +10,6 @@ from ingest.model.numbers import Int64
 UNKNOWN_NAME: Final = "(unknown)"
 """Stands for a node or a namespace that no text has; none can have this name."""
 
-Name: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
-"""A node's name. The log of one without a name would be its cluster's."""
 Quantity: TypeAlias = str | Int64 | float
 """A resource quantity as the API prints it ("100m", "2Gi"), or in the form of a manifest (2)."""
 ResourceList: TypeAlias = dict[str, Quantity]

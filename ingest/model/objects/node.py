@@ -5,7 +5,7 @@ from datetime import datetime
 import msgspec
 
 from ingest.model.numbers import Int32, Int64
-from ingest.model.objects.base import Condition, KeptObject, Name, ResourceList
+from ingest.model.objects.base import Condition, KeptObject, ResourceList
 
 
 class NodeAnnotations(KeptObject, frozen=True, rename=None):
@@ -19,7 +19,7 @@ class NodeAnnotations(KeptObject, frozen=True, rename=None):
 
 
 class NodeMetadata(KeptObject, frozen=True):
-    name: Name
+    name: str
     uid: str = ""
     resource_version: str = ""
     creation_timestamp: datetime | None = None

@@ -95,7 +95,9 @@ def reconciled(state: ClusterNodes, inventory: InventoryRecord) -> list[Record]:
 def _clocked(state: ClusterNodes, sign: HeardRecord) -> list[Record]:
     """The time, for logs without data: once in CLOCK_MINUTES for each node, and not for all at once."""
     turn = int(sign.ts.timestamp()) // 60 % CLOCK_MINUTES
-    names = sorted(name for name in state.nodes if crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn)
+    names = sorted(
+        name for name in state.nodes if name and crc32(name.encode(errors="replace")) % CLOCK_MINUTES == turn
+    )
     return [HeardRecord(ts=sign.ts, cluster=sign.cluster, node=name, resource=sign.resource) for name in names]
 
 

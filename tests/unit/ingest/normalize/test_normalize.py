@@ -59,7 +59,7 @@ def test_a_node_goes_to_its_own_log_and_to_the_clusters() -> None:
 
 @pytest.mark.parametrize("resource", ["nodes", "node_leases"])
 def test_a_node_without_a_name_is_refused_for_its_log_would_be_the_clusters(resource: str) -> None:
-    with pytest.raises(BadRecord, match="length >= 1"):
+    with pytest.raises(BadRecord, match="no name"):
         normalize(raw(resource, b'{"metadata":{"name":"","uid":"u"}}', change="ADDED"))
 
 
