@@ -90,7 +90,7 @@ GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
-"""How much was seen of each cluster, and until when; what is watched is looked at as long as its watch is heard."""
+"""Counts of what was seen of each cluster, and until when. A watched kind is looked at while its watch is heard."""
 _LISTED: Final = timedelta(hours=1)
 """Objects that were last seen so long before the rest are those of an older dump."""
 _STREAMS: Final[Mapping[str, str]] = {

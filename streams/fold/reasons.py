@@ -80,7 +80,7 @@ def sizing(
     advised_threshold: Amount,
     measured_seconds: Amount,
 ) -> Amount:
-    """How the advice of `node_sizing` was reckoned, in bytes or millicores; null is not known."""
+    """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
 
     def reserve(most: Amount) -> Amount:
         times = said("times 1.25, up to a multiple of ", grouped(step), ", is ", grouped(advised_reserved), ".")

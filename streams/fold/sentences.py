@@ -123,7 +123,7 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
 
 
 def why_unknown(message: Amount) -> Amount:
-    """Why Ready is Unknown, after "because": who sets it gives a message, and a Node can lack the condition."""
+    """Explain an Unknown Ready, after "because": who sets it gives a message, and a Node can lack the condition."""
     return choose(message == "", "its Node does not say", "its kubelet does not report")
 
 

@@ -61,7 +61,7 @@ def _slow(_: Record) -> None:
 
 
 def _seek_slowly() -> None:
-    """As when Kafka takes its time to tell what was committed: until something was read, or a second."""
+    """Delays the answer about committed offsets, like a slow Kafka: until something was read, or a second."""
     quick = AIOKafkaConsumer.seek_to_committed
 
     async def slow(self: AIOKafkaConsumer, *partitions: Any) -> Any:

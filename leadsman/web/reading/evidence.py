@@ -16,8 +16,8 @@ _SOONEST: Final = timedelta(seconds=10)
 _WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _LISTED: Final = timedelta(hours=1)
-"""An API server keeps Events for an hour by default: later ones would be beside those that were seen. Of a dump, each
-kind of object has a row at its time.
+"""An API server keeps Events for an hour by default: later ones would be beside those that were seen. Each kind
+of object in a dump has a row at its time.
 """
 
 

@@ -1,4 +1,4 @@
-"""What the kubelet reclaimed where a threshold was met, before it evicts: table `reclaims`.
+"""Attempts of the kubelet to reclaim a resource before it evicts: table `reclaims`.
 
 The Event EvictionThresholdMet says that it tried (rules: eviction-loop). Its metrics count images that it deleted,
 samples show what came back, and its log says that this was enough. Rows follow from all facts together.
@@ -54,12 +54,12 @@ class State(msgspec.Struct, frozen=True):
     cluster: str = ""
     node: str = ""
     attempts: dict[str, Attempt] = {}
-    """By the Event's uid."""
+    """Attempts by the uid of their Event."""
     shortages: tuple[Shortage, ...] = ()
     evicted: dict[str, tuple[str, datetime]] = {}
     """Resource and time, by the pod's uid."""
     enough: tuple[tuple[str, datetime], ...] = ()
-    """By the log: the resource of which it reclaimed enough, if it names one."""
+    """Times at which its log says that this was enough, with the resource if it names one."""
     relieved: tuple[tuple[str, datetime], ...] = ()
     """A pressure condition, and when it ended."""
     images: tuple[tuple[datetime, float], ...] = ()

@@ -219,7 +219,7 @@ class Reclaim(NamedTuple):
     """The kubelet's log says that this was enough."""
     time_known: bool
     version: int
-    """How many facts it rests on."""
+    """Number of facts that it rests on."""
 
     @property
     def what(self) -> str:

@@ -1,4 +1,4 @@
-"""What a cluster chose goes through every answer, and is text in each: it steers no terminal, page or spreadsheet."""
+"""Names that a cluster chose are text in every answer: they steer no terminal, page or spreadsheet."""
 
 import asyncio
 import csv

@@ -23,4 +23,4 @@ ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, resource, ts)
 SETTINGS non_replicated_deduplication_window = 10000
-COMMENT 'What kubelets reclaimed before they evict, what came back, and whether they evicted'
+COMMENT 'Attempts of kubelets to reclaim a resource before they evict, with the amount that came back'

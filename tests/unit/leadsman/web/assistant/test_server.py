@@ -127,7 +127,7 @@ async def test_who_does_not_take_an_answer_is_sent_away(monkeypatch: pytest.Monk
     ],
 )
 async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
-    """What a proxy before it may read otherwise reaches no tool, and what is behind it is not read as a request."""
+    """Bytes that a proxy may read otherwise reach no tool, and none behind them is read as a request."""
     app = Held()
     async with _listening(app) as port, asyncio.timeout(PATIENCE_SECONDS):
         reader, writer = await asyncio.open_connection(HOST, port)

@@ -78,7 +78,7 @@ PAST: Final[dict[str, dict[str, Any]]] = {
     "_sources": {"unknown": NOTHING._replace(source_errors=(_SILENT_FOR,))},
     "_pressure": {"nodes": (_SWINGS,)},
 }
-"""What happens and does not last, by its rule."""
+"""Things that happen and do not last, by rule."""
 
 
 @pytest.mark.parametrize("given", PAST.values(), ids=PAST)

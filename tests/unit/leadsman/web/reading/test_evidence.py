@@ -333,7 +333,7 @@ DUMPS: dict[str, tuple[Given, set[str]]] = {
     "kubelets-asked": ([(NumaSkew, NO_CPUS | {"cpu_manager_policy": "none", "ts": LATER_DUMP})], {"numa"}),
     "policy-lost": ([(Watch, PODS_WATCHED), (NumaSkew, NO_CPUS | {"ts": LATER_DUMP})], {"pods"}),
 }
-"""What a later dump or stream has beside an Event, and which of its kinds were looked at, by cluster."""
+"""Content of a later dump or stream beside an Event, and the kinds that were looked at, by cluster."""
 
 
 def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Database) -> None:
