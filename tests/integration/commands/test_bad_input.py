@@ -117,7 +117,7 @@ def test_every_good_line_around_the_bad_ones_is_kept(replayed: tuple[Path, Done]
 def test_a_wrong_file_is_named_and_does_not_keep_the_others_from_being_replayed(replayed: tuple[Path, Done]) -> None:
     _, done = replayed
     assert done.returncode == INCOMPLETE
-    assert "logo.png: it has no observations and no Kubernetes objects (binary); save the objects" in done.stderr
+    assert "logo.png: it has no observations and no Kubernetes objects: binary; save the objects" in done.stderr
     assert "1 bomb" in done.stderr
     assert "1 too_deep" in done.stderr
 
@@ -191,7 +191,7 @@ def test_a_file_of_an_archive_is_reported_by_archive_and_path_inside(tmp_path: P
     database = {"db": tmp_path / "db"} if command == "replay" else {}
     done = leadsman(command, archive, **database)
     assert (
-        "dump.zip: node-1/capture.jsonl: it has no observations and no Kubernetes objects (other text)" in done.stderr
+        "dump.zip: node-1/capture.jsonl: it has no observations and no Kubernetes objects: other text" in done.stderr
     )
     assert "dump.zip: good.jsonl:2" in " ".join((done.stdout + done.stderr).split())
     assert "leadsman-" not in done.stdout + done.stderr

@@ -92,7 +92,7 @@ async def test_the_process_that_holds_an_embedded_database_answers_and_knows_at_
             assert [each.id for each in silences.known()] == [name]
             assert name in (await meanwhile("silence", "list", db=db)).stdout
             refused = await meanwhile("silence", "expire", "zz", db=db)
-            assert (refused.returncode, "no silences have an id" in refused.stderr) == (2, True)
+            assert (refused.returncode, "no silence has an id" in refused.stderr) == (2, True)
             assert (await meanwhile("silence", "expire", name, db=db)).returncode == 0
             assert silences.known()[0].state(SYSTEM.now()) == "expired"
         assert not (db / SOCKET).exists()

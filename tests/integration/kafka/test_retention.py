@@ -79,7 +79,7 @@ async def test_what_will_be_deleted_unread_is_reported_before(kafka: Kafka) -> N
         (record,) = await first_of(servers, topics.cluster.name, 1)
         publishing.cancel()
     assert (record.cluster, record.resource) == ("lab", f"kafka {old.topic}/0")
-    assert record.error.startswith("behind: 2 messages")
+    assert record.error.startswith("behind: 2 unread messages")
     await commit(servers, group, old, 2)
     await watch.once()
     assert list(watch.why_not()) == []
@@ -122,9 +122,9 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
         stop.set()
         await asyncio.wait(running)
     resources = [f"kafka {topic.name}/0" for topic in (topics.nodes, topics.findings)]
-    assert {(each.resource, each.error[:18]) for each in records} == {
-        (resources[0], "behind: 3 messages"),
-        (resources[1], "behind: 2 messages"),
+    assert {(each.resource, each.error[:25]) for each in records} == {
+        (resources[0], "behind: 3 unread messages"),
+        (resources[1], "behind: 2 unread messages"),
     }
     for resource in resources:
         assert any(reason.startswith(f"{resource}: behind: ") for reason in reasons)

@@ -144,7 +144,7 @@ async def test_fewer_replicas_than_the_settings_say_are_a_difference(kafka: Kafk
 
     await until(is_listed)
     found = (await make_topics(more)).differences
-    assert {each.what for each in found} == {"it has 1 replicas, not 3"}
+    assert {each.what for each in found} == {"it has 1 replica, not 3"}
     assert {each.topic for each in found} == {topic.name for topic in settings.every_topic()}
 
 
@@ -178,7 +178,7 @@ async def test_an_empty_topic_that_somebody_made_too_small_grows_and_one_with_a_
     async with AIOKafkaProducer(bootstrap_servers=kafka.bootstrap_servers) as producer:
         await producer.send_and_wait(name, b"v", b"k")
     command = f"kafka-topics.sh --bootstrap-server {kafka.bootstrap_servers} --delete --topic {name}"
-    with pytest.raises(TopicsUnusable, match=f"topic {name} has 1 partitions, not 2.*{command}"):
+    with pytest.raises(TopicsUnusable, match=f"topic {name} has 1 partition, not 2.*{command}"):
         await make_topics(other)
 
 
