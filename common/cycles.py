@@ -4,16 +4,16 @@ import asyncio
 import gc
 import time
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
+
+from common.tasks import detached
 
 OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
 """Searches are rare, because records and states are trees and have no cycles. States are replaced all the time, so
 even a search among young objects visits all of them: with 1,500 nodes it takes 0.2 s, and finds next to nothing.
 """
-
-
 FULL_SEARCH_SECONDS: Final = 300.0
 SHARE: Final = 500
 """Full searches take at most one part in this many of the time."""
@@ -30,12 +30,21 @@ def rare_cycle_searches() -> Iterator[None]:
         gc.set_threshold(*before)
 
 
-async def search_fully() -> None:
-    """Search everything once in FULL_SEARCH_SECONDS, until cancelled.
+@asynccontextmanager
+async def full_searches() -> AsyncIterator[None]:
+    """Search everything once in FULL_SEARCH_SECONDS until the block ends: for a process that runs for months.
 
     Python's own full search would come after a hundred searches among young objects: in no process's life. A failed
     request leaves a cycle of its exception and its connection, which may have outlived a search by then.
     """
+    searching = detached(_search_fully())
+    try:
+        yield
+    finally:
+        searching.cancel()
+
+
+async def _search_fully() -> None:
     took = 0.0
     while True:
         await asyncio.sleep(max(FULL_SEARCH_SECONDS, SHARE * took))

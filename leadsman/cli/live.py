@@ -81,17 +81,12 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end with telemetry, and leave the logs as they are."""
     import uvloop
 
-    from common.cycles import search_fully
-    from common.tasks import detached
+    from common.cycles import full_searches
     from common.telemetry import served
 
     async def run() -> Result:
-        async with served(settings.telemetry.host, settings.telemetry.port, part):
-            searching = detached(search_fully())
-            try:
-                return await work
-            finally:
-                searching.cancel()
+        async with served(settings.telemetry.host, settings.telemetry.port, part), full_searches():
+            return await work
 
     return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
 

@@ -2,11 +2,18 @@
 
 import gc
 import weakref
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 from leadsman.cli.live import run_part
 from leadsman.run.settings import load
+from leadsman.web.reading.settings import PageSettings
+from leadsman.web.site.serve import run_site
+from sql.database.open import Database
 from waiting import until
 
 
@@ -17,16 +24,34 @@ class Connection:
         self.itself = self
 
 
-def test_what_outlived_a_search_and_ended_in_a_cycle_is_freed_while_a_part_runs(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+class Ended(Exception):
+    """The block was entered, and is left."""
+
+
+async def work() -> None:
+    connection = Connection()
+    gc.collect()  # it is among the oldest objects now
+    kept = weakref.ref(connection)
+    del connection
+    await until(lambda: kept() is None)
+
+
+@asynccontextmanager
+async def beside() -> AsyncIterator[None]:
+    await work()
+    raise Ended
+    yield
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("common.cycles.FULL_SEARCH_SECONDS", 0.01)
 
-    async def work() -> None:
-        connection = Connection()
-        gc.collect()  # it is among the oldest objects now
-        kept = weakref.ref(connection)
-        del connection
-        await until(lambda: kept() is None)
 
+def test_what_outlived_a_search_and_ended_in_a_cycle_is_freed_while_a_part_runs() -> None:
     run_part(load(telemetry={"port": 0}), "land", work())
+
+
+def test_so_it_is_while_a_page_is_served() -> None:
+    with pytest.raises(Ended):
+        run_site(cast(Database, SimpleNamespace(embedded=True)), "127.0.0.1", 0, "", PageSettings(), print, beside())
