@@ -166,7 +166,14 @@ FROM
         PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
         GROUP BY cluster, node
     ) AS e ON e.cluster = l.cluster AND e.node = l.node
-    WHERE l.said != 'kubelet_start' OR NOT arrayExists(at -> abs(dateDiff('second', at, l.ts)) < 10, e.starts)
+    LEFT JOIN
+    (
+        SELECT cluster, node, groupArray((ts, last_at)) AS attempts FROM reclaims FINAL WHERE logged GROUP BY cluster, node
+    ) AS r ON r.cluster = l.cluster AND r.node = l.node
+    WHERE multiIf(
+        l.said = 'kubelet_start', NOT arrayExists(at -> abs(dateDiff('second', at, l.ts)) < 10, e.starts),
+        l.said = 'reclaimed', NOT arrayExists(each -> l.ts BETWEEN each.1 - toIntervalMinute(1) AND each.2 + toIntervalMinute(1), r.attempts),
+        1)
     UNION ALL
     SELECT
         cluster, ts, node, 'image_gc' AS kind, {images_removed} AS what,

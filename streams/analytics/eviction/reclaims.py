@@ -27,6 +27,8 @@ MAX_EVICTED: Final = 500
 _PRESSURES: Final = {RESOURCES[signal]: condition for signal, condition in CONDITIONS.items()}
 ONE_ROUND: Final = timedelta(seconds=60)
 """The kubelet evicts, and samples show it, within so long of the Event."""
+COUNTED: Final = 2 * ONE_ROUND
+"""Its metrics, which are read once a minute, have counted by then what it deleted."""
 
 
 class Attempt(msgspec.Struct, frozen=True, array_like=True):
@@ -113,7 +115,7 @@ def _concluded(state: State, rows: Iterable[object]) -> State:
             case KubeletLogLine(said="reclaimed"):
                 enough = (*state.enough, (row.resource, row.ts))[-MAX_FACTS:]
                 state = msgspec.structs.replace(state, enough=enough)
-            case PressureChange(status=False):
+            case PressureChange(status=False, kubelet_restart=False):
                 relieved = (*state.relieved, (row.condition, row.ts))[-MAX_FACTS:]
                 state = msgspec.structs.replace(state, relieved=relieved)
     return state
@@ -126,13 +128,13 @@ def _newest(facts: dict[str, Fact], most: int) -> dict[str, Fact]:
 def _sampled(state: State, row: EvictionSignal) -> State:
     """A sample of a signal begins, deepens or ends a shortage."""
     now = next((each for each in state.shortages if each.signal == row.signal and each.until is None), None)
-    met = max((each for each in (row.hard_threshold, row.soft_threshold) if each is not None), default=0)
     if not (row.hard_met or row.soft_met):
         if now is None:
             return state
         then = msgspec.structs.replace(now, until=row.ts, after=row.available)
     elif now is None:
-        then = Shortage(row.signal, row.ts, met, row.available)
+        threshold = row.hard_threshold if row.hard_met else row.soft_threshold
+        then = Shortage(row.signal, row.ts, threshold or 0, row.available)
     elif row.available < now.low:
         then = msgspec.structs.replace(now, low=row.available)
     else:
@@ -180,12 +182,12 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
 
 
 def _removed(images: Sequence[tuple[datetime, float]], attempt: Attempt) -> int | None:
-    """The images deleted from the last count before the attempt to the first after it; None if that is not known."""
+    """The images deleted from the last count before the attempt to the last soon after it; None if unknown."""
     before = [count for at, count in images if at <= attempt.first]
-    after = [count for at, count in images if at > attempt.last]
-    if not before or not after or after[0] <= before[-1]:
+    after = [count for at, count in images if attempt.first < at <= attempt.last + COUNTED]
+    if not before or not after or after[-1] <= before[-1]:
         return None
-    return round(after[0] - before[-1])
+    return round(after[-1] - before[-1])
 
 
 REDUCER: Final = Reducer(

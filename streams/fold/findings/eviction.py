@@ -223,7 +223,6 @@ class Reclaim(NamedTuple):
 
     @property
     def what(self) -> str:
-        name = _RECLAIMED.get(self.resource, self.resource)
         often = f" {how_often(self.times)}" if self.times > 1 else ""
         found = ", and ".join(filter(None, (self._back, self._images)))
         ending = "How that ended is not known."
@@ -231,7 +230,8 @@ class Reclaim(NamedTuple):
             ending = f"It evicted {counted(self.evicted, 'pod')}."
         elif self.outcome == "no_eviction_seen":
             ending = "By its log it evicted no pod." if self.logged else "No eviction was seen."
-        return f"The kubelet tried to reclaim {name}{often}{found}. {ending}"
+        tried = f"The kubelet tried to reclaim {short_of(self.resource)}{often}"
+        return f"{tried}{found and f': {found}'}. {ending}"
 
     @property
     def _back(self) -> str:
@@ -242,15 +242,12 @@ class Reclaim(NamedTuple):
             size(each) if of_bytes else f"{each:,}"
             for each in (self.available_low, self.available_after, self.available_after - self.available_low)
         )
-        return f": {back} came back ({low} available before, {after} after)"
+        return f"{back} came back (from {low} available to {after})"
 
     @property
     def _images(self) -> str:
         removed = self.images_removed
         return "" if removed is None else f"{counted(removed, 'image was', 'images were')} removed"
-
-
-_RECLAIMED: Final = {"memory": "memory", "ephemeral-storage": "disk space", "inodes": "inodes", "pids": "PIDs"}
 
 
 @row(table="image_gc", composed=("what",))

@@ -251,7 +251,11 @@ class KubeletLogLine(NamedTuple):
         amount = "an unknown size" if self.amount_bytes is None else size(self.amount_bytes)
         pod = f"{self.namespace}/{self.pod}"
         words = text.format(
-            resource=self.resource or "a resource", amount=amount, pod=pod, pods=", ".join(self.pods[:3])
+            resource=self.resource or "a resource",
+            which=self.resource and f" {self.resource}",
+            amount=amount,
+            pod=pod,
+            pods=", ".join(self.pods[:3]),
         )
         return words and f"The kubelet's log: {words}{'' if self.time_known else ' When is not known exactly.'}"
 
@@ -259,7 +263,7 @@ class KubeletLogLine(NamedTuple):
 _LOG_LINES: Final = {
     "kubelet_start": "it started.",
     "threshold_met": "a threshold of {resource} was met, and it tried to reclaim.",
-    "reclaimed": "it reclaimed enough {resource} without evicting pods.",
+    "reclaimed": "it reclaimed enough{which} without evicting pods.",
     "ranked": "it would evict in this order: {pods}.",
     "spared": "it did not evict {pod}, which is critical.",
     "none_evicted": "it found no pod that it may evict.",
