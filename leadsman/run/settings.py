@@ -180,7 +180,9 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
     """
     check_variables(Settings, PREFIX, os.environ)
     try:
-        _FROM_FILE.update(_read(file) if file else {})
+        if file is not None:
+            _FROM_FILE.update(_read(file))
+            _check_sections(file, Settings, _FROM_FILE)
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except pydantic.ValidationError as error:
         raise SettingsError(_explain(error, file)) from None
@@ -232,6 +234,18 @@ def _read(file: Path) -> dict[str, Any]:
     if not isinstance(values, dict):
         raise SettingsError(f"{plain(file)}: settings are `name: value`, this is {type_in_words(type(values))}")
     return {str(name): _filled(value, f"{file}: {name}") for name, value in values.items()}
+
+
+def _check_sections(file: Path, model: type[pydantic.BaseModel], values: Mapping[str, Any], above: str = "") -> None:
+    """Refuse a value in the place of a section: a flag or variable of that section would silently replace it."""
+    for name, value in values.items():
+        section = _section(model.model_fields[name].annotation) if name in model.model_fields else None
+        if section is not None and isinstance(value, dict):
+            _check_sections(file, section, value, f"{above}{name}.")
+        elif section is not None and value is not None:
+            raise SettingsError(
+                f"{plain(file)}: {above}{name} is a section: put its settings below it, as `name: value`"
+            )
 
 
 def _filled(value: Any, where: str) -> Any:

@@ -81,6 +81,16 @@ def test_a_mistake_is_named_with_its_setting(tmp_path: Path, text: str, names: s
 
 
 @pytest.mark.parametrize(
+    ("text", "name"), [("kafka: [1]", "kafka"), ("kafka: 5", "kafka"), ("watch: {kubelet: x}", r"watch\.kubelet")]
+)
+def test_a_value_in_the_place_of_a_section_is_refused_although_a_flag_sets_one_of_it(
+    tmp_path: Path, text: str, name: str
+) -> None:
+    with pytest.raises(SettingsError, match=f"{name} is a section"):
+        load(write(tmp_path, text), kafka={"bootstrap_servers": "k:9092"}, watch={"kubelet": {"insecure": True}})
+
+
+@pytest.mark.parametrize(
     ("text", "meant"),
     [
         ("kafka: {bootstrp_servers: 'a:1'}", "kafka.bootstrap_servers"),
