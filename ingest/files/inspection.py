@@ -12,6 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from common.amounts import counted
 from common.durations import in_words
 from common.errors import BadRecord
 from common.text import plain
@@ -277,7 +278,7 @@ def render(inspection: Inspection) -> RenderableType:
 
 
 def _overview(inspection: Inspection) -> RenderableType:
-    lines = [f"{_count(inspection.observations, 'observation')}, {_count(len(inspection.nodes), 'node')}"]
+    lines = [f"{counted(inspection.observations, 'observation')}, {counted(len(inspection.nodes), 'node')}"]
     if inspection.first is not None and inspection.last is not None:
         seconds = (inspection.last - inspection.first).total_seconds()
         lines.append(f"from {_time(inspection.first)} to {_time(inspection.last)}, {in_words(seconds)}")
@@ -297,10 +298,6 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Iterable[object]])
         table.add_row(*(Text(plain(cell)) for cell in row))
     left = len(rows) - SHOWN_ROWS
     return [Text(), table, Text(f"and {left:,} more")] if left > 0 else [Text(), table]
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _time(ts: datetime) -> str:

@@ -165,7 +165,7 @@ async def test_a_batch_in_which_all_was_known_writes_no_state() -> None:
 
 
 async def test_a_state_of_another_writer_is_written_anew_before_what_it_covers_is_acknowledged() -> None:
-    """Whoever came before us may delete its own record at any time."""
+    """A predecessor may delete its own record at any time."""
     kafka = Kafka()
     await fold(kafka.folder(), message(0))
     (before, _), *_ = kafka.changelog
