@@ -1,11 +1,13 @@
 """The components as pytest fixtures, one of each for a test session."""
 
+import logging
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import structlog
 from _pytest.fixtures import SubRequest
 from aiohttp.connector import NEEDS_CLEANUP_CLOSED, TCPConnector
 
@@ -79,3 +81,12 @@ def real_node(request: pytest.FixtureRequest) -> Iterator[RealNode]:
         yield node.start()
     finally:
         node.stop()
+
+
+@pytest.fixture
+def logs_as_before() -> Iterator[None]:
+    """Undo a test's configuration of the logs: later ones would write into its captured output, which is closed."""
+    handlers = list(logging.getLogger().handlers)
+    yield
+    structlog.reset_defaults()
+    logging.getLogger().handlers = handlers

@@ -2,7 +2,6 @@
 
 import json
 import logging
-from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -11,16 +10,10 @@ from hypothesis import strategies as st
 
 from common.logs import Form, configure
 
+pytestmark = pytest.mark.usefixtures("logs_as_before")
+
 HOSTILE = 'n\x1b[31mred\x1b[0m\n2026-01-01 [info] all is well\u202e"quoted" {brace}'
 SECRET = "canary-77"  # noqa: S105  # it is to be found nowhere
-
-
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    handlers = list(logging.getLogger().handlers)
-    yield
-    structlog.reset_defaults()
-    logging.getLogger().handlers = handlers
 
 
 @pytest.mark.parametrize("form", ["text", "json"])

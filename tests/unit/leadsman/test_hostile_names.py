@@ -18,7 +18,6 @@ import structlog
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
-from structlog.testing import capture_logs
 
 from common.logs import configure
 from common.telemetry import Figure, Values, registered, served
@@ -187,7 +186,7 @@ async def test_in_metrics(db: Database) -> None:
     def values(figure: Figure) -> Values:
         return found[figure]
 
-    with capture_logs(), registered({figure: partial(values, figure) for figure in found}, list):
+    with registered({figure: partial(values, figure) for figure in found}, list):
         async with served(HOST, port, "page"):
             status, text = await asyncio.to_thread(get, port, "metrics")
     assert (status, MARK in text) == (200, True)
@@ -217,6 +216,7 @@ def test_in_what_people_are_told_of_an_alert(
     assert msgspec.json.decode(msgspec.json.encode(document)) == document
 
 
+@pytest.mark.usefixtures("logs_as_before")
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_in_a_log(form: Literal["text", "json"], capsys: pytest.CaptureFixture[str]) -> None:
     configure(form)
