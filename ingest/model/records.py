@@ -3,6 +3,7 @@
 One record a message. `ts` is when it was observed (aware UTC); `kind` has the type without decoding the rest.
 """
 
+from bisect import bisect
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -297,6 +298,20 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
         """Return the inventory for the log of a node that no longer has any of these objects."""
         return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
 
+    def without(self, key: str, node: str) -> "InventoryRecord":
+        """Return the part for the log of a node that shows that this key is gone, and no key that is listed."""
+        keys = sorted(self.keys)
+        at = bisect(keys, key)
+        return InventoryRecord(
+            ts=self.ts,
+            cluster=self.cluster,
+            node=node,
+            resource=self.resource,
+            keys=tuple(keys[at : at + 1]),
+            after=keys[at - 1] if at else self.after,
+            until=keys[at] if at < len(keys) else self.until,
+        )
+
 
 class HeardRecord(Record, frozen=True, tag="heard"):
     """A sign of life on the cluster's log, about once a minute for each watch and for each agent: it was whole at
@@ -348,6 +363,8 @@ class LogBeganRecord(Record, frozen=True, tag="log_began"):
     """On the cluster's log for the log of a node, which may not exist: until `ts` it had something to remember."""
 
     target: str
+    uid: str = ""
+    """The node's, if its log began with it or it was created again."""
 
 
 class ForgetRecord(Record, frozen=True, tag="forget"):

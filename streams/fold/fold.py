@@ -79,9 +79,10 @@ class Fold:
                 return []
             concluded = self._give_up(log, record, over_at) if is_over else []
             return [*concluded, *(_begun(record, log) if log.states else ())]
-        is_new = is_over or not log.states
+        is_new, existed = is_over or not log.states, log.exists
         concluded = self._give_up(log, record, over_at) if is_over else []
         concluded += self._folded(log, record)
+        is_new |= log.exists and not existed
         return [*concluded, *(_begun(record, log) if is_new and log.states else ())]
 
     def _give_up(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
@@ -132,7 +133,8 @@ class Fold:
 def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
     """Return the records that register a node's log with its cluster's, as of the minute that it has reached."""
     at = _EPOCH + EXPIRE_EVERY * log.minute
-    return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node)]
+    uid = record.object.metadata.uid if isinstance(record, NodeRecord) else ""
+    return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node, uid=uid)]
 
 
 def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) -> Sequence[Output | Rejected]:

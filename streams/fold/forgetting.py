@@ -4,16 +4,18 @@ decides.
 The cluster's log knows every log with state of a node that may not exist, because each registers with its first
 record. Only the watches' signs of life advance its time, so an agent with a wrong clock cannot cause forgetting.
 `streams.fold.fold` describes what the log of the node then does. Until then, each list without
-pods of the node is passed on to that log.
+pods of the node is passed on to that log, and each list without the node. A watcher that died may have published its
+deletion on one of the two logs only.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord
+from ingest.resources.nodes import NODES
 from streams.fold.reducer import Output, Reducer
 
 FORGOTTEN_AFTER: Final = timedelta(hours=6)
@@ -22,34 +24,54 @@ OpenShift's for three, and a watcher that was away may list them that late. The 
 node must still be there, or they would be counted again.
 """
 
+Known = TypeVar("Known")
+
 
 class State(msgspec.Struct, frozen=True):
     heard: datetime | None = None
     """The last time at which a watch was known to be complete."""
     absent: dict[str, datetime] = {}
     """Nodes that may not exist, and since when. A log that knows of its node ignores the order to forget."""
+    uids: dict[str, str] = {}
+    """The UIDs of these nodes, as far as they are known."""
 
 
 def step(
     state: State, record: NodeRecord | LogBeganRecord | HeardRecord | InventoryRecord
 ) -> tuple[State, Sequence[Output]]:
-    heard, absent = state.heard, state.absent
+    heard, absent, uids = state.heard, state.absent, state.uids
     match record:
+        case InventoryRecord(of_logs=True):
+            return state, [record.nothing_left(node) for node in record.gone(absent)]
         case InventoryRecord():
-            return state, [record.nothing_left(node) for node in record.gone(absent)] if record.of_logs else ()
+            return state, _unseen(uids, record) if record.resource == NODES.name else ()
         case HeardRecord(target=""):
             heard = max(record.ts, heard or record.ts)
         case LogBeganRecord(target=node):
             absent = {node: record.ts} | absent
-        case NodeRecord(change="DELETED"):
-            absent = absent | {record.object.metadata.name: record.ts}
-        case NodeRecord():
-            absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
+            uids = uids | {node: record.uid} if record.uid else uids
+        case NodeRecord(change="DELETED", object=gone):
+            absent = absent | {gone.metadata.name: record.ts}
+            uids = uids | {gone.metadata.name: gone.metadata.uid}
+        case NodeRecord(object=there) if there.metadata.name in absent:
+            absent, uids = _without(absent, there.metadata.name), _without(uids, there.metadata.name)
     if heard is None:
-        return State(heard, absent), ()
+        return State(heard, absent, uids), ()
     kept = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
     over = sorted(absent.keys() - kept.keys())
-    return State(heard, kept), [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+    if over:
+        uids = {node: uid for node, uid in uids.items() if node in kept}
+    return State(heard, kept, uids), [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+
+
+def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
+    """Return for each node that the list lacks what its log learns from it."""
+    gone = {*listed.gone(uids.values())}
+    return [listed.without(uid, node) for node, uid in sorted(uids.items()) if uid in gone]
+
+
+def _without(known: Mapping[str, Known], node: str) -> dict[str, Known]:
+    return {name: value for name, value in known.items() if name != node}
 
 
 REDUCER: Final = Reducer(

@@ -13,15 +13,16 @@ from ingest.model.objects.pod import Pod, PodMetadata, PodSpec, PodStatus
 from ingest.model.records import (
     ForgetRecord,
     HeardRecord,
+    InventoryRecord,
     LogBeganRecord,
     NodeRecord,
     PodRecord,
     Record,
     SourceErrorRecord,
 )
-from streams.analytics import pod_bindings
+from streams.analytics import nodes, pod_bindings
 from streams.fold import forgetting
-from streams.fold.findings import DeadLetter, PodBinding
+from streams.fold.findings import DeadLetter, NodeRow, PodBinding
 from streams.fold.fold import Fold, LogKey, LogState
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Output, Reducer
@@ -192,6 +193,24 @@ def test_the_time_of_an_agent_forgets_nothing() -> None:
     cluster.node(T0 + MINUTE, "DELETED")
     cluster.take(HeardRecord(ts=T0 + timedelta(days=1), cluster="c", resource="agent", target="other"))
     assert cluster.states() == {"count": Count(1)}
+
+
+@pytest.mark.parametrize("on_its_way", [False, True], ids=["in time", "after it was created again"])
+def test_a_list_tells_the_log_of_a_node_that_only_its_cluster_saw_go(on_its_way: bool) -> None:
+    """A watcher died between the two messages of a deletion. What a log emits reaches its cluster at any time."""
+    cluster = Cluster(nodes.REDUCER)
+    node = NodeRecord(ts=T0, cluster="c", node="n", change="ADDED", object=Node(NodeMetadata("n", uid="u")))
+    cluster.take(node, msgspec.structs.replace(node, node=""))
+    cluster.take(msgspec.structs.replace(node, ts=T0 + MINUTE, node="", change="DELETED"))
+    listed = InventoryRecord(ts=T0 + 2 * MINUTE, cluster="c", resource="nodes", keys=("a", "z"))
+    if on_its_way:
+        again = msgspec.structs.replace(node, ts=T0 + MINUTE, object=Node(NodeMetadata("n", uid="w")))
+        cluster.take(again, msgspec.structs.replace(again, node=""))
+        cluster.take(LogBeganRecord(ts=T0, cluster="c", target="n", uid="u"))
+        listed = msgspec.structs.replace(listed, keys=("a", "w", "z"))
+    cluster.take(listed)
+    alive = [(row.uid, row.deleted) for row in cluster.outputs if isinstance(row, NodeRow)]
+    assert alive == ([("u", False), ("w", False)] if on_its_way else [("u", False), ("u", True)])
 
 
 def test_a_pod_that_nobody_saw_go_is_deleted_when_its_node_is_forgotten() -> None:

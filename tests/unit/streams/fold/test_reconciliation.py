@@ -39,6 +39,8 @@ class World:
         self.rows: list[Any] = []
         self._fold = Fold(REDUCERS)
         self._watch: dict[str, Changes] = {}
+        self._unsent: list[Record] | None = None
+        """Records that do not reach Kafka yet, while the watcher is about to die."""
         self._emitted: deque[Record] = deque()
         """Records that reducers emitted onto other logs: Kafka brings them some time later."""
 
@@ -57,6 +59,21 @@ class World:
 
     def watch_no_more(self) -> None:
         self._watch = {}
+
+    def die(self, changes: int) -> None:
+        """The watcher dies while changes are on their way to Kafka: each log has the first of them, one more than
+        another.
+        """
+        self._unsent = []
+        for _ in range(changes):
+            self.change()
+        unsent, self._unsent = self._unsent, None
+        left = {key: self.chance.randrange(len(unsent) + 1) for key in {key_of(record) for record in unsent}}
+        for record in unsent:
+            left[key_of(record)] -= 1
+            if left[key_of(record)] >= 0:
+                self._step(record)
+        self.watch_no_more()
 
     def change(self) -> None:
         """Something happens; it is seen where somebody watches."""
@@ -118,14 +135,21 @@ class World:
     def _take(self, steps: list[Seen]) -> None:
         for seen in steps:
             for record in Received(seen.observation, seen.decoded).records() if seen.observation else ():
-                self._step(record)
+                if self._unsent is None:
+                    self._step(record)
+                else:
+                    self._unsent.append(record)
 
     def _step(self, record: Record) -> None:
-        for output in self._fold.step(self.logs[LogKey(record.cluster, record.node)], record):
+        for output in self._fold.step(self.logs[key_of(record)], record):
             if isinstance(output, Record):
                 self._emitted.append(output)
             else:
                 self.rows.append(output)
+
+
+def key_of(record: Record) -> LogKey:
+    return LogKey(record.cluster, record.node)
 
 
 def _node(name: str, uid: str) -> msgspec.Raw:
@@ -157,7 +181,7 @@ def test_logs_know_existing_objects_after_any_watcher_was_away(chance: random.Ra
         for _ in range(chance.randrange(8)):
             world.change()
             world.deliver(chance.randrange(3))
-        world.watch_no_more()
+        world.die(chance.randrange(4))
         for _ in range(chance.randrange(8)):
             world.change()
     world.begin_to_watch()
