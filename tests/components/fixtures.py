@@ -55,19 +55,27 @@ def clickhouse(tmp_path: Path) -> Iterator[ClickHouseHttp]:
         yield server
 
 
+@pytest.fixture(scope="session", autouse=True)
+def closed_tls() -> Iterator[None]:
+    """Cut connections to API servers when they are closed: by TLS alone they linger in a loop that ends, and are
+    collected, with a warning, in a later test.
+    """
+    with pytest.MonkeyPatch.context() as patched:
+        if NEEDS_CLEANUP_CLOSED:
+            cutting = partialmethod(TCPConnector.__init__, enable_cleanup_closed=True)
+            patched.setattr(TCPConnector, "__init__", cutting)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """A running control plane; `cluster.kubeconfig()` for clients. A test that stops a part starts it again."""
     require(kubernetes_programs, etcd_program)
     control_plane = Cluster(tmp_path_factory.mktemp("cluster"), nodes=(NODE,))
-    with pytest.MonkeyPatch.context() as patched:
-        if NEEDS_CLEANUP_CLOSED:  # or what was closed by TLS lingers in a loop that ends, and fails a later test
-            cutting = partialmethod(TCPConnector.__init__, enable_cleanup_closed=True)
-            patched.setattr(TCPConnector, "__init__", cutting)
-        try:
-            yield control_plane.start()
-        finally:
-            control_plane.stop()
+    try:
+        yield control_plane.start()
+    finally:
+        control_plane.stop()
 
 
 @pytest.fixture(scope="session")
