@@ -113,7 +113,7 @@ _database = partial(
     show_envvar=True,
     metavar="DSN",
     default=DEFAULT_DSN,
-    help="chdb:///absolute/folder, chdb://relative/folder, or http(s)://user:password@host:8123/database.",
+    help="A folder (chdb://FOLDER), or http(s)://user:password@host:8123/database.",
 )
 db = _database()
 existing_db = _database(callback=existing_database)

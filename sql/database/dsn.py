@@ -1,4 +1,5 @@
-"""Addresses of a database: `chdb:///abs/dir`, `chdb://rel/dir`, or `http(s)://user:password@host:8123/database`.
+"""Addresses of a database: a folder as `/abs/dir`, `rel/dir`, `chdb:///abs/dir` or `chdb://rel/dir`, or
+`http(s)://user:password@host:8123/database`.
 
 A server's password can be in a file, `?password_file=PATH`, and so can the CA of its certificate, `&ca_file=PATH`.
 `?cluster=NAME` makes the tables replicated ones of that cluster, and `&sharded=1` spreads their rows over its
@@ -20,7 +21,7 @@ DEFAULT_DATABASE: Final = "leadsman"
 """On a server."""
 EMBEDDED_DATABASE: Final = "default"
 """In a folder: what any client of the engine sees first."""
-FORMS: Final = "chdb:///path/to/dir or http://user:password@host:8123/leadsman"
+FORMS: Final = "a folder or http://user:password@host:8123/leadsman"
 _OF_SERVERS: Final = (
     "database",
     "password_file",
@@ -109,6 +110,8 @@ def parse_dsn(text: str) -> Target:
             return _embedded(parts)
         if parts.scheme in {"http", "https"}:
             return _server(parts)
+        if text and not parts.scheme:
+            return Embedded(_folder(text))
     except BadDsn:
         raise
     except ValueError as error:
@@ -130,13 +133,16 @@ def _embedded(parts: SplitResult) -> Embedded:
     folder = f"{unquote(parts.netloc)}/{unquote(parts.path).lstrip('/')}"
     if not folder.strip("/"):
         raise BadDsn("chdb:// lacks the folder of the database. Write chdb:///path/to/dir")
-    if "?" in folder or "\0" in folder:
+    return Embedded(_folder(folder), _options(parts, "database").get("database") or EMBEDDED_DATABASE)
+
+
+def _folder(name: str) -> Path:
+    if "?" in name or "\0" in name:
         raise BadDsn("the folder of a database may not have a question mark or a NUL in its name")
     try:
-        path = Path(folder).expanduser()
+        return Path(name).expanduser().absolute()
     except RuntimeError:
-        raise BadDsn(f"there is no such user as in {folder[:60]!r}. Write chdb:///path/to/dir") from None
-    return Embedded(path.absolute(), _options(parts, "database").get("database") or EMBEDDED_DATABASE)
+        raise BadDsn(f"there is no such user as in {name[:60]!r}. Write chdb:///path/to/dir") from None
 
 
 def _server(parts: SplitResult) -> Server:

@@ -54,6 +54,7 @@ SECRET = "hunter2-secret"  # noqa: S105 - of no server
         ("chdb:///var/lib/leadsman", "/var/lib/leadsman", "default"),
         ("chdb:////var/lib/leadsman", "/var/lib/leadsman", "default"),
         ("chdb:///var/lib/a%20b?database=other", "/var/lib/a b", "other"),
+        ("/var/lib/a%20b", "/var/lib/a%20b", "default"),
     ],
 )
 def test_an_embedded_dsn_names_a_folder(dsn: str, folder: str, database: str) -> None:
@@ -63,7 +64,7 @@ def test_an_embedded_dsn_names_a_folder(dsn: str, folder: str, database: str) ->
 def test_a_relative_folder_lies_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert parse_dsn("chdb://rel/dir") == Embedded(tmp_path / "rel/dir")
-    assert parse_dsn("chdb://rel") == Embedded(tmp_path / "rel")
+    assert parse_dsn("chdb://rel") == parse_dsn("rel") == parse_dsn("./rel/") == Embedded(tmp_path / "rel")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +104,7 @@ def test_of_shards_an_insert_waits_for_each_and_a_join_sees_the_rows_of_all() ->
 
 @pytest.mark.parametrize(
     "dsn",
-    ["", "leadsman", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///", "chdb:///a?user=hunter2-secret", "http://",
+    ["", "hunter2-secret:leadsman", "a?hunter2-secret", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///", "chdb:///a?user=hunter2-secret", "http://",
      "http://h?cluster=a'hunter2-secret", "http://h?sharded=1", "http://h?cluster=a&sharded=hunter2-secret",
      "http://h?insert_quorum=1", "http://h?select_sequential_consistency=yes",
      "http://u:hunter2-secret@h:99999/", "http://u:hunter2-secret@[h/", "chdb:///a%3Fb", "chdb:///a%00b"],
