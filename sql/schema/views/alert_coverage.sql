@@ -81,6 +81,7 @@ WITH
                 ('ContainerGCFailed', 'events', 1, 'only events show it: it cannot fire'),
                 ('NUMASkewHigh', 'numa', 1, 'no source reports its NUMA nodes: it cannot fire'),
                 ('NUMAFragmented', 'numa', 1, 'no source reports its NUMA nodes: it cannot fire'),
+                ('NUMAMisaligned', 'numa', 1, 'the NUMA nodes of CPUs, memory and devices are unknown: it cannot fire'),
                 ('RestartEndsPods', 'numa', 1, 'the containers that hold CPUs are unknown: it cannot fire'),
                 ('RestartEndsPods', 'configz', 1, 'the options of its CPU Manager are unknown: it cannot fire'),
                 ('SchedulerBlindSpot', 'nodes', 1, 'there is nothing to compare with: it cannot fire'),

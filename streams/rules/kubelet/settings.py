@@ -138,6 +138,8 @@ def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
         if actual is None or is_amplified or abs(actual - expected) <= slack:
             continue
         offered, due = _amount(actual, resource), _amount(expected, resource)
+        if offered == due:
+            offered, due = f"{actual} bytes", f"{expected} bytes"
         yield Concern(
             resource,
             f"The node offers {offered}; by its settings it would be {due}.",
@@ -279,7 +281,7 @@ def _memory_qos(kubelet: Kubelet) -> Iterator[Concern]:
 
 
 def _amount(value: int, resource: str) -> str:
-    return cpus(value) if resource == "cpu" else f"{value} bytes ({size(value)})"
+    return cpus(value) if resource == "cpu" else size(value)
 
 
 RULES: Final[Mapping[str, Rule]] = {

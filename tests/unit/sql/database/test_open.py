@@ -104,7 +104,8 @@ def test_of_shards_an_insert_waits_for_each_and_a_join_sees_the_rows_of_all() ->
 
 @pytest.mark.parametrize(
     "dsn",
-    ["", "hunter2-secret:leadsman", "a?hunter2-secret", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///", "chdb:///a?user=hunter2-secret", "http://",
+    ["", "u:hunter2-secret", "a?hunter2-secret", "mysql://u:hunter2-secret@h/", "chdb://", "chdb:///",
+     "chdb:///a?user=hunter2-secret", "http://",
      "http://h?cluster=a'hunter2-secret", "http://h?sharded=1", "http://h?cluster=a&sharded=hunter2-secret",
      "http://h?insert_quorum=1", "http://h?select_sequential_consistency=yes",
      "http://u:hunter2-secret@h:99999/", "http://u:hunter2-secret@[h/", "chdb:///a%3Fb", "chdb:///a%00b"],

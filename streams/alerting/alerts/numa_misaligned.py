@@ -1,0 +1,92 @@
+"""NUMAMisaligned: containers whose devices or pinned memory are on other NUMA nodes than their exclusive CPUs (rules:
+numa-alignment).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from common.amounts import counted
+from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Now
+from streams.alerting.rule_settings import RuleSettings
+from streams.alerting.words import SHOWN, name, place
+from streams.fold.findings import NumaAlignment
+
+LOCAL: Final = 10
+"""The distance of a NUMA node from itself."""
+
+
+class State(msgspec.Struct, frozen=True):
+    apart: dict[str, str] = {}
+    """What each such container holds, and where."""
+
+
+def step(
+    _settings: RuleSettings, state: State, rows: Sequence[NumaAlignment], _now: Now
+) -> tuple[State, Sequence[Change]]:
+    apart = dict(state.apart)
+    for row in rows:
+        container = f"{row.namespace}/{row.pod}/{row.container}"
+        apart.pop(container, None)
+        if text := _apart(row):
+            apart[container] = text
+    if not apart:
+        return State(), [Ends({}) for _ in rows[:1]]
+    pods = {each.rpartition("/")[0] for each in apart}
+    whose = counted(len(pods), "pod has devices or memory", "pods have devices or memory")
+    return State(apart), [
+        Holds(
+            {},
+            f"{place(rows[-1].cluster, rows[-1].node)}: {whose} on other NUMA nodes than the exclusive CPUs",
+            f"{_shown(apart)}. Each access crosses to the other NUMA node. "
+            "The kubelet admits such pods under the Topology Manager policies none and best-effort; restricted and "
+            "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "
+            "leadsman query numa_pods, and the room: leadsman query numa_largest_room.",
+        )
+        for _ in rows[:1]
+    ]
+
+
+def _shown(apart: Mapping[str, str]) -> str:
+    more = len(apart) - SHOWN
+    text = "; ".join(apart[each] for each in sorted(apart)[:SHOWN])
+    return f"{text}; and {counted(more, 'container')} more" if more > 0 else text
+
+
+def _apart(row: NumaAlignment) -> str:
+    """Return nothing of a container that spans NUMA nodes with its CPUs alone: it may need more than one has."""
+    cpus = set(row.cpu_numa_nodes)
+    held = {
+        ", ".join(map(name, row.devices)) or "devices": row.device_numa_nodes,
+        "memory": row.memory_numa_nodes,
+        "huge pages": row.hugepages_numa_nodes,
+    }
+    far = [f"{what} on {_nodes(nodes)}" for what, nodes in held.items() if cpus and not cpus.issuperset(nodes)]
+    if not far:
+        return ""
+    pod = name(f"{row.namespace}/{row.pod}")
+    return f"{pod} has CPUs on {_nodes(sorted(cpus))}, {' and '.join(far)} ({_distance(row.distance)})"
+
+
+def _distance(farthest: int | None) -> str:
+    """By the firmware's table (ACPI SLIT), which some machines lack, and which is the same everywhere on others."""
+    if farthest is None:
+        return "the distance is not known"
+    if farthest <= LOCAL:
+        return f"the firmware gives distance {farthest}, as if it were local"
+    return f"distance {farthest}, where {LOCAL} is local"
+
+
+def _nodes(numbers: Sequence[int]) -> str:
+    return f"NUMA node{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+ALERT: Final = AlertDefinition(
+    name="NUMAMisaligned",
+    settings=RuleSettings,
+    needs=(Need("numa", "the NUMA nodes of CPUs, memory and devices are unknown: it cannot fire"),),
+    node_rows=(NumaAlignment,),
+    step=step,
+    state=State,
+)

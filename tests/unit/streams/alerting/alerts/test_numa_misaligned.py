@@ -1,0 +1,69 @@
+"""NUMAMisaligned: what is apart from the CPUs of a container, and what is not known to be."""
+
+from typing import Any
+
+import pytest
+
+from components.alert_log import AlertLog
+from components.rows import row
+from streams.fold.findings import NumaAlignment
+
+
+def aligned(pod: str = "vnf", **values: Any) -> NumaAlignment:
+    return row(NumaAlignment, node="n", namespace="ns", pod=pod, container="c", **({"cpu_numa_nodes": [0]} | values))
+
+
+def apart(pod: str = "vnf") -> NumaAlignment:
+    return aligned(pod, device_numa_nodes=[1], devices=["intel.com/sriov"], aligned=False, distance=21)
+
+
+def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
+    log = AlertLog()
+    assert log(0, aligned("near", device_numa_nodes=[0]), apart()) == ["firing NUMAMisaligned"]
+    assert log.summaries == ["Node n: 1 pod has devices or memory on other NUMA nodes than the exclusive CPUs"]
+    assert (
+        "ns/vnf has CPUs on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)."
+        in log.descriptions[0]
+    )
+    assert "near" not in log.descriptions[0]
+    assert log(60, apart("other")) == []
+    assert log(120, aligned(cpu_numa_nodes=[], explanation="gone")) == []
+    assert log(180, aligned("other", device_numa_nodes=[0])) == ["resolved NUMAMisaligned"]
+
+
+def test_of_many_the_first_are_named() -> None:
+    log = AlertLog()
+    log(0, *(apart(f"vnf-{nth}") for nth in range(5)))
+    assert "ns/vnf-2 has CPUs" in log.descriptions[0]
+    assert "(distance 21, where 10 is local); and 2 containers more. Each" in log.descriptions[0]
+
+
+@pytest.mark.parametrize(
+    ("distance", "words"),
+    [
+        (None, "(the distance is not known)"),
+        (10, "(the firmware gives distance 10, as if it were local)"),
+    ],
+)
+def test_a_distance_that_is_missing_or_cannot_be_is_named_so(distance: int | None, words: str) -> None:
+    log = AlertLog()
+    log(0, aligned(device_numa_nodes=[1], distance=distance))
+    assert f"devices on NUMA node 1 {words}." in log.descriptions[0]
+
+
+@pytest.mark.parametrize("held", ["memory_numa_nodes", "hugepages_numa_nodes"])
+def test_memory_across_the_link_raises_it(held: str) -> None:
+    assert AlertLog()(0, aligned(**{held: [0, 1]})) == ["firing NUMAMisaligned"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"cpu_numa_nodes": [0, 1], "memory_numa_nodes": [0, 1]},
+        {"cpu_numa_nodes": [], "device_numa_nodes": [1]},
+        {"devices": ["vendor.com/silent"]},
+    ],
+    ids=["CPUs that need both", "shared CPUs", "a plugin that reports no NUMA node"],
+)
+def test_what_is_on_the_cpus_nodes_or_not_known_raises_nothing(values: dict[str, Any]) -> None:
+    assert AlertLog()(0, aligned(**values)) == []
