@@ -50,8 +50,8 @@ def step(
 
 def _shown(apart: Mapping[str, str]) -> str:
     more = len(apart) - SHOWN
-    text = "; ".join(apart[each] for each in sorted(apart)[:SHOWN])
-    return f"{text}; and {counted(more, 'container')} more" if more > 0 else text
+    text = ". ".join(apart[each] for each in sorted(apart)[:SHOWN])
+    return f"{text}. It is so for {counted(more, 'container')} more" if more > 0 else text
 
 
 def _apart(row: NumaAlignment) -> str:
@@ -66,7 +66,7 @@ def _apart(row: NumaAlignment) -> str:
     if not far:
         return ""
     pod = name(f"{row.namespace}/{row.pod}")
-    return f"{pod} has CPUs on {_nodes(sorted(cpus))}, {' and '.join(far)} ({_distance(row.distance)})"
+    return f"The CPUs of {pod} are on {_nodes(sorted(cpus))}, {' and '.join(far)} ({_distance(row.distance)})"
 
 
 def _distance(farthest: int | None) -> str:

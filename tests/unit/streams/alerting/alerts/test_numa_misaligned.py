@@ -22,7 +22,7 @@ def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
     assert log(0, aligned("near", device_numa_nodes=[0]), apart()) == ["firing NUMAMisaligned"]
     assert log.summaries == ["Node n: 1 pod has devices or memory on other NUMA nodes than the exclusive CPUs"]
     assert (
-        "ns/vnf has CPUs on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)."
+        "The CPUs of ns/vnf are on NUMA node 0, intel.com/sriov on NUMA node 1 (distance 21, where 10 is local)."
         in log.descriptions[0]
     )
     assert "near" not in log.descriptions[0]
@@ -34,8 +34,8 @@ def test_a_device_across_the_link_raises_it_until_the_pod_is_gone() -> None:
 def test_of_many_the_first_are_named() -> None:
     log = AlertLog()
     log(0, *(apart(f"vnf-{nth}") for nth in range(5)))
-    assert "ns/vnf-2 has CPUs" in log.descriptions[0]
-    assert "(distance 21, where 10 is local); and 2 containers more. Each" in log.descriptions[0]
+    assert "The CPUs of ns/vnf-2 are" in log.descriptions[0]
+    assert "(distance 21, where 10 is local). It is so for 2 containers more. Each" in log.descriptions[0]
 
 
 @pytest.mark.parametrize(
