@@ -30,7 +30,6 @@ from streams.rules.pods.volumes import local_volumes
 from streams.rules.scheduling.constraints import constraints_of, stored
 from streams.rules.scheduling.message import waits_for
 
-
 LATE: Final = timedelta(seconds=3)
 """Times of conditions are whole seconds, and clocks differ a little."""
 
@@ -60,8 +59,10 @@ def step(
 
 
 def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
-    """Return a row of a pod that was bound before its last row, which has it as pending: a watcher that resumed at a
-    stored version told that again. The log of its node knows the pod, and has no news. Where it has, its own row is newer.
+    """Return a row of a pod that was bound before its last row, which has it as pending.
+
+    A watcher that resumed at a stored version told that again, and the log of the pod's node may have no news. If it
+    has, its own row is newer.
     """
     if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:
         return ()

@@ -101,8 +101,8 @@ class World:
         self._watch = {}
 
     def die(self, act: Callable[[], object]) -> None:
-        """The watcher dies while what it published is on its way to Kafka: each log has the first of it, one more than
-        another. What is for the cluster's is sent when Kafka has all before it.
+        """The watcher dies while what it published is on its way to Kafka: each log has the first of it, one more
+        than another. What is for the cluster's is sent when Kafka has all before it.
         """
         self._unsent = []
         act()
