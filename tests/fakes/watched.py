@@ -54,7 +54,7 @@ class World:
         self.pending_again: set[str] = set()
         """UIDs of pods that a restore of etcd took from their nodes."""
         self.recreated: set[str] = set()
-        """Nodes that are others after a restore. What describes one can be seen before the other's end, which takes it."""
+        """Nodes that are others after a restore: the end of one, seen late, takes what describes the other."""
         self.logs: defaultdict[LogKey, LogState] = defaultdict(LogState)
         self.rows: list[Any] = []
         self._fold = Fold(REDUCERS)

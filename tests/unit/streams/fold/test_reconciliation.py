@@ -77,8 +77,8 @@ def _check(world: World) -> None:
 @settings(max_examples=100, deadline=None)
 @given(chance=st.randoms(use_true_random=True))
 def test_logs_know_existing_objects_after_a_restore_of_etcd(chance: random.Random) -> None:
-    """A watcher that was there compares, or another lists. The last row of a pod that is pending again may be that its
-    node lost it (delivery.md#reconciling).
+    """A watcher that was there compares, or another lists. The last row of a pod that is pending again may be its end
+    on its node (delivery.md#reconciling).
     """
     world = World(chance)
     world.begin_to_watch()
