@@ -61,7 +61,7 @@ def step(
 def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
     """Return a row of a pod that was bound before its last row, which has it as pending.
 
-    A watcher that resumed at a stored version told that again, and the log of the pod's node may have no news. If it
+    A watcher that resumed at a stored version showed that again. The log of the pod's node may have no news; if it
     has, its own row is newer.
     """
     if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:

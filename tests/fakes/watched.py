@@ -62,7 +62,7 @@ class World:
         self.unsent: list[Record] | None = None
         """Records that do not reach Kafka yet, while the watcher is about to die."""
         self._unseen: list[tuple[str, WatchEvent]] = []
-        """What the API server would show one who resumes at the last version of which Kafka has everything."""
+        """Events that the API server would show one who resumes at the last version of which Kafka has everything."""
         self._emitted: deque[Record] = deque()
         """Records that reducers emitted onto other logs: Kafka brings them some time later."""
 
@@ -130,6 +130,10 @@ class World:
                 is_whole = False
         self.watch_no_more()
 
+    def changes(self, count: int) -> None:
+        for _ in range(count):
+            self.change()
+
     def change(self) -> None:
         """Something happens; it is seen where somebody watches."""
         self.clock.seconds += 5
@@ -185,7 +189,7 @@ class World:
         return last is not None and not last.deleted, bindings, fit
 
     def saved(self) -> "Saved":
-        """What etcd has."""
+        """Return what etcd has."""
         return Saved(dict(self.nodes), {*self.lost}, dict(self.described), dict(self.pods), dict(self.bound))
 
     def restore(self, saved: "Saved") -> None:

@@ -32,8 +32,7 @@ def _watched_and_died(world: World) -> None:
             world.deliver(chance.randrange(3))
         if chance.random() < 0.2:
             world.compare()
-        changes = chance.randrange(4)
-        world.die(lambda: [world.change() for _ in range(changes)] if chance.random() < 0.8 else world.compare())
+        world.die(world.compare if chance.random() < 0.2 else lambda: world.changes(chance.randrange(4)))
     for _ in range(chance.randrange(8)):
         world.change()
 

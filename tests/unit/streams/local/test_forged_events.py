@@ -1,4 +1,4 @@
-"""What one who may only create Events in an own namespace can forge (SECURITY.md#what-is-not-defended)."""
+"""Events that anyone who may create them can forge, and what becomes of them (SECURITY.md#what-is-not-defended)."""
 
 from collections import defaultdict
 from collections.abc import Sequence
