@@ -25,8 +25,8 @@ _CUTS: Final = re.compile(
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
-class _AliasError(yaml.YAMLError):
-    pass
+class AliasError(yaml.YAMLError):
+    """An alias, which may make a short document very large."""
 
 
 def _without_colons(pattern: re.Pattern[str]) -> re.Pattern[str]:
@@ -36,7 +36,7 @@ def _without_colons(pattern: re.Pattern[str]) -> re.Pattern[str]:
 class _Loader(yaml.CSafeLoader):
     """Leaves times, merge keys and numbers of base 60 as text: Kubernetes' YAML is JSON in another syntax.
 
-    Raises _AliasError at an alias.
+    Raises AliasError at an alias.
     """
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
@@ -47,8 +47,17 @@ class _Loader(yaml.CSafeLoader):
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         """Refuse a node that comes twice: only an alias has it, and each may double what the document expands to."""
         if node in self.constructed_objects or node in self.recursive_objects:
-            raise _AliasError
+            raise AliasError
         return super().construct_object(node, deep)
+
+
+def first_document(text: bytes) -> Any:
+    """Return the first document of a YAML file; None if there is none.
+
+    Raises AliasError, other YAMLErrors, ValueError, and RecursionError for what is nested too deep.
+    """
+    _check_depth(text)
+    return next(iter(yaml.load_all(text, _Loader)), None)
 
 
 def yaml_parts(data: bytes) -> Iterator[Part]:
@@ -95,7 +104,7 @@ def _as_json(place: str, text: bytes) -> bytes | Bad:
         return msgspec.json.encode(value)
     except RecursionError:
         return Bad(place, text, "too_deep", "the YAML is nested too deep")
-    except _AliasError:
+    except AliasError:
         return Bad(place, text, "bomb", "the YAML has aliases, which Kubernetes never writes")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -89,6 +89,7 @@ class _Message:
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
     partition: int | None
+    follows: bool = False
     acknowledged: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
@@ -147,6 +148,12 @@ class Publisher:
         self._allowed = allowed
         self._producer: AIOKafkaProducer | None = None
         self._unacknowledged: dict[int, _Message] = {}
+        self._ahead: OrderedDict[int, None] = OrderedDict()
+        """The unacknowledged messages that follow no others."""
+        self._following: OrderedDict[int, _Message] = OrderedDict()
+        """Messages that wait for some of these before they are sent."""
+        self._due = asyncio.Event()
+        """Set when the first of them may be sent."""
         self._sent = 0
         self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
@@ -177,7 +184,8 @@ class Publisher:
             stack.push_async_callback(self._discard_producer)
             begin = await stack.enter_async_context(Tasks())
             self._broken.set()
-            begin(self._supervise())
+            begin(self._ending(self._supervise))
+            begin(self._ending(self._send_following))
             self._stack = stack.pop_all()
         return self
 
@@ -193,9 +201,14 @@ class Publisher:
         value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
+        *,
+        follows: bool = False,
     ) -> asyncio.Future[None]:
         """Hand a message over; the future is done when Kafka has acknowledged it. The key chooses the partition
         where none is given, and such a message gets a number. No value deletes what the key has in a compacted topic.
+
+        A message that `follows` is sent when Kafka has acknowledged all messages before it that do not. All or none
+        of a key's messages follow.
 
         The future raises MessageSizeTooLargeError for a message that no Kafka of ours takes; nothing else fails it.
         Raises PublisherEnded and PartitionsChanged.
@@ -207,9 +220,14 @@ class Publisher:
             self._sent += 1
             if partition is None:  # a state, whose keys are ever new, has its own
                 headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
-            message = _Message(topic, key, value, headers, partition)
+            message = _Message(topic, key, value, headers, partition, follows)
             self._unacknowledged[self._sent] = message
-            await self._push(self._sent, message)
+            if not follows:
+                self._ahead[self._sent] = None
+            if follows and (self._ahead or self._following):
+                self._following[self._sent] = message
+            else:
+                await self._push(self._sent, message)
         return message.acknowledged
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
@@ -275,6 +293,9 @@ class Publisher:
         if message is None:
             return
         self._room.release()
+        self._ahead.pop(number, None)
+        if self._may_follow():
+            self._due.set()
         if self._refusal and next(iter(self._unacknowledged), self._sent + 1) > self._refused_up_to:
             self._recover()
         if message.acknowledged.done():
@@ -296,19 +317,35 @@ class Publisher:
         self._refusal = ""
         self._backoff.reset()
 
-    async def _supervise(self) -> None:
+    def _may_follow(self) -> bool:
+        """Tell whether the first message that waits for others may be sent."""
+        return bool(self._following) and next(iter(self._following)) < next(iter(self._ahead), self._sent + 1)
+
+    async def _send_following(self) -> None:
+        while True:
+            await self._due.wait()
+            async with self._order:
+                self._due.clear()
+                while self._may_follow():
+                    await self._push(*self._following.popitem(last=False))
+
+    async def _ending(self, act: Callable[[], Awaitable[None]]) -> None:
+        """Act until an error, after which nothing is sent."""
         try:
-            while True:
-                await self._until_broken()
-                async with self._order:
-                    await self._discard_producer()
-                if self._refusal:
-                    await self._backoff.wait()
-                async with self._order:
-                    await self._start_producer()
+            await act()
         except BaseException as error:
-            self._ended = error
+            self._ended = self._ended or error
             raise
+
+    async def _supervise(self) -> None:
+        while True:
+            await self._until_broken()
+            async with self._order:
+                await self._discard_producer()
+            if self._refusal:
+                await self._backoff.wait()
+            async with self._order:
+                await self._start_producer()
 
     async def _until_broken(self) -> None:
         async with Tasks() as begin:
@@ -341,7 +378,8 @@ class Publisher:
         if not self._unacknowledged:
             self._recover()
         for number, message in list(self._unacknowledged.items()):
-            await self._push(number, message)
+            if number not in self._following:
+                await self._push(number, message)
 
     async def _discard_producer(self) -> None:
         """Afterwards the old producer cannot send: a late message of it would come after newer ones."""

@@ -14,7 +14,7 @@ from common.clock import SYSTEM, Clock
 from common.errors import BadRecord
 from ingest.kafka.publish import RECORDS, Publisher, bury
 from ingest.model.observation import Observed, Position, Unreadable
-from ingest.model.records import InventoryRecord, Record
+from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
 from ingest.normalize.decoded import Digests, digest
@@ -99,19 +99,18 @@ class Feed:
         return [*sent, *await self._bury(Buried.of(observation.cluster, observation.ts, position, complaint, raw))]
 
     async def _send(self, messages: Sequence[_Message], position: Position) -> Acknowledgements:
-        """Send messages; the inventory of a cluster's log follows when Kafka has everything that was sent before.
+        """Send messages; those of a cluster's log follow when Kafka has all of nodes' logs that was sent before.
 
-        A worker passes it on to the logs of nodes, where it could overtake objects whose partition has no leader for
-        a moment. The inventory of a node has the same partition as its objects.
+        So what the cluster's log knows, for example that a pod was bound, is never missing on a node's log, also if
+        this process dies in between. And a list that a worker passes on to nodes' logs overtakes no object.
         """
-        if any(isinstance(message.record, InventoryRecord) and not message.record.node for message in messages):
-            await self._publisher.flush()
         sent = []
         for number, (record, value) in enumerate(messages):
             self.published.records[type(record).__name__] += 1
             RECORDS.labels(kind_of(record)).inc()
             key, headers = key_of(record.cluster, record.node), headers_of(record, f"{position}#{number}")
-            sent.append(await self._publisher.send(self._topics.of(record).name, key, value, headers))
+            topic = self._topics.of(record).name
+            sent.append(await self._publisher.send(topic, key, value, headers, follows=not record.node))
         return sent
 
     async def _bury(self, letter: Buried) -> Acknowledgements:
@@ -119,8 +118,8 @@ class Feed:
         self.published.dead_letters[letter.error_type] += 1
         if (record := letter.record()) is not None:
             headers = headers_of(record, f"{letter.position}#dead_letter")
-            topic = self._topics.of(record).name
-            sent.append(await self._publisher.send(topic, key_of(record.cluster, ""), encode_record(record), headers))
+            topic, key = self._topics.of(record).name, key_of(record.cluster, "")
+            sent.append(await self._publisher.send(topic, key, encode_record(record), headers, follows=True))
         return [*sent, await bury(self._publisher, self._topics, letter)]
 
 

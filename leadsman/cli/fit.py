@@ -143,10 +143,13 @@ def _read(manifest: IO[bytes]) -> Any:
     """The first document of a YAML file. Raises BadQuestion."""
     import yaml
 
+    from ingest.files.yaml_documents import AliasError, first_document
     from streams.questions.asked import BadQuestion
 
     try:
-        return next(iter(yaml.safe_load_all(manifest)), None)
+        return first_document(manifest.read())
+    except AliasError:
+        raise BadQuestion("the manifest has YAML aliases: replace each by what it stands for") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise BadQuestion(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 

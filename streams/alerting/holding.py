@@ -171,11 +171,13 @@ def resolved_all(state: State, at: datetime, why: str) -> tuple[State, list[Aler
     """Resolve every alert, because the log's subject was deleted. `why` is a sentence that ends each description."""
     every = [alert for of_name in state.active.values() for alert in of_name.values()]
     ended = [
-        msgspec.structs.replace(alert, description=f"{alert.description} {why}")
+        (msgspec.structs.replace(alert, description=f"{alert.description} {why}"), alert.starts_at)
         for alert in every
         if alert.starts_at is not None
     ]
-    return with_active(state, {}), [alert_row(alert, RESOLVED, at, DELETED) for alert in ended]
+    # a list that lacked the node can reach its log later than what followed it
+    rows = [alert_row(alert, RESOLVED, max(at, starts_at), DELETED) for alert, starts_at in ended]
+    return with_active(state, {}), rows
 
 
 def with_data(state: State, at: datetime) -> State:

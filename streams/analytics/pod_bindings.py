@@ -4,6 +4,7 @@ The same step runs over the log of each node (bound pods) and over the cluster's
 """
 
 from collections.abc import Sequence
+from datetime import timedelta
 from functools import lru_cache
 from sys import intern
 from typing import Final, NamedTuple
@@ -29,6 +30,9 @@ from streams.rules.pods.volumes import local_volumes
 from streams.rules.scheduling.constraints import constraints_of, stored
 from streams.rules.scheduling.message import waits_for
 
+LATE: Final = timedelta(seconds=3)
+"""Times of conditions are whole seconds, and clocks differ a little."""
+
 
 class State(msgspec.Struct, frozen=True):
     pods: Shelves[PodBinding] = {}
@@ -41,7 +45,7 @@ def step(
     if isinstance(record, InventoryRecord | ForgetRecord):
         return _unseen(state, record)
     if isinstance(record, PodPlacement):
-        return _without(state, record.uid), ()
+        return _without(state, record.uid), _bound_before(on_shelf(state.pods, record.uid), record)
     uid = record.object.metadata.uid
     last = on_shelf(state.pods, uid)
     if record.reconciled:  # `_unseen` concluded it, of all at once
@@ -52,6 +56,18 @@ def step(
     if last is not None and row == last._replace(ts=row.ts, change=row.change):
         return state, ()
     return State(put(state.pods, uid, row)), (row,)
+
+
+def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Output]:
+    """Return a row of a pod that was bound before its last row, which has it as pending.
+
+    A watcher that resumed at a stored version showed that again. The log of the pod's node may have no news; if it
+    has, its own row is newer.
+    """
+    if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:
+        return ()
+    at = record.ts - timedelta(microseconds=1)
+    return (last._replace(ts=at, change="updated", node=record.target, phase=record.phase, reason="", waits_for=""),)
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:

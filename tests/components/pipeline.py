@@ -188,5 +188,5 @@ class Stuttering(Publisher):
         await super()._push(number, message)
         if number % 10 == 0:
             for again in range(number - 4, number + 1):
-                if again in self._unacknowledged:
+                if again in self._unacknowledged and again not in self._following:
                     await super()._push(again, self._unacknowledged[again])

@@ -10,21 +10,26 @@ class Sent(NamedTuple):
     key: bytes
     value: bytes
     headers: list[tuple[str, bytes]]
+    follows: bool
 
 
 class Recorded:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
-        self.flushed: list[int] = []
-        """Number of messages sent before each flush."""
 
     async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Sequence[tuple[str, bytes]] = ()
+        self,
+        topic: str,
+        key: bytes,
+        value: bytes,
+        headers: Sequence[tuple[str, bytes]] = (),
+        *,
+        follows: bool = False,
     ) -> asyncio.Future[None]:
-        self.sent.append(Sent(topic, key, value, list(headers)))
+        self.sent.append(Sent(topic, key, value, list(headers), follows))
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
 
     async def flush(self) -> None:
-        self.flushed.append(len(self.sent))
+        """Return at once."""

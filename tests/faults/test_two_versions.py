@@ -40,8 +40,10 @@ class LaterPublisher(Publisher):
         value: bytes | None,
         headers: Sequence[tuple[str, bytes]] = (),
         partition: int | None = None,
+        *,
+        follows: bool = False,
     ) -> asyncio.Future[None]:
-        return await super().send(topic, key, _widened(value), headers, partition)
+        return await super().send(topic, key, _widened(value), headers, partition, follows=follows)
 
 
 def _widened(value: bytes | None) -> bytes | None:

@@ -2,17 +2,20 @@
 
 import asyncio
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import certifi
 import pytest
 import uvloop
+from aiokafka.errors import KafkaError
 
 from common.errors import FilesUnusable
 from common.telemetry import _REGISTERED
 from common.tls import RotatingContext
+from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import MAX_NUMBERED, SENT, Publisher, PublisherEnded, _Numbers
-from waiting import PATIENCE_SECONDS
+from waiting import PATIENCE_SECONDS, until
 
 
 def test_a_ca_file_that_is_empty_for_a_moment_ends_the_publisher_loudly(tmp_path: Path) -> None:
@@ -60,3 +63,97 @@ async def test_a_message_whose_partition_is_given_has_no_number_and_nothing_of_i
     sent = [[name for name, _ in message.headers] for message in publisher._unacknowledged.values()]
     assert sent == [[], [], [], [SENT]]
     assert list(publisher._numbers._last) == [("nodes", b"c/n")]
+
+
+class Wire:
+    """A producer of which each message waits until a test lets Kafka acknowledge it."""
+
+    def __init__(self, sent: list[bytes]) -> None:
+        self.sent = sent
+        self.waiting: dict[bytes, asyncio.Future[Any]] = {}
+
+    async def start(self) -> None: ...
+
+    async def partitions_for(self, _: str) -> set[int]:
+        return {0}
+
+    async def send(self, _topic: str, value: bytes, *_: object, **__: object) -> asyncio.Future[Any]:
+        self.sent.append(value)
+        self.waiting[value] = asyncio.get_running_loop().create_future()
+        return self.waiting[value]
+
+    def acknowledge(self, value: bytes) -> None:
+        self.waiting.pop(value).set_result(SimpleNamespace(timestamp_type=0))
+
+
+@pytest.fixture
+def wires(monkeypatch: pytest.MonkeyPatch) -> list[Wire]:
+    """Each producer that a publisher has begun; they share what was sent."""
+    made: list[Wire] = []
+
+    def make(**_: object) -> Wire:
+        made.append(Wire(made[-1].sent if made else []))
+        return made[-1]
+
+    async def discard(*_: object) -> None: ...
+
+    async def failure(_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr("ingest.kafka.publish.AIOKafkaProducer", make)
+    monkeypatch.setattr("ingest.kafka.publish.FIRST_BACKOFF_SECONDS", 0.0)
+    for fake in (discard, failure):
+        monkeypatch.setattr(aiokafka_fixes, fake.__name__, fake)
+    monkeypatch.setattr(aiokafka_fixes, "hand_on", lambda _: None)
+    return made
+
+
+async def _turns() -> None:
+    """Let everything happen that waits for nothing from outside."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.asyncio
+async def test_what_follows_is_sent_when_kafka_has_what_was_before_it(wires: list[Wire]) -> None:
+    """Messages after it do not keep it back, and it keeps back none of them."""
+    async with Publisher("") as publisher:
+        await _turns()
+        for value in (b"node 1", b"node 2"):
+            await publisher.send("nodes", value, value)
+        told = await publisher.send("cluster", b"c", b"after 2", follows=True)
+        await publisher.send("nodes", b"node 3", b"node 3")
+        await publisher.send("cluster", b"c", b"after 3", follows=True)
+        [wire] = wires
+        assert wire.sent == [b"node 1", b"node 2", b"node 3"]
+        wire.acknowledge(b"node 2")
+        await _turns()
+        assert wire.sent[3:] == []
+        wire.acknowledge(b"node 1")
+        await _turns()
+        assert wire.sent[3:] == [b"after 2"]
+        wire.acknowledge(b"node 3")
+        await _turns()
+        assert wire.sent[3:] == [b"after 2", b"after 3"]
+        assert not told.done()
+        for value in (b"after 2", b"after 3"):
+            wire.acknowledge(value)
+        await publisher.flush()
+        await publisher.send("cluster", b"c", b"alone", follows=True)
+        assert wire.sent[5:] == [b"alone"], "nothing is before it"
+
+
+@pytest.mark.asyncio
+async def test_what_follows_waits_also_for_what_another_producer_sends_again(wires: list[Wire]) -> None:
+    async with Publisher("") as publisher:
+        await _turns()
+        await publisher.send("nodes", b"n", b"node 1")
+        await publisher.send("cluster", b"c", b"after 1", follows=True)
+        wires[0].waiting[b"node 1"].set_exception(KafkaError("refused"))
+        await until(lambda: len(wires) == 2 and bool(wires[1].waiting))
+        assert wires[1].sent == [b"node 1", b"node 1"]
+        wires[1].acknowledge(b"node 1")
+        await _turns()
+        wires[1].waiting[b"after 1"].set_exception(KafkaError("refused"))
+        await until(lambda: len(wires) == 3 and bool(wires[2].waiting))
+        assert wires[2].sent[2:] == [b"after 1", b"after 1"]

@@ -43,9 +43,9 @@ def replay(
 
 def test_a_node_goes_to_its_own_log_and_to_its_cluster_s() -> None:
     recorded, published = replay(seen(0))
-    assert [(topic, key) for topic, key, _, _ in recorded.sent] == [("t.nodes", b"c/n"), ("t.cluster", b"c")]
-    assert [decode_record(value).node for _, _, value, _ in recorded.sent] == ["n", ""]
-    assert len({dict(headers)["ce_id"] for _, _, _, headers in recorded.sent}) == 2
+    assert [(topic, key) for topic, key, *_ in recorded.sent] == [("t.nodes", b"c/n"), ("t.cluster", b"c")]
+    assert [decode_record(value).node for _, _, value, *_ in recorded.sent] == ["n", ""]
+    assert len({dict(headers)["ce_id"] for _, _, _, headers, _ in recorded.sent}) == 2
     assert published.records == {"NodeRecord": 2}
 
 
@@ -54,17 +54,13 @@ def inventory(seconds: float, node: str) -> Observed:
     return listed._replace(observation=msgspec.structs.replace(listed.observation, type="INVENTORY", node=node))
 
 
-def test_the_inventory_of_a_cluster_follows_when_kafka_has_what_was_sent_before() -> None:
-    """The partition of a node's log may have no leader for a moment, while that of its cluster's has one."""
-    recorded, published = replay(seen(0), inventory(1, ""))
-    assert published.records == {"NodeRecord": 2, "InventoryRecord": 1}
-    assert recorded.flushed == [2, 3], "and once at the end"
-
-
-def test_the_inventories_of_nodes_wait_for_nothing() -> None:
-    """There is one for each node, and Kafka takes a quarter of a second to have what is sent."""
-    recorded, _ = replay(seen(0), *(inventory(1, f"n{number}") for number in range(3)))
-    assert recorded.flushed == [5], "at the end alone"
+def test_what_is_for_a_cluster_s_log_follows_when_kafka_has_what_is_for_nodes_logs() -> None:
+    """Else it would know of a pod's node, or pass on a list, before the node's log knows the pod."""
+    recorded, published = replay(seen(0), inventory(1, ""), inventory(2, "n"), seen(3, text=b'{"metadata":7}'))
+    assert published.records == {"NodeRecord": 2, "InventoryRecord": 2}
+    followed = [(sent.topic, sent.follows) for sent in recorded.sent if sent.topic != "t.dead-letters"]
+    assert [follows for _, follows in followed] == [False, True, True, False, True]
+    assert all(follows == (topic == "t.cluster") for topic, follows in followed)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +72,7 @@ def test_the_inventories_of_nodes_wait_for_nothing() -> None:
 )
 def test_what_cannot_be_read_is_a_dead_letter_with_its_line(item: Observed | Unreadable, error_type: str) -> None:
     recorded, published = replay(item)
-    [told, (topic, key, value, headers)] = recorded.sent
+    [told, (topic, key, value, headers, _)] = recorded.sent
     buried = Buried.read(headers, b"")
     assert told[:2] == ("t.cluster", b"c")
     assert decode_record(told[2]) == DeadLetterRecord(ts=T0, cluster="c", error_type=error_type)

@@ -74,6 +74,13 @@ def test_a_node_that_is_deleted_has_no_alerts_any_more() -> None:
     assert all(each.endswith(" Resolved because the node was deleted.") for each in log.descriptions[-2:])
 
 
+def test_an_alert_ends_no_earlier_than_it_fired_where_a_list_without_its_node_comes_late() -> None:
+    log = AlertLog()
+    log(10, THRESHOLD_MET)
+    assert log(5, row(NodeRow, node="n", deleted=True)) == ["resolved EvictionThresholdNear"]
+    assert log.emitted[-1].ends_at == log.emitted[-1].starts_at == at(10)
+
+
 CORDONED = row(NodeRow, node="n", ready=True, unschedulable=True)
 UNCORDONED = row(NodeRow, node="n", ready=True)
 SKEW_AT_ONCE = changed(NUMASkewHigh={"for": "60s"})
