@@ -20,6 +20,11 @@ from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
+_OF_STATES: Final = frozenset(
+    {"NodeNotReady", "NodePressureLasting"}
+    | {"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"}
+)
+"""Alerts of which an item holds as long as what they are about."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
@@ -50,7 +55,7 @@ def attention(view: Overview) -> list[Item]:
 def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: AbstractSet[str]) -> list[Item]:
     """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
 
-    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last. One that old
+    An alert of a state that is over fires for `keep_firing` longer, and its item is over already. An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last. One that old
     samples show does not last for an alert that rests on the same samples.
     """
     found = list(items)
@@ -60,12 +65,13 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: Abstract
             continue
         place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:
-            left.setdefault(alert.name, []).append(alert)
+            if alert.name not in _OF_STATES:
+                left.setdefault(alert.name, []).append(alert)
         else:
             item = found[place]
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
-                now=item.now or not (item.signals and stale >= set(item.nodes)),
+                now=item.now or not (alert.name in _OF_STATES or (item.signals and stale >= set(item.nodes))),
                 since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )
@@ -142,7 +148,7 @@ _WARNINGS: Final = {
     "FailedCreatePodSandBox": "Pod sandboxes could not be created",
     "FailedMount": "Volumes could not be mounted",
     "FailedScheduling": "Pods could not be scheduled",
-    "NodeNotReady": "A node is not Ready",
+    "NodeNotReady": "A node was not Ready",
     "Evicted": "Pods were evicted",
     "MissingClusterDNS": "Pods use the node's DNS: the kubelet knows no cluster DNS",
     "NetworkNotReady": "The network of a node is not ready",

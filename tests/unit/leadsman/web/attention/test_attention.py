@@ -461,7 +461,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
     (item,) = attention(seen)
     assert (item.severity, item.title) == (Severity.CRITICAL, "100 pods rejected at admission")
     assert item.who == "ReplicaSet web-98cbc7457 in shop, 100 times"
-    assert item.text == "Their resources cannot be aligned on NUMA nodes. The last: It asked for 8 CPUs."
+    assert item.text == "Their resources could not be aligned on NUMA nodes. The last: It asked for 8 CPUs."
     assert str(item.step).startswith("Scale ReplicaSet web-98cbc7457 down")
     assert (item.alerts, item.now) == (("TopologyAdmissionRunaway",), True)
 
@@ -470,7 +470,7 @@ def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("DiskPressure", 69), rejection("OutOfcpu", 2)
     alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
-    assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
+    assert cards == {"The node was under disk pressure.": (), "Not enough CPU was left.": ("PodsRejected",)}
 
 
 def test_oom_kills_are_one_card_with_owners_and_counts() -> None:

@@ -42,7 +42,7 @@ def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     assert silent.summaries == [
         "Node n: Ready is Unknown, because its kubelet does not report, since 2026-07-01 12:00:00 UTC"
     ]
-    assert refuses.descriptions[0].startswith("It reports: Container runtime is down. Its kubelet runs")
+    assert refuses.descriptions[0].startswith("Its kubelet runs and reports the problem itself: Container runtime is down. No new pods")
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
 
 
