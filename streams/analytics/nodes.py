@@ -56,7 +56,11 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
         return after, ()
     if now and before and now[-1] == before[-1]._replace(ts=now[-1].ts):  # a heartbeat changes nothing
         return msgspec.structs.replace(state, announced=after.announced), ()
-    return after, [row for row in now if row not in before]
+    new = [row for row in now if row not in before]
+    if not new and now and after.announced is not None:  # Events told of what was between, and that it is as before
+        again = after.announced.at
+        new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
+    return after, new
 
 
 def _with_node(state: State, record: NodeRecord) -> State:

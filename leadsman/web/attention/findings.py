@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
@@ -41,20 +40,23 @@ NEXT_EVICTION: Final = Step("See which pods go first", "next_eviction")
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
-    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes."""
-    hard: dict[str, dict[str, list[Margin]]] = {}
-    soft: dict[str, dict[str, list[Margin]]] = {}
-    met_now = {node.name for node in view.nodes if not node.stale}
-    for node in view.nodes:
-        for margin in (each for each in node.margins if each.met):
-            found = hard if margin.hard_met else soft
-            found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
-    for resource, nodes in hard.items():
-        yield _met(view, resource, "hard", nodes, met_now)
-    for resource, nodes in soft.items():
-        left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
-        if left:
-            yield _met(view, resource, "soft", left, met_now)
+    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes.
+
+    What only old samples show is apart, and does not last.
+    """
+    for fresh in (True, False):
+        hard: dict[str, dict[str, list[Margin]]] = {}
+        soft: dict[str, dict[str, list[Margin]]] = {}
+        for node in (each for each in view.nodes if each.stale is not fresh):
+            for margin in (each for each in node.margins if each.met):
+                found = hard if margin.hard_met else soft
+                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
+        for resource, nodes in hard.items():
+            yield _met(view, resource, "hard", nodes, now=fresh)
+        for resource, nodes in soft.items():
+            left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
+            if left:
+                yield _met(view, resource, "soft", left, now=fresh)
 
 
 def _unguarded(view: Overview) -> Iterator[Item]:
@@ -86,9 +88,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
         )
 
 
-def _met(
-    view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], met_now: AbstractSet[str]
-) -> Item:
+def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], *, now: bool) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
     name, margins = min(nodes.items(), key=lambda each: min(margin.room for margin in each[1]))
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
@@ -103,7 +103,7 @@ def _met(
         f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
         tuple(nodes),
         "nodes",
-        now=not met_now.isdisjoint(nodes),
+        now=now,
         step=NEXT_EVICTION,
         about=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
         signals=signals,

@@ -252,12 +252,12 @@ def terminating(view: Overview) -> Iterator[Item]:
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
         text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."
-        step = Step(
-            f"If the machine is off: kubectl taint node {plain(away[0])} {_OUT_OF_SERVICE}=:NoExecute"
-        )
+        step = Step(f"If the machine is off: kubectl taint node {plain(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
         taints = [taint for row in view.not_ready if row["node"] == away[0] for taint in row["taints"]]
         if any(taint.startswith(_OUT_OF_SERVICE) for taint in taints):
-            step = Step(f"{plain(away[0])} has the taint out-of-service: see why the pod garbage collector deletes none")
+            step = Step(
+                f"{plain(away[0])} has the taint out-of-service: see why the pod garbage collector deletes none"
+            )
     else:
         text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
         step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")

@@ -40,7 +40,9 @@ def step(
         elif isinstance(row, KubeletSetting):
             high = row.image_gc_high_percent
         else:
-            is_ours = row.verdict in {"persistent", "insufficient_freed"} and frees_too_little(row.verdict, row.reason)
+            is_ours = row.verdict in {"persistent", "insufficient_freed"} and frees_too_little(
+                row.verdict, row.reason
+            )
             found = on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
             changes += found
             if row.verdict == "recovered" and now.of({"reason": row.reason}):

@@ -558,3 +558,29 @@ def test_of_one_node_no_card_counts_nodes_or_names_it_again() -> None:
         "No recent statistics",
     ]
     assert [item.text for item in attention(seen) if item.text.startswith("n")] == []
+
+
+def test_a_taint_that_is_there_is_not_advised() -> None:
+    """The pod garbage collector ends pods of a node that is out of service."""
+    gone = {"node": "n", "ready": None, "since": T0, "message": "", "cordoned": 0, "lease_seen": 0}
+    advised = {}
+    for taints in ([], ["node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]):
+        seen = view(node(), terminating=(lasts(),), not_ready=(gone | {"taints": taints},))
+        (card,) = (item for item in attention(seen) if "Terminating" in item.title)
+        advised[len(taints)] = card.step.words
+    assert "kubectl taint node n node.kubernetes.io/out-of-service" in advised[0]
+    assert "kubectl taint" not in advised[1]
+
+
+def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
+    row = {
+        "node": "n",
+        "verdict": "persistent",
+        "explanation": "It fails.",
+        "ts": T0,
+        "last_at": T0,
+        "goes_on": False,
+    }
+    (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
+    assert (card.title, card.now, card.until) == ("Image GC did not run", False, T0)
+    assert card.text == "It fails. Whether it still does is not known: nothing was heard of it since."
