@@ -8,7 +8,7 @@ import pytest
 
 from components.rows import T0
 from ingest.model.objects.base import Condition
-from ingest.model.objects.event import Event, ObjectReference
+from ingest.model.objects.event import Event, EventMetadata, ObjectReference
 from ingest.model.objects.node import Node, NodeMetadata, NodeStatus
 from ingest.model.records import EventRecord, NodeRecord
 from streams.analytics.nodes import REDUCER, State
@@ -30,7 +30,8 @@ def node(minutes: float, status: str, turned: float, change: str = "ADDED") -> N
 def event(reason: str, minutes: float) -> EventRecord:
     words = f"Node n status is now: {reason}" if reason.startswith("Node") else f"Node n event: {reason}"
     about = ObjectReference(kind="Node", name="n")
-    said = Event(reason=reason, message=words, involved_object=about, last_timestamp=at(minutes))
+    meta = EventMetadata(name=f"n.{reason}", namespace="default")
+    said = Event(metadata=meta, reason=reason, message=words, involved_object=about, last_timestamp=at(minutes))
     return EventRecord(ts=at(minutes), cluster="c", node="n", change="ADDED", object=said)
 
 
