@@ -10,7 +10,7 @@ from components.rows import T0
 from ingest.model.objects.base import Condition
 from ingest.model.objects.event import Event, EventMetadata, ObjectReference
 from ingest.model.objects.node import Node, NodeMetadata, NodeStatus
-from ingest.model.records import EventRecord, NodeRecord
+from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.analytics.nodes import REDUCER, State
 from streams.fold.findings import NodeRow
 
@@ -35,7 +35,7 @@ def event(reason: str, minutes: float) -> EventRecord:
     return EventRecord(ts=at(minutes), cluster="c", node="n", change="ADDED", object=said)
 
 
-def last(records: Sequence[NodeRecord | EventRecord]) -> NodeRow:
+def last(records: Sequence[Record]) -> NodeRow:
     state, rows = State(), list[NodeRow]()
     for record in records:
         state, found = REDUCER.step(state, record)
@@ -78,7 +78,7 @@ def test_an_event_long_before_the_reading_is_older_than_the_node_whatever_its_ku
 def test_a_change_that_was_watched_after_an_event_answers_it_also_when_the_event_is_listed_again() -> None:
     """The kubelet's clock is behind: Ready turned before the Event, by what it writes."""
     down = event("NodeNotReady", 12)
-    records = [WELL, down, node(12.1, "False", 12, "MODIFIED"), node(13, "True", 11, "MODIFIED"), down]
+    records: list[Record] = [WELL, down, node(12.1, "False", 12, "MODIFIED"), node(13, "True", 11, "MODIFIED"), down]
     assert last(records).ready
     assert last([*records, node(14, "True", 11)]).ready
 

@@ -126,7 +126,7 @@ def _pods(name: str, state: State) -> Iterator[Line]:
     if state["pending"] == "bound":
         yield pod(f"p-{name}", name, running, LATER)
     if state["terminating"]:
-        leaving = {"deletionTimestamp": at(-30), "deletionGracePeriodSeconds": 30}
+        leaving: Any = {"deletionTimestamp": at(-30), "deletionGracePeriodSeconds": 30}
         stays = pod(f"t-{name}", name, running, FIRST, **leaving)
         yield stays
         if state["terminating"] == "gone":
