@@ -26,7 +26,7 @@ _NO_CONDITION: Final = Condition(type="Ready", status="Unknown")
 
 
 _READ_APART: Final = timedelta(minutes=10)
-"""An Event that is so much older than the reading of a Node is older than the Node, whatever the clocks say."""
+"""An Event that is so much older than the reading of a Node is older than the Node, even if their clocks differ."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 _REMOVED: Final = "RemovingNode"
 

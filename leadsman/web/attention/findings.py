@@ -42,7 +42,7 @@ NEXT_EVICTION: Final = Step("See which pods go first", "next_eviction")
 def _thresholds_met(view: Overview) -> Iterator[Item]:
     """A card for each resource, since signals of one file system are met together; a soft one only of other nodes.
 
-    What only old samples show is apart, and does not last.
+    Nodes with old samples alone are apart, and their card does not last.
     """
     for fresh in (True, False):
         hard: dict[str, dict[str, list[Margin]]] = {}

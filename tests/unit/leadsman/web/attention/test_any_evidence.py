@@ -151,7 +151,7 @@ def _samples(name: str, state: State) -> Iterator[Line]:
 
 
 class Present(NamedTuple):
-    """What holds at the end, by the title of a card."""
+    """A card by its title, and the states in which it holds at the end."""
 
     title: str
     holds: Callable[[State], bool]
@@ -184,7 +184,7 @@ QUESTIONS: Final[Mapping[str, Callable[[State, Mapping[str, Any]], bool]]] = {
     "image_gc": lambda state, row: (row["verdict"] == "insufficient_freed") <= state["gc"].startswith("fail"),
     "fit": lambda state, row: (row["requested"] > row["allocatable"]) <= (state["requests"] == "too many"),
 }
-"""Whether a row of the answer about a node may be there, by the question."""
+"""Checks by question: they tell whether a row about a node may be in the answer."""
 
 
 class Told(NamedTuple):
