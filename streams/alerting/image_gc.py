@@ -20,11 +20,6 @@ def on_verdict(
     return [Happened(labels, summary(row), row.explanation, until=row.last_at)]
 
 
-def is_too_little(row: ImageGc) -> bool:
-    """Image GC runs, but frees too little; otherwise it cannot even begin."""
-    return row.verdict == "insufficient_freed" or row.reason in {"insufficient_freed", "delete_error"}
-
-
 def times(row: ImageGc) -> str:
     """Say how often image GC failed."""
     often = how_often(row.occurrences)

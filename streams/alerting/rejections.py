@@ -19,34 +19,34 @@ _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
 _LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
-_SYSTEM: Final = "they are for another operating system"
-_SHUTDOWN: Final = "the node is shutting down"
-_PORT: Final = "a host port that they need is taken"
+_SYSTEM: Final = "they were for another operating system"
+_SHUTDOWN: Final = "the node was shutting down"
+_PORT: Final = "a host port that they need was taken"
 _WORDS: Final = {
-    "OutOfcpu": "not enough CPU is left",
-    "OutOfmemory": "not enough memory is left",
-    "OutOfpods": "the node has as many pods as it takes",
-    "OutOfephemeral-storage": "not enough ephemeral storage is left",
-    "TopologyAffinityError": "their resources cannot be aligned on NUMA nodes",
-    "SMTAlignmentError": "they do not ask for whole physical cores",
+    "OutOfcpu": "not enough CPU was left",
+    "OutOfmemory": "not enough memory was left",
+    "OutOfpods": "the node had as many pods as it takes",
+    "OutOfephemeral-storage": "not enough ephemeral storage was left",
+    "TopologyAffinityError": "their resources could not be aligned on NUMA nodes",
+    "SMTAlignmentError": "they did not ask for whole physical cores",
     "UnexpectedAdmissionError": "their kubelet met an error that it did not expect",
     "NodeAffinity": _LABELS,
     "MatchNodeSelector": _LABELS,
     "NodeSelectorMismatching": _LABELS,
-    "TaintToleration": "they do not tolerate a taint of the node",
+    "TaintToleration": "they did not tolerate a taint of the node",
     "PodOSNotSupported": _SYSTEM,
     "PodOSSelectorNodeLabelDoesNotMatch": _SYSTEM,
     "HostPortConflict": _PORT,
     "NodePorts": _PORT,
     "PodFitsHostPorts": _PORT,
-    "SysctlForbidden": "they ask for a sysctl that the kubelet forbids",
-    "AppArmor": "their AppArmor profile cannot be used",
+    "SysctlForbidden": "they asked for a sysctl that the kubelet forbids",
+    "AppArmor": "their AppArmor profile could not be used",
     "NodeShutdown": _SHUTDOWN,
     "Shutdown": _SHUTDOWN,
     "Terminated": _SHUTDOWN,
-    "VolumeAttachmentLimitExceeded": "the node can attach no more volumes",
+    "VolumeAttachmentLimitExceeded": "the node could attach no more volumes",
 }
-"""Words for the kubelet's reasons (rules: admission-failures)."""
+"""Words for the kubelet's reasons (rules: admission-failures): what was so when it refused the pods."""
 _OUT_OF: Final = "OutOf"
 
 
@@ -60,10 +60,10 @@ def because(reason: str) -> str:
     if reason in _WORDS:
         return _WORDS[reason]
     if reason.startswith(_OUT_OF):
-        return f"not enough {name(reason.removeprefix(_OUT_OF))} is left"
+        return f"not enough {name(reason.removeprefix(_OUT_OF))} was left"
     conditions = [PRESSURES[each] for each in reason.split(",") if each in PRESSURES]
     if conditions:
-        return f"the node is under {' and '.join(conditions)}"
+        return f"the node was under {' and '.join(conditions)}"
     return "of what the kubelet's message names"
 
 
@@ -75,11 +75,13 @@ def fewer(kind: str, owner: str) -> str:
         return f"Suspend Job {name(owner)}"
     if kind == "DaemonSet":
         return f"Keep DaemonSet {name(owner)} off these nodes"
+    if kind == "StaticPod":
+        return f"Remove the manifest of the static pod {name(owner)} from its node"
     return f"Have {name(kind)} {name(owner)} make fewer pods" if kind not in _BARE else f"Delete Pod {name(owner)}"
 
 
 _SCALED: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
-_BARE: Final = frozenset({"", "Node", "Pod"})
+_BARE: Final = frozenset({"", "Pod"})
 
 
 def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:

@@ -1,16 +1,23 @@
-"""Nodes as they were seen to change, their heartbeats left out: table `nodes`."""
+"""Nodes as they were seen to change, their heartbeats left out: table `nodes`.
+
+An Event that is newer than the object states what the node is now: lists of a dump are read one after the other.
+"""
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import Final
 
 import msgspec
 
 from ingest.model.objects.base import Condition
 from ingest.model.objects.node import Node, NodeMetadata
-from ingest.model.records import InventoryRecord, NodeRecord
+from ingest.model.records import EventRecord, InventoryRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
+from streams.rules.events.counting import message
+from streams.rules.events.messages import parse_node_status
 from streams.rules.kubelet.conditions import problems
+from streams.rules.pod_ends.when import event_when
 from streams.rules.values.labels import pool, zone_key
 from streams.rules.values.quantity import in_base_units
 
@@ -18,23 +25,85 @@ _READY: Final = {"True": True, "False": False}
 _NO_CONDITION: Final = Condition(type="Ready", status="Unknown")
 
 
+_READ_APART: Final = timedelta(minutes=10)
+"""An Event that is so much older than the reading of a Node is older than the Node, even if their clocks differ."""
+_MICROSECOND: Final = timedelta(microseconds=1)
+_REMOVED: Final = "RemovingNode"
+
+
+class Announced(msgspec.Struct, frozen=True):
+    """The newest Event that states what the node is."""
+
+    at: datetime
+    ready: bool | None
+    """None if the node was removed."""
+    is_answered: bool = False
+    """The object was seen to change after it."""
+
+
 class State(msgspec.Struct, frozen=True):
     last: NodeRow | None = None
+    """The node by its object alone."""
+    announced: Announced | None = None
 
 
-def step(state: State, record: NodeRecord | InventoryRecord) -> tuple[State, Sequence[Output]]:
+def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tuple[State, Sequence[Output]]:
     if isinstance(record, InventoryRecord):
         return state, _vanished(state, record)
-    row, last = _row(record), state.last
+    after = _with_event(state, record) if isinstance(record, EventRecord) else _with_node(state, record)
+    before, now = _rows(state), _rows(after)
+    if now == before:
+        return after, ()
+    if now and before and now[-1] == before[-1]._replace(ts=now[-1].ts):  # a heartbeat changes nothing
+        return msgspec.structs.replace(state, announced=after.announced), ()
+    new = [row for row in now if row not in before]
+    if not new and now and after.announced is not None:  # Events told of what was between, and that it is as before
+        again = after.announced.at
+        new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
+    return after, new
+
+
+def _with_node(state: State, record: NodeRecord) -> State:
+    row, last, announced = _row(record), state.last, state.announced
     if record.reconciled:
         if last is None:
-            return state, ()
+            return state
         row = last._replace(ts=record.ts, deleted=True)
     if last is not None and (row.uid, row.ready, row.ready_since) == (last.uid, last.ready, last.ready_since):
         row = row._replace(ready_message=last.ready_message)  # some have a duration in it, new in each heartbeat
-    if last is not None and row == last._replace(ts=row.ts):
-        return state, ()
-    return State(row), (row,)
+    if announced is not None and record.change != "ADDED":
+        announced = msgspec.structs.replace(announced, is_answered=True)
+    return State(row, announced)
+
+
+def _with_event(state: State, record: EventRecord) -> State:
+    event = record.object
+    about = event.involved_object or event.regarding
+    if record.change == "DELETED" or about is None or about.kind != "Node":
+        return state
+    found = parse_node_status(event.reason, message(event))
+    is_ready = found.status if found is not None and found.condition == "Ready" else None
+    when = event_when(event, record.ts)
+    is_newer = state.announced is None or when.at > state.announced.at
+    if not (is_newer and when.is_known) or (is_ready is None and event.reason != _REMOVED):
+        return state
+    return msgspec.structs.replace(state, announced=Announced(when.at, is_ready))
+
+
+def _rows(state: State) -> list[NodeRow]:
+    """Return the node by its object, and as an Event states it that is newer. An Event gives no reason."""
+    row, said = state.last, state.announced
+    if row is None:
+        return []
+    if said is None or said.is_answered or row.deleted or row.ready_since is None:
+        return [row]
+    is_newer = said.at > max(row.ready_since, row.created_at or row.ready_since)
+    if not is_newer or row.ts - said.at > _READ_APART or said.ready is bool(row.ready):
+        return [row]
+    later = row._replace(ts=max(said.at, row.ts + _MICROSECOND))
+    if said.ready is None:
+        return [row, later._replace(deleted=True)]
+    return [row, later._replace(ready=said.ready, ready_since=said.at, ready_message="")]
 
 
 def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
@@ -80,5 +149,5 @@ def _row(record: NodeRecord) -> NodeRow:
 
 
 REDUCER: Final = Reducer(
-    name="nodes", version=2, log="node", takes=(NodeRecord, InventoryRecord), state=State, step=step
+    name="nodes", version=2, log="node", takes=(NodeRecord, InventoryRecord, EventRecord), state=State, step=step
 )

@@ -26,6 +26,8 @@ from streams.rules.values.wording import (
 
 _NAMES: Final = {each: f"{measured(each)[0].upper()}{measured(each)[1:]}" for each in SIGNALS}
 _CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
+NO_REASON: Final = "No reason of its kubelet was seen."
+"""Follows that a node is not Ready, where only an Event or a table shows it."""
 _UNDER: Final = {condition: f" under {pressure}" for condition, pressure in PRESSURES.items()}
 
 

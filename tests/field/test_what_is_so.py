@@ -263,7 +263,10 @@ ROWS: Final = (
             configured("aligned", cpuManagerPolicy="none", memoryManagerPolicy="Static"),
             refused("wide", "aligned", "TopologyAffinityError", UNALIGNED, owner="StatefulSet/wide"),
         ],
-        ["Their resources cannot be aligned on NUMA nodes", "Resources cannot be allocated with Topology locality"],
+        [
+            "Their resources could not be aligned on NUMA nodes",
+            "Resources cannot be allocated with Topology locality",
+        ],
         {"refused_pods": '"refused_by": "topology_manager"'},
         ["CPUs and devices"],
     ),

@@ -1,7 +1,6 @@
 """Lists what needs attention, now and during the range, the worst first. Pure, from an overview."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Final
 
@@ -18,8 +17,15 @@ from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
+from streams.rules.eviction.signals import RESOURCES
+from streams.rules.eviction.unguarded import is_low
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
+_OF_STATES: Final = frozenset(
+    {"NodeNotReady", "NodePressureLasting"}
+    | {"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"}
+)
+"""Alerts of which an item holds as long as what they are about."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
@@ -43,33 +49,47 @@ def attention(view: Overview) -> list[Item]:
         *_without_statistics(view),
         *_without_news(view),
     ]
-    found = _with_alerts(items, view.alerts or (), {node.name for node in view.nodes if node.stale})
+    found = _with_alerts(items, view.alerts or (), {node.name: node for node in view.nodes})
     return found[: len(silence)] + sorted(found[len(silence) :], key=lambda item: item.severity)
 
 
-def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], stale: AbstractSet[str]) -> list[Item]:
+def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], nodes: Mapping[str, NodeLine]) -> list[Item]:
     """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
 
-    An item that knows since when it is so keeps that: an alert can foretell it, or wait for it to last. One that old
-    samples show does not last for an alert that rests on the same samples.
+    An alert that only `keep_firing` holds has none, for its own is over. An item that knows since when it is so keeps
+    that: an alert can foretell it, or wait for it to last. One that old samples show does not last for an alert that
+    rests on the same samples.
     """
     found = list(items)
+    stale = {name for name, node in nodes.items() if node.stale}
     left: dict[str, list[Alert]] = {}
     for alert in alerts:
         if not alert.firing or alert.silenced:
             continue
         place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:
-            left.setdefault(alert.name, []).append(alert)
+            if not _is_held(alert, nodes.get(alert.node)):
+                left.setdefault(alert.name, []).append(alert)
         else:
             item = found[place]
             found[place] = item._replace(
                 severity=min(item.severity, _severity(alert)),
-                now=item.now or not (item.signals and stale >= set(item.nodes)),
+                now=item.now or not (alert.name in _OF_STATES or (item.signals and stale >= set(item.nodes))),
                 since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
             )
     return found + [_of_alerts(name, same) for name, same in left.items()]
+
+
+def _is_held(alert: Alert, node: NodeLine | None) -> bool:
+    """Tell whether an alert that no item is about fires only because it is held for `keep_firing`."""
+    if alert.name in _OF_STATES:
+        return True
+    if alert.name != "EvictionThresholdNear" or node is None or node.stale:
+        return False
+    of_it = [each for each in node.margins if RESOURCES[each.signal] == alert.resource]
+    ahead = (each.met or each.seconds is not None or is_low(each.available, each.capacity) for each in of_it)
+    return bool(of_it) and not any(ahead)
 
 
 def _is_about(alert: Alert, item: Item) -> bool:
@@ -142,7 +162,7 @@ _WARNINGS: Final = {
     "FailedCreatePodSandBox": "Pod sandboxes could not be created",
     "FailedMount": "Volumes could not be mounted",
     "FailedScheduling": "Pods could not be scheduled",
-    "NodeNotReady": "A node is not Ready",
+    "NodeNotReady": "A node was not Ready",
     "Evicted": "Pods were evicted",
     "MissingClusterDNS": "Pods use the node's DNS: the kubelet knows no cluster DNS",
     "NetworkNotReady": "The network of a node is not ready",

@@ -95,7 +95,7 @@ def _badge_pressure(node: NodeLine) -> Badge | None:
 
 
 def _badge_image_gc(node: NodeLine) -> Badge | None:
-    return Badge(Severity.CRITICAL, "image GC") if node.image_gc in BROKEN_GC else None
+    return Badge(Severity.CRITICAL, "image GC") if node.image_gc_goes_on and node.image_gc in BROKEN_GC else None
 
 
 def _badge_numa(node: NodeLine) -> Badge | None:

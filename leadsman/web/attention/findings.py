@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
 from datetime import timedelta
 from typing import Final
 
@@ -13,7 +12,7 @@ from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
-from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS, GC_WAS
 from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
@@ -41,20 +40,23 @@ NEXT_EVICTION: Final = Step("See which pods go first", "next_eviction")
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
-    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes."""
-    hard: dict[str, dict[str, list[Margin]]] = {}
-    soft: dict[str, dict[str, list[Margin]]] = {}
-    met_now = {node.name for node in view.nodes if not node.stale}
-    for node in view.nodes:
-        for margin in (each for each in node.margins if each.met):
-            found = hard if margin.hard_met else soft
-            found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
-    for resource, nodes in hard.items():
-        yield _met(view, resource, "hard", nodes, met_now)
-    for resource, nodes in soft.items():
-        left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
-        if left:
-            yield _met(view, resource, "soft", left, met_now)
+    """A card for each resource, since signals of one file system are met together; a soft one only of other nodes.
+
+    Nodes with old samples alone are apart, and their card does not last.
+    """
+    for fresh in (True, False):
+        hard: dict[str, dict[str, list[Margin]]] = {}
+        soft: dict[str, dict[str, list[Margin]]] = {}
+        for node in (each for each in view.nodes if each.stale is not fresh):
+            for margin in (each for each in node.margins if each.met):
+                found = hard if margin.hard_met else soft
+                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
+        for resource, nodes in hard.items():
+            yield _met(view, resource, "hard", nodes, now=fresh)
+        for resource, nodes in soft.items():
+            left = {name: margins for name, margins in nodes.items() if name not in hard.get(resource, {})}
+            if left:
+                yield _met(view, resource, "soft", left, now=fresh)
 
 
 def _unguarded(view: Overview) -> Iterator[Item]:
@@ -86,9 +88,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
         )
 
 
-def _met(
-    view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], met_now: AbstractSet[str]
-) -> Item:
+def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], *, now: bool) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
     name, margins = min(nodes.items(), key=lambda each: min(margin.room for margin in each[1]))
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
@@ -103,7 +103,7 @@ def _met(
         f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
         tuple(nodes),
         "nodes",
-        now=not met_now.isdisjoint(nodes),
+        now=now,
         step=NEXT_EVICTION,
         about=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
         signals=signals,
@@ -137,22 +137,27 @@ _IMAGE_GC_ALERTS: Final = {
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
+    """A card for each verdict; what is not heard of any more is over, as its alert is, and may go on."""
     for verdict in BROKEN_GC:
-        nodes = [node.name for node in view.nodes if node.image_gc == verdict]
-        if nodes:
-            latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
-            rows = [latest[name] for name in nodes]
-            text = rows[0]["explanation"]
-            yield Item(
-                Severity.CRITICAL,
-                f"Image GC {GC_VERDICTS[verdict]}",
-                text if len(nodes) == 1 else f"Of {nodes[0]}: {text}",
-                tuple(nodes),
-                "image-gc",
-                since=min(row["ts"] for row in rows),
-                step=Step("See what it wanted and freed", "image_gc"),
-                about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
-            )
+        latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
+        for goes_on in (True, False):
+            of = [node for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on]
+            nodes = tuple(node.name for node in of)
+            if nodes:
+                rows = [latest[name] for name in nodes]
+                text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
+                yield Item(
+                    Severity.CRITICAL,
+                    f"Image GC {(GC_VERDICTS if goes_on else GC_WAS)[verdict]}",
+                    text if goes_on else f"{text} Whether it still does is not known: nothing was heard of it since.",
+                    nodes,
+                    "image-gc",
+                    now=goes_on,
+                    since=min(row["ts"] for row in rows),
+                    until=None if goes_on else max(row["last_at"] for row in rows),
+                    step=Step("See what it wanted and freed", "image_gc"),
+                    about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
+                )
 
 
 def _blind_spots(view: Overview) -> Iterator[Item]:
@@ -222,26 +227,34 @@ def _near_since(view: Overview, near: Sequence[tuple[float | None, str, Margin]]
     return earliest(first(view.begun, "near", (margin.signal,), (name,)) for _, name, margin in near)
 
 
+_NOT_REPORTED: Final = "Whether it goes on is not known: the kubelet no longer reports."
+
+
 def _pressure(view: Overview) -> Iterator[Item]:
     for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
-        under = [node for node in view.nodes if condition in node.pressure]
-        if under:
+        every = [node for node in view.nodes if condition in node.pressure]
+        silent = [node for node in every if node.known and node.ready is None]
+        for under in ([node for node in every if node not in silent], silent):
+            if not under:
+                continue
             since = min(
                 (node.pressure_since[condition] for node in under if condition in node.pressure_since), default=None
             )
+            goes_on = under is not silent
             yield Item(
                 Severity.WARNING,
                 condition if len(under) == 1 else f"{condition} on {counted(len(under), 'node')}",
-                WHILE_UNDER_PRESSURE,
+                WHILE_UNDER_PRESSURE if goes_on else _NOT_REPORTED,
                 tuple(node.name for node in under),
                 "nodes",
+                now=goes_on,
                 since=since,
                 step=Step("See what is left and what goes first", "next_eviction"),
                 about=(("NodePressureLasting", condition),),
                 of_each=condition,
                 short_of=FAMILIES[condition],
                 fact=f"{condition}{_on(view, under)}",
-                is_condition=True,
+                is_condition=goes_on,
             )
     swinging = [node for node in view.nodes if node.times_under_pressure >= OFTEN]
     if swinging:

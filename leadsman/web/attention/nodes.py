@@ -11,6 +11,7 @@ from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
+from streams.fold.sentences import NO_REASON
 from streams.rules.pod_ends.when import drainer
 
 
@@ -20,7 +21,8 @@ def not_ready(view: Overview) -> Iterator[Item]:
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
     if rows := [row for row in others if row["ready"] is not None]:
-        reported = f"Its kubelet reports: {sentence(plain(rows[0]['message']))} " if rows[0]["message"] else ""
+        said = plain(rows[0]["message"])
+        reported = f"Its kubelet reports: {sentence(said)} " if said else f"{NO_REASON} "
         text = f"{reported if len(rows) == 1 else ''}{_leases(rows)}No new pods are placed there."
         step = Step(f"See kubectl describe node {plain(rows[0]['node'])} and its kubelet's and runtime's logs")
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"

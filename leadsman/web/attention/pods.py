@@ -14,6 +14,7 @@ from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import because, fewer
 from streams.fold.findings import KERNEL_KILLS
+from streams.fold.titles import for_own_limits, oom_kills, pods_evicted, pods_rejected
 from streams.rules.events.admission import amount, of, parse_refusal
 from streams.rules.eviction.shortage import short_of
 
@@ -34,7 +35,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         rows = [row for row in under_pressure if row["resource"] == resource]
         pods = sum(row["pods"] for row in rows)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
-        title = f"{counted(pods, 'pod')} evicted for {short_of(resource)}"
+        title = f"{pods_evicted(pods)} for {short_of(resource)}"
         yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
             text="Pods use almost none of what filled the disk." if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
@@ -42,14 +43,13 @@ def evicted(view: Overview) -> Iterator[Item]:
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure", resource),),
             short_of=FAMILIES.get(resource, ""),
-            fact=f"{counted(pods, 'pod')} evicted",
+            fact=pods_evicted(pods),
             is_cause=outside,
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
-        limits = "its own limit" if pods == 1 else "their own limits"
         yield _ended(
-            Severity.WARNING, f"{counted(pods, 'pod')} evicted for {limits}", "pods evicted for limits", rows, "pods"
+            Severity.WARNING, f"{pods_evicted(pods)} {for_own_limits(pods)}", "pods evicted for limits", rows, "pods"
         )._replace(
             text="They used more local storage than they may."
             if pods > 1
@@ -76,9 +76,7 @@ def rejected(view: Overview) -> Iterator[Item]:
         said = [row for row in view.refused if row["reason"] == reason]
         denied = next((row for row in said if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
-        yield _ended(
-            Severity.WARNING, f"{counted(pods, 'pod')} rejected at admission", "pods rejected", same, "pods"
-        )._replace(
+        yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
             text=_refusal(reason, said, numa, denied),
             step=_against(reason, same, said, denied),
             about=_alerts_of(reason),
@@ -154,7 +152,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
         yield _ended(
             Severity.WARNING,
-            f"{counted(kills, 'OOM kill')} of {counted(containers, 'container')}",
+            f"{oom_kills(kills)} of {counted(containers, 'container')}",
             "OOM kills",
             rows,
             "times",
@@ -252,13 +250,19 @@ def terminating(view: Overview) -> Iterator[Item]:
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
         text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."
-        step = Step(
-            f"If the machine is off: kubectl taint node {plain(away[0])} node.kubernetes.io/out-of-service=:NoExecute"
-        )
+        step = Step(f"If the machine is off: kubectl taint node {plain(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
+        taints = [taint for row in view.not_ready if row["node"] == away[0] for taint in row["taints"]]
+        if any(taint.startswith(_OUT_OF_SERVICE) for taint in taints):
+            step = Step(
+                f"{plain(away[0])} has the taint out-of-service: see why the pod garbage collector deletes none"
+            )
     else:
         text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
         step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")
     yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
+
+
+_OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 
 def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:

@@ -137,6 +137,8 @@ class NodeLine(NamedTuple):
     """In the range, from when it first came under pressure until the last change."""
     deleted_at: datetime | None = None
     """When it was seen that its object is gone at the end."""
+    image_gc_goes_on: bool = True
+    """The verdict about image GC still holds at the end, as far as anything was heard of it."""
 
     @property
     def pins(self) -> bool:
@@ -183,9 +185,9 @@ def read_nodes(
     evicted = {row["node"]: _evicted(row) for row in ask(db, "evictions_by_node", scope, node=node)}
     pressure = _grouped(ask(db, "pressure_now", scope, node=node))
     # The last verdict about each node comes first; a harmless one does not end the trouble before it.
-    verdicts: dict[str, str] = {}
+    verdicts: dict[str, RowDict] = {}
     for row in sorted(image_gc, key=lambda row: bool(row["verdict"] == HARMLESS)):
-        verdicts.setdefault(row["node"], row["verdict"])
+        verdicts.setdefault(row["node"], row)
     existing = states.keys() - deleted.keys()
     names = existing | samples.keys() | near.keys() | evicted.keys() | pressure.keys() | verdicts.keys()
     names = (names | {node} if named else names) - {""}
@@ -206,7 +208,8 @@ def read_nodes(
             times_under_pressure=sum(row["times"] for row in pressure.get(name, ())),
             under_pressure=_spanned(pressure.get(name, ())),
             last_sample_at=last.get(name),
-            image_gc=verdicts.get(name, ""),
+            image_gc=verdicts[name]["verdict"] if name in verdicts else "",
+            image_gc_goes_on=name in verdicts and verdicts[name]["goes_on"],
             numa=skews.get(name),
             deleted_at=deleted.get(name),
         )

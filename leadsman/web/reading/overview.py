@@ -7,11 +7,12 @@ from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
 from leadsman.web.reading.asked import RowDict, ask, rows
-from leadsman.web.reading.evidence import Evidence, of_node, paced, read_evidence
+from leadsman.web.reading.evidence import Evidence, is_stale, of_node, paced, read_evidence
 from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
 from leadsman.web.reading.scope import Scope, Span
 from sql.database.open import Database
+from streams.fold.findings import BROKEN_GC, gc_is_heard
 from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.pod_ends.when import DRAINERS, drainer
 
@@ -300,8 +301,18 @@ def read_node(db: Database, scope: Scope, node: str) -> NodeLine | None:
 
 
 def read_image_gc(db: Database, scope: Scope, node: str = "") -> list[RowDict]:
-    """Episodes of image GC, the last first."""
-    return ask(db, "image_gc", scope, node=node)
+    """Episodes of image GC, the last first; `goes_on` tells whether it fails at the end."""
+    found = ask(db, "image_gc", scope, node=node)
+    recovered = {row["node"]: row["updated_at"] for row in reversed(found) if row["verdict"] == "recovered"}
+    return [row | {"goes_on": _goes_on(row, scope, recovered.get(row["node"]))} for row in found]
+
+
+def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
+    """Samples without a recovery show that it goes on; without samples a failure is news for a few runs."""
+    if row["verdict"] not in BROKEN_GC or (recovered_at is not None and recovered_at >= row["updated_at"]):
+        return False
+    is_news = scope.judged_at - row["last_at"] < gc_is_heard(row["verdict"], row["reason"])
+    return is_news or not is_stale(row["sampled_at"], scope)
 
 
 def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -> Unknown:

@@ -10,7 +10,7 @@ from leadsman.web.reading.asked import RowDict, ask
 from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.words import KINDS
 from sql.database.open import Database
-from streams.fold.findings import BROKEN_GC, GC_VERDICTS
+from streams.fold.findings import GC_VERDICTS
 from streams.rules.eviction.signals import CONDITIONS
 
 PIECES: Final = 120
@@ -147,7 +147,7 @@ def read_timeline(
         for row in rows
         if row["about"] not in _LASTING.get(row["kind"], ())
     ]
-    found = (*moments, *_read_lasting(db, scope, node), *of_alerts(alerts, scope), *of_image_gc(gc, scope))
+    found = (*moments, *_read_lasting(db, scope, node), *of_alerts(alerts, scope), *of_image_gc(gc))
     found = tuple(sorted(found, key=lambda each: (each.since, each.node, each.kind, each.what)))
     return Happened(found, shape, whole)
 
@@ -171,14 +171,12 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
     ]
 
 
-def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
-    """Each episode of image GC; one that recovered, does its work, or whose last run was too long ago, is over."""
-    rows = list(rows)
-    recovered = {row["node"]: row["updated_at"] for row in reversed(rows) if row["verdict"] == "recovered"}
+def of_image_gc(rows: Iterable[RowDict]) -> list[Happening]:
+    """Each episode of image GC; one that recovered, does its work, or of which nothing more is heard, is over."""
     return [
         Happening(
             row["ts"],
-            None if _continues(row, scope, recovered.get(row["node"])) else max(row["ts"], row["last_at"]),
+            None if row["goes_on"] else max(row["ts"], row["last_at"]),
             row["node"],
             "image_gc",
             row["what"],
@@ -186,15 +184,6 @@ def of_image_gc(rows: Iterable[RowDict], scope: Scope) -> list[Happening]:
         )
         for row in rows
     ]
-
-
-GC_PERIOD: Final = 600
-"""Two periods of image GC, in seconds: an episode without a run for so long is over."""
-
-
-def _continues(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
-    is_over = recovered_at is not None and recovered_at >= row["updated_at"]
-    return row["verdict"] in BROKEN_GC and not is_over and (scope.until - row["last_at"]).total_seconds() < GC_PERIOD
 
 
 def _read_shape(db: Database, scope: Scope, narrow: Mapping[str, str]) -> Shape:

@@ -116,5 +116,7 @@ LEFT JOIN
     SELECT cluster, namespace, pod, nodes, verdict, tried_at, silent_seconds
     FROM pods_not_retried
 ) AS n ON n.cluster = p.cluster AND n.namespace = p.namespace AND n.pod = p.pod
-WHERE {fitting:UInt8} = 0 OR n.verdict != ''
+WHERE ({fitting:UInt8} = 0 OR n.verdict != '')
+    -- Its scheduler bound it after it was read
+    AND (p.cluster, p.uid) NOT IN (SELECT cluster, object_uid FROM node_events WHERE reason = 'Scheduled' AND object_kind = 'Pod' AND object_uid != '')
 ORDER BY p.cluster, p.namespace, p.pod

@@ -1,7 +1,7 @@
--- column state: NotReady where its kubelet reports it, Unknown where it does not report; the last of them
+-- column state: NotReady where its kubelet, a newer Event or a table reports it, Unknown where it does not report; the last of them
 -- column since: Since when, by its condition Ready
 -- column until: When it was Ready again or its Node was deleted; null while it lasts
--- column message: What was reported first: by the kubelet, or by the node controller where that does not report
+-- column message: What was reported first: by the kubelet, or by the node controller where that does not report; empty where an Event or a table reports it
 -- column last_sample_at: Its last statistics before; null if none was seen
 -- column silent_seconds: From then until it was not Ready; null if none was seen
 -- column lease_age_seconds: How long its kubelet had not renewed its Lease when that was last looked at meanwhile; null if it was not

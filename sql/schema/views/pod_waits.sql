@@ -72,4 +72,7 @@ LEFT JOIN
     PREWHERE object_kind = 'Pod' AND (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp'))
     GROUP BY cluster, object_uid
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
+-- Its scheduler bound it after it was read
+WHERE NOT (b.node = '' AND b.until IS NULL
+    AND (b.cluster, b.uid) IN (SELECT cluster, object_uid FROM node_events PREWHERE reason = 'Scheduled' WHERE object_kind = 'Pod' AND object_uid != ''))
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

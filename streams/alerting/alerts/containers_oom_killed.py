@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from typing import Final
 
-from common.amounts import counted
-from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name, shortened
 from streams.fold.findings import KERNEL_KILLS, PodEnd
+from streams.fold.titles import oom_kills
 
 MAX_MEMBERS: Final = 1000
 """Kills of one alert that are kept apart; the alert counts no further."""
@@ -43,7 +42,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
-    kills = counted(group.count, "OOM kill") + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
+    kills = oom_kills(group.count, group.seconds)
     which = shortened(group.parts)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. {KERNEL_KILLS} Raise the limit or find the leak; if the node was low, see "

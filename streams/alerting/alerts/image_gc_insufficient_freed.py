@@ -7,10 +7,10 @@ import msgspec
 
 from common.amounts import size
 from streams.alerting.definition import AlertDefinition, Change, Need, Now
-from streams.alerting.image_gc import is_too_little, on_verdict, times
+from streams.alerting.image_gc import on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
-from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting
+from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting, frees_too_little
 from streams.rules.image_gc.thresholds import usage_percent
 
 _IMAGEFS: Final = "imagefs.available"
@@ -40,7 +40,9 @@ def step(
         elif isinstance(row, KubeletSetting):
             high = row.image_gc_high_percent
         else:
-            is_ours = row.verdict in {"persistent", "insufficient_freed"} and is_too_little(row)
+            is_ours = row.verdict in {"persistent", "insufficient_freed"} and frees_too_little(
+                row.verdict, row.reason
+            )
             found = on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
             changes += found
             if row.verdict == "recovered" and now.of({"reason": row.reason}):

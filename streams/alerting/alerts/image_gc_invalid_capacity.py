@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
-from streams.alerting.image_gc import is_too_little, on_verdict, times
+from streams.alerting.image_gc import on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
-from streams.fold.findings import ImageGc, NodeEvent
+from streams.fold.findings import ImageGc, NodeEvent, frees_too_little
 from streams.rules.image_gc.messages import because
 
 _OF_EVENTS: Final = (
@@ -26,7 +26,7 @@ def step(
     changes: list[Change] = []
     for row in rows:
         if isinstance(row, ImageGc):
-            is_ours = row.verdict == "persistent" and not is_too_little(row)
+            is_ours = row.verdict == "persistent" and not frees_too_little(row.verdict, row.reason)
             changes += on_verdict(row, settings, now, is_ours=is_ours, summary=_summary)
         elif settings.every_invalid_disk_capacity:
             changes += _on_event(row, settings, now)

@@ -8,7 +8,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
-from streams.fold.sentences import why_unknown
+from streams.fold.sentences import NO_REASON, why_unknown
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
@@ -21,7 +21,7 @@ _UNSAID: Final = (
     "See kubectl describe node and the kubelet's log."
 )
 _REFUSES: Final = (
-    "Its kubelet runs and reports the problem itself. No new pods are placed on it. After five minutes, unless they "
+    "No new pods are placed on it. After five minutes, unless they "
     "tolerate it for longer, its pods are deleted and replaced elsewhere. See kubectl describe node and the logs of "
     "kubelet and container runtime."
 )
@@ -40,7 +40,10 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     unknown = f"Ready is Unknown, because {why_unknown(row.ready_message)},"
     why = _SILENT if row.ready_message else _UNSAID
     what, text = (unknown, why) if row.ready is None else ("not Ready", _REFUSES)
-    reported = "" if row.ready is None or not row.ready_message else f"It reports: {sentence(row.ready_message)}"
+    reported = ""
+    if row.ready is not None:  # kubectl's tables and Events call a node NotReady of which nothing is known, too
+        said = f"Its kubelet runs and reports the problem itself: {sentence(row.ready_message)}"
+        reported = said if row.ready_message else f"{NO_REASON} "
     return Holds(
         {},
         f"Node {name(row.node)}: {what} since {timestamp(since)}",

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Final
 
-from common.durations import in_words
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, pods, shortened
+from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, shortened
 from streams.fold.findings import Eviction
+from streams.fold.titles import for_own_limits, pods_evicted
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
@@ -39,14 +39,13 @@ def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now)
 
 
 def _words(row: Eviction, group: Group) -> tuple[str, str]:
-    within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
     which = shortened((pod.rpartition(" ")[0] for pod in islice(group.members, SHOWN)), count=group.count)
-    node = name(row.node)
+    node, evicted = name(row.node), pods_evicted(group.count, group.seconds)
     if row.cause == "limit":
-        summary = f"Node {node}: {pods(group.count)} evicted{within} for a limit of their own"
+        summary = f"Node {node}: {evicted} {for_own_limits(group.count)}"
         return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
     outside = f" {row.outside}" if row.outside else ""
-    return f"Node {node}: {pods(group.count)} evicted{within}, {row.low_on}", (
+    return f"Node {node}: {evicted}, {row.low_on}", (
         f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. List the evictions with "
         "their predicted ranks: leadsman query evicted_pods."
     )

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from typing import Final
 
-from common.durations import in_words
 from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
 from streams.alerting.rejections import because, owned_by, owners_of, plus, reason_of, workload_labels
 from streams.alerting.rule_settings import Count, RuleSettings
-from streams.alerting.words import name, pods
+from streams.alerting.words import name
 from streams.fold.findings import PodEnd
+from streams.fold.titles import pods_rejected
 
 _RUNAWAY: Final = "TopologyAdmissionRunaway"
 
@@ -61,8 +61,7 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
 
 
 def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
-    within = f" within {in_words(group.seconds)}" if group.count > 1 else ""
-    return f"Node {name(node)}: {pods(group.count)} rejected at admission{within} because {because(reason)}", (
+    return f"Node {name(node)}: {pods_rejected(group.count, group.seconds)} because {because(reason)}", (
         f"Pods of {owners_of(group)}. A rejected pod stays Failed, and its controller creates a replacement, which "
         "is rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. List the "
         "rejections with the kubelet's messages: leadsman query pod_ends --param cause=admission."

@@ -8,11 +8,14 @@ a finding grows while it is watched, `updated_at` marks its last version.
 from streams.fold.findings.eviction import (
     BROKEN_GC,
     GC_VERDICTS,
+    GC_WAS,
     Eviction,
     EvictionSignal,
     ImageGc,
     PressureChange,
     Reclaim,
+    frees_too_little,
+    gc_is_heard,
 )
 from streams.fold.findings.nodes import (
     REPEAT_EVERY,
@@ -63,6 +66,7 @@ __all__ = [
     "BLIND_VERDICTS",
     "BROKEN_GC",
     "GC_VERDICTS",
+    "GC_WAS",
     "HIGH_RATE",
     "KERNEL_KILLS",
     "NEVER_REPLACED",
@@ -106,6 +110,8 @@ __all__ = [
     "SourceError",
     "StorageLimit",
     "Watch",
+    "frees_too_little",
+    "gc_is_heard",
     "stored_types",
     "stored_values",
 ]

@@ -1,6 +1,6 @@
 """Node-pressure eviction and image GC: signals, conditions, verdicts, and the pods that were evicted."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from common.amounts import counted, how_often, size
@@ -194,6 +194,31 @@ GC_VERDICTS: Final = {
     "recovered": "works again",
 }
 """The verdicts in words, as they follow "Image GC"."""
+GC_WAS: Final = {
+    "restart_loop": "failed at every start of the kubelet",
+    "persistent": "did not run",
+    "insufficient_freed": "freed too little",
+}
+"""The same of what is over, or may be."""
+_TOO_LITTLE: Final = frozenset({"insufficient_freed", "delete_error"})
+_QUIET: Final = {
+    "insufficient_freed": timedelta(minutes=6),
+    "persistent": timedelta(minutes=11),
+    "restart_loop": timedelta(minutes=15),
+}
+
+
+def frees_too_little(verdict: str, reason: str) -> bool:
+    """Tell whether image GC runs, but frees too little; otherwise it cannot even begin."""
+    return verdict == "insufficient_freed" or reason in _TOO_LITTLE
+
+
+def gc_is_heard(verdict: str, reason: str) -> timedelta:
+    """Return how long a failure is news; its alert fires for as long by default, unless samples show that it goes on.
+
+    A run comes every 5 minutes, and the kubelet drops Events: silence after that is neither a failure nor a recovery.
+    """
+    return _QUIET["insufficient_freed" if frees_too_little(verdict, reason) and verdict == "persistent" else verdict]
 
 
 @row(table="reclaims", composed=("what",))

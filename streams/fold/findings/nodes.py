@@ -19,7 +19,7 @@ class NodeRow(NamedTuple):
     unschedulable: bool
     deleted: bool
     ready: bool | None
-    """None if the node has no Ready condition or it is Unknown."""
+    """None if the node has no Ready condition or it is Unknown. An Event that is newer than the object counts."""
     taints: list[str]
     """`key=value:effect` each."""
     capacity: dict[str, int]

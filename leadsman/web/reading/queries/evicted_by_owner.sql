@@ -13,7 +13,7 @@ SELECT
 FROM pod_evictions AS e
 LEFT JOIN
 (
-    SELECT uid, any(if(owner_name = '', '', concat(owner_kind, ' ', owner_name))) AS owner
+    SELECT uid, any(multiIf(owner_name = '', '', owner_kind = 'Node', concat('StaticPod ', pod), concat(owner_kind, ' ', owner_name))) AS owner
     FROM pod_ends
     WHERE cluster = {cluster:String} AND container = ''
     GROUP BY uid

@@ -1,8 +1,8 @@
 -- Episodes of image GC trouble, the last first
 SELECT
-    node,
-    ts,
-    last_at,
+    e.node AS node,
+    e.ts AS ts,
+    e.last_at AS last_at,
     verdict,
     result,
     reason,
@@ -16,10 +16,18 @@ SELECT
     explanation,
     what,
     settings_assumed,
-    updated_at
-FROM image_gc_episodes
-WHERE cluster = {cluster:String} AND last_at >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({node:String} = '' OR node = {node:String})
+    updated_at,
+    s.sampled_at AS sampled_at
+FROM image_gc_episodes AS e
+LEFT JOIN
+(
+    SELECT node, max(toNullable(last_at)) AS sampled_at
+    FROM node_samples_5m
+    WHERE cluster = {cluster:String} AND first_at < {until:DateTime64(6)}
+    GROUP BY node
+) AS s ON s.node = e.node
+WHERE cluster = {cluster:String} AND e.last_at >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
+    AND ({node:String} = '' OR e.node = {node:String})
 -- A run that recovered is told at the time of the last failure: what was concluded last counts
-ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC, node
+ORDER BY e.last_at DESC, updated_at DESC, verdict = 'recovered' DESC, e.ts DESC, e.node
 LIMIT 500

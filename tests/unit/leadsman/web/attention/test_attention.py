@@ -461,7 +461,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
     (item,) = attention(seen)
     assert (item.severity, item.title) == (Severity.CRITICAL, "100 pods rejected at admission")
     assert item.who == "ReplicaSet web-98cbc7457 in shop, 100 times"
-    assert item.text == "Their resources cannot be aligned on NUMA nodes. The last: It asked for 8 CPUs."
+    assert item.text == "Their resources could not be aligned on NUMA nodes. The last: It asked for 8 CPUs."
     assert str(item.step).startswith("Scale ReplicaSet web-98cbc7457 down")
     assert (item.alerts, item.now) == (("TopologyAdmissionRunaway",), True)
 
@@ -470,7 +470,7 @@ def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("DiskPressure", 69), rejection("OutOfcpu", 2)
     alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
-    assert cards == {"The node is under disk pressure.": (), "Not enough CPU is left.": ("PodsRejected",)}
+    assert cards == {"The node was under disk pressure.": (), "Not enough CPU was left.": ("PodsRejected",)}
 
 
 def test_oom_kills_are_one_card_with_owners_and_counts() -> None:
@@ -558,3 +558,29 @@ def test_of_one_node_no_card_counts_nodes_or_names_it_again() -> None:
         "No recent statistics",
     ]
     assert [item.text for item in attention(seen) if item.text.startswith("n")] == []
+
+
+def test_a_taint_that_is_there_is_not_advised() -> None:
+    """The pod garbage collector ends pods of a node that is out of service."""
+    gone = {"node": "n", "ready": None, "since": T0, "message": "", "cordoned": 0, "lease_seen": 0}
+    advised = {}
+    for taints in ([], ["node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]):
+        seen = view(node(), terminating=(lasts(),), not_ready=(gone | {"taints": taints},))
+        (card,) = (item for item in attention(seen) if "Terminating" in item.title)
+        advised[len(taints)] = card.step.words
+    assert "kubectl taint node n node.kubernetes.io/out-of-service" in advised[0]
+    assert "kubectl taint" not in advised[1]
+
+
+def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
+    row = {
+        "node": "n",
+        "verdict": "persistent",
+        "explanation": "It fails.",
+        "ts": T0,
+        "last_at": T0,
+        "goes_on": False,
+    }
+    (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
+    assert (card.title, card.now, card.until) == ("Image GC did not run", False, T0)
+    assert card.text == "It fails. Whether it still does is not known: nothing was heard of it since."

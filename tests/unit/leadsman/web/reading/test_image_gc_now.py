@@ -30,6 +30,7 @@ def test_what_recovered_is_over_in_card_and_query_alike(database: Database) -> N
 def test_a_card_of_several_nodes_says_of_which_its_text_is(database: Database) -> None:
     rows = [row(NodeRow, node=name, ready=True) for name in ("n", "m")]
     store(database, *rows, episode("persistent", 10, 20), episode("persistent", 2, 20, "m"))
-    (card,) = [item for item in attention(read_overview(database, HOUR, [])) if "Image GC" in item.title]
+    now = HOUR._replace(until=T0 + timedelta(minutes=25))
+    (card,) = [item for item in attention(read_overview(database, now, [])) if "Image GC" in item.title]
     assert (card.nodes, card.since) == (("m", "n"), T0 + timedelta(minutes=2))
     assert card.text == "Of m: persistent of m"

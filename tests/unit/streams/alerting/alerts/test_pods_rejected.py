@@ -24,7 +24,7 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
     log(8, rejection(8, "db-0", "Evicted", owner_kind="StatefulSet", owner_name="db", **UNDER_PRESSURE))
     assert log(12) == ["firing PodsRejected"]
     assert log.summaries == [
-        "Node n: 70 pods rejected at admission within 8 s because the node is under disk pressure"
+        "Node n: 70 pods rejected at admission within 8 s because the node was under disk pressure"
     ]
     assert log.descriptions[0].startswith(
         "Pods of ReplicaSet web-98cbc7457 in shop, 69 times; StatefulSet db in shop, once. "
@@ -35,8 +35,8 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("OutOfcpu", "because not enough CPU is left"),
-        ("OutOfexample.com/gpu", "because not enough example.com/gpu is left"),
+        ("OutOfcpu", "because not enough CPU was left"),
+        ("OutOfexample.com/gpu", "because not enough example.com/gpu was left"),
         ("NodeAffinity", "because the node's labels, as the kubelet had them, did not match their node affinity"),
         ("UnexpectedAdmissionError", "because their kubelet met an error that it did not expect"),
         ("SomethingNew", "because of what the kubelet's message names"),

@@ -38,7 +38,7 @@ def test_a_hundred_rejected_pods_are_one_alert_with_who_where_and_how_often() ->
     }
     assert log.summaries[-1] == (
         "Cluster c: ReplicaSet web-98cbc7457 in shop made 99 pods within 49 s that were rejected on 2 nodes because "
-        "their resources cannot be aligned on NUMA nodes"
+        "their resources could not be aligned on NUMA nodes"
     )
     assert log.descriptions[-1].startswith("Rejected on n-2 (66), n-1 (33). Each rejected pod stays Failed")
 

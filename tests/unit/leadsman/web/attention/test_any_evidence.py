@@ -1,0 +1,282 @@
+"""Whatever evidence there is, is missing, or contradicts earlier evidence, cards and questions say what is so.
+
+There is a node for each state alone, and there are nodes with a random state of each kind. Which of them hold is
+reasoned from the states; nothing else may be in the present tense. All are in one cluster: a replay takes as long for
+one.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+from hypothesis import strategies as st
+
+from components.database import EmptyDatabase
+from field.test_what_is_so import END, GIB, NOTHING_FREED, WELL, Line, Object, at, condition, event, pod, sample
+from ingest.files.sources import read_sources
+from ingest.normalize.decoded import decode
+from leadsman.run.replay import replay
+from leadsman.run.settings import Settings
+from leadsman.web.attention.attention import attention
+from leadsman.web.attention.badges import Severity, badges
+from leadsman.web.attention.findings import findings
+from leadsman.web.attention.nodes import not_ready, problems
+from leadsman.web.attention.pods import terminating
+from leadsman.web.reading.overview import Overview, read_overview, read_spans
+from leadsman.web.reading.scope import ALL, Asked, choose
+from profiles import drawn
+from sql.questions.queries import run, saved_query
+
+pytestmark = pytest.mark.engine
+
+FIRST, LATER, LAST = 1.0, 6.0, 7.0
+"""Minutes at which a node is read, read again, and spoken of by Events."""
+STATES: Final[Mapping[str, Sequence[str]]] = {
+    "ready": ("", "false", "unknown", "by Event", "false, ended", "unknown, ended", "false, ended by Event", "back"),
+    "disk": ("", "true", "by Event", "ended", "ended by Event", "came and went"),
+    "cordon": ("", "true", "ended"),
+    "problem": ("", "true", "ended"),
+    "gc": ("", "fails", "failed long ago", "failed, then sampled"),
+    "memory": ("", "low", "low, ended", "low long ago"),
+    "requests": ("", "too many", "ended"),
+    "pending": ("", "true", "bound", "bound by Event"),
+    "terminating": ("", "true", "gone"),
+}
+State = dict[str, str]
+NONE: Final = dict.fromkeys(STATES, "")
+ALONE: Final = [NONE | {kind: each} for kind, states in STATES.items() for each in states[1:]]
+ANY: Final = st.fixed_dictionaries({kind: st.sampled_from(states) for kind, states in STATES.items()})
+
+
+def lines(name: str, state: State) -> Iterator[Line]:
+    yield from _node(name, state)
+    yield from _events(name, state)
+    yield from _pods(name, state)
+    yield from _samples(name, state)
+
+
+def _node(name: str, state: State) -> Iterator[Line]:
+    first: dict[str, Object] = {each["type"]: each for each in WELL}
+    later: dict[str, Object] = {}
+    ready = state["ready"]
+    if ready.startswith("false"):
+        first["Ready"] = condition("Ready", "False", -30, message="PLEG is not healthy")
+    if ready.startswith("unknown"):
+        first["Ready"] = condition("Ready", "Unknown", -30, message="Kubelet stopped posting node status.")
+    if ready in {"false, ended", "unknown, ended"}:
+        later["Ready"] = condition("Ready", "True", 5)
+    if state["disk"] in {"true", "ended", "ended by Event"}:
+        first["DiskPressure"] = condition("DiskPressure", "True", -30)
+    if state["disk"] == "ended":
+        later["DiskPressure"] = condition("DiskPressure", "False", 5)
+    if state["problem"]:
+        first["KernelDeadlock"] = condition("KernelDeadlock", "True", -30, reason="DockerHung", message="blocked")
+    if state["problem"] == "ended":
+        later["KernelDeadlock"] = condition("KernelDeadlock", "False", 5, reason="Well", message="no deadlock")
+    yield _object(name, FIRST, first, cordoned=bool(state["cordon"]))
+    if later or state["cordon"] == "ended":
+        yield _object(name, LATER, first | later, cordoned=state["cordon"] == "true")
+
+
+def _object(name: str, minutes: float, conditions: Mapping[str, Object], *, cordoned: bool) -> Line:
+    room = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
+    status = {"capacity": room, "allocatable": room, "conditions": [*conditions.values()]}
+    meta = {"name": name, "uid": name, "creationTimestamp": at(-90)}
+    made = {"metadata": meta, "spec": {"unschedulable": cordoned}, "status": status}
+    return minutes, "watch", "nodes", "MODIFIED", "", made
+
+
+def _events(name: str, state: State) -> Iterator[Line]:
+    if state["ready"] in {"by Event", "back"}:
+        yield _says(name, "NodeNotReady", LAST if state["ready"] == "by Event" else LAST - 0.5)
+    if state["ready"] in {"false, ended by Event", "back"}:
+        yield _says(name, "NodeReady", LAST)
+    if state["disk"] in {"by Event", "came and went"}:
+        yield _says(name, "NodeHasDiskPressure", LAST - 0.5)
+    if state["disk"] in {"ended by Event", "came and went"}:
+        yield _says(name, "NodeHasNoDiskPressure", LAST)
+    if state["gc"]:
+        minutes = 4 if state["gc"] == "fails" else -20
+        since = {"firstTimestamp": at(minutes - 40), "count": 9}
+        yield event("FreeDiskSpaceFailed", "Node", name, minutes, NOTHING_FREED, **since)
+    if state["pending"] == "bound by Event":
+        source = {"component": "default-scheduler"}
+        yield event(
+            "Scheduled", "Pod", f"p-{name}", LAST, f"Successfully assigned shop/p-{name} to {name}", source=source
+        )
+
+
+def _says(name: str, reason: str, minutes: float) -> Line:
+    return event(reason, "Node", name, minutes, f"Node {name} status is now: {reason}", type="Normal")
+
+
+def _pods(name: str, state: State) -> Iterator[Line]:
+    running = {"phase": "Running", "startTime": at(-59)}
+    if state["requests"]:
+        large = pod(f"large-{name}", name, running, FIRST, requests={"cpu": "5"})
+        yield large
+        if state["requests"] == "ended":
+            yield _gone(large)
+    if state["pending"]:
+        words = {"reason": "Unschedulable", "message": "0/1 nodes are available: 1 Insufficient cpu."}
+        waits = {"phase": "Pending", "conditions": [condition("PodScheduled", "False", -1, **words)]}
+        yield pod(f"p-{name}", "", waits, FIRST)
+    if state["pending"] == "bound":
+        yield pod(f"p-{name}", name, running, LATER)
+    if state["terminating"]:
+        leaving: Any = {"deletionTimestamp": at(-30), "deletionGracePeriodSeconds": 30}
+        stays = pod(f"t-{name}", name, running, FIRST, **leaving)
+        yield stays
+        if state["terminating"] == "gone":
+            yield _gone(stays)
+
+
+def _gone(line: Line) -> Line:
+    _, source, resource, _, node, thing = line
+    return LATER, source, resource, "DELETED", node, thing
+
+
+def _samples(name: str, state: State) -> Iterator[Line]:
+    low, well = 50 << 20, 8 * GIB
+    for minutes, left in {
+        "low": ((END, low),),
+        "low, ended": ((2, low), (END, well)),
+        "low long ago": ((-60, low),),
+    }.get(state["memory"], ()):
+        yield sample(name, minutes, memory=left)
+    if state["gc"] == "failed, then sampled" and state["memory"] in {"", "low long ago"}:
+        yield sample(name, END)
+
+
+class Present(NamedTuple):
+    """A card by its title, and the states in which it holds at the end."""
+
+    title: str
+    holds: Callable[[State], bool]
+
+
+def _is_silent(state: State) -> bool:
+    return state["ready"] == "unknown"
+
+
+PRESENT: Final = (
+    # the card of a cordoned node says whether it is Ready
+    Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and state["cordon"] != "true"),
+    Present("Ready unknown", lambda state: _is_silent(state) and state["cordon"] != "true"),
+    Present("DiskPressure", lambda state: state["disk"] in {"true", "by Event"} and not _is_silent(state)),
+    Present("cordoned", lambda state: state["cordon"] == "true"),
+    Present("KernelDeadlock", lambda state: state["problem"] == "true"),
+    Present("Image GC", lambda state: state["gc"] == "fails"),
+    Present("Memory is below its hard threshold", lambda state: state["memory"] == "low"),
+    Present("More requested than allocatable", lambda state: state["requests"] == "too many"),
+    Present("still Terminating", lambda state: state["terminating"] == "true"),
+)
+QUESTIONS: Final[Mapping[str, Callable[[State, Mapping[str, Any]], bool]]] = {
+    "not_ready": lambda state, row: (row["until"] is None) <= (state["ready"] in {"false", "unknown", "by Event"}),
+    "pressure_history": lambda state, row: (row["ended_at"] is None) <= (state["disk"] in {"true", "by Event"}),
+    "nodes": lambda state, row: (
+        bool(row["ready"]) is (state["ready"] not in {"false", "unknown", "by Event"})
+        and bool(row["unschedulable"]) is (state["cordon"] == "true")
+        and bool(row["problems"]) is (state["problem"] == "true")
+    ),
+    "image_gc": lambda state, row: (row["verdict"] == "insufficient_freed") <= state["gc"].startswith("fail"),
+    "fit": lambda state, row: (row["requested"] > row["allocatable"]) <= (state["requests"] == "too many"),
+}
+"""Checks by question: they tell whether a row about a node may be in the answer."""
+
+
+class Told(NamedTuple):
+    states: Mapping[str, State]
+    view: Overview
+    rows: Mapping[str, Sequence[Mapping[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Told]:
+    states = {f"e{number}": state for number, state in enumerate([NONE, *ALONE, *drawn(ANY, 40, night=1500)])}
+    capture: Path = tmp_path_factory.mktemp("any") / "capture.jsonl"
+    found = sorted((line for name, state in states.items() for line in lines(name, state)), key=lambda each: each[0])
+    capture.write_text("".join(_written(*line) for line in found))
+    with empty_database() as database:
+        replay(database, map(decode, read_sources([capture])), Settings())
+        spans = read_spans(database)
+        view = read_overview(database, choose(spans, Asked(last=ALL)), spans)
+        rows = {}
+        for name in (*QUESTIONS, "pending_pods"):
+            answer = run(database, saved_query(name), {})
+            rows[name] = [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
+        yield Told(states, view, rows)
+
+
+def _written(minutes: float, source: str, resource: str, change: str, node: str, thing: Object) -> str:
+    of = {"ts": at(minutes), "cluster": "c", "source": source, "resource": resource, "type": change}
+    return json.dumps(of | ({"node": node} if node else {}) | {"object": thing}) + "\n"
+
+
+def _differences(told: Told, found: Mapping[str, set[str]]) -> dict[str, dict[str, State]]:
+    """The nodes of which a card says what is not so, or not what is so."""
+    return {
+        title: {name: told.states[name] for name in found[title] ^ expected}
+        for title, holds in PRESENT
+        if found[title] ^ (expected := {name for name, state in told.states.items() if holds(state)})
+    }
+
+
+def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(told: Told) -> None:
+    items = [*not_ready(told.view), *problems(told.view), *findings(told.view), *terminating(told.view)]
+    assert (
+        _differences(
+            told,
+            {
+                title: {name for item in items if item.now and title in item.title for name in item.nodes}
+                for title, _ in PRESENT
+            },
+        )
+        == {}
+    )
+
+
+def test_a_node_on_which_nothing_is_so_has_no_serious_card_of_now_and_no_such_badge(told: Told) -> None:
+    """Alerts, which fire a while longer, are among the cards."""
+    well = {name for name, state in told.states.items() if not any(holds(state) for _, holds in PRESENT)}
+    named = {
+        name for item in attention(told.view) if item.now and item.severity <= Severity.WARNING for name in item.nodes
+    }
+    assert well
+    assert named & well == set()
+    worst = {
+        line.name: [each.text for each in badges(line) if each.severity is Severity.CRITICAL]
+        for line in told.view.nodes
+    }
+    assert {name: worst[name] for name in well & worst.keys() if worst[name] and not _was_low(told, name)} == {}
+
+
+def _was_low(told: Told, name: str) -> bool:
+    """Its last sample, however old, is all that its badge has."""
+    return told.states[name]["memory"] == "low long ago"
+
+
+def test_pods_that_were_bound_meanwhile_wait_nowhere(told: Told) -> None:
+    waiting = {f"p-{name}" for name, state in told.states.items() if state["pending"] == "true"}
+    assert {uid for row in told.view.waiting for uid in row["uids"]} == waiting
+    assert {row["pod"] for row in told.rows["pending_pods"]} == waiting
+
+
+@pytest.mark.parametrize("query", QUESTIONS)
+def test_no_row_of_a_question_holds_what_is_over_or_was_not_seen(told: Told, query: str) -> None:
+    wrong = [row for row in told.rows[query] if not QUESTIONS[query](told.states[row["node"]], row)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("query", "kind", "states"), [
+    ("not_ready", "ready", {"false", "unknown", "by Event"}),
+    ("pressure_history", "disk", {"true", "by Event"}),
+    ("image_gc", "gc", {"fails"}),
+])  # fmt: skip
+def test_a_question_has_a_row_of_each_node_on_which_it_is_so(
+    told: Told, query: str, kind: str, states: set[str]
+) -> None:
+    shown = {row["node"] for row in told.rows[query]}
+    assert {name for name, state in told.states.items() if state[kind] in states} <= shown
