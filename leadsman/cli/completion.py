@@ -59,6 +59,15 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
     return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (of.parameters if of else ())]
 
 
+def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The values of `--by` of the question that is named already."""
+    from sql.questions.queries import saved_queries
+
+    del param
+    of = next((each.forms for each in saved_queries() if each.name == ctx.params.get("name")), {})
+    return [CompletionItem(by, help=each.description) for by, each in of.items() if by.startswith(begun)]
+
+
 def nodes(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     del param
     return _named(ctx, "node", begun)

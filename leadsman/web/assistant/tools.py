@@ -163,7 +163,7 @@ def _order(order: Order) -> Answer:
 
 
 def _described(query: Answer) -> Answer:
-    del query["sql"], query["was"]
+    del query["sql"], query["was"], query["form"], query["forms"]
     return {**query, "parameters": [each._asdict() for each in query["parameters"]]}
 
 

@@ -13,7 +13,7 @@ from leadsman.web.rendering.render import environment
 from sql.database.open import Result
 from sql.questions.cells import as_columns
 from sql.questions.limits import Limits
-from sql.questions.queries import SavedQuery, saved_queries
+from sql.questions.queries import SavedQuery, chosen, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
 
@@ -52,8 +52,10 @@ def ask_page(
     """The box, examples, the saved questions and the tables, with the answer where one was asked."""
     result = answer.result if answer else None
     every = as_columns(result, UTC) if result else []
-    columns = [every[place] for place in _answering(result, query)] if result and query and not wide else every
+    form = chosen(query, given)[0] if query else None
+    columns = [every[place] for place in _answering(result, form)] if result and form and not wide else every
     values = {
+        "form": form,
         "query": query,
         "questions": saved_queries(),
         "sql": sql,

@@ -13,7 +13,7 @@ from sql.database.open import Database, Result
 from sql.questions.cells import as_csv
 from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
-from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
+from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, chosen, run, saved_query
 from sql.questions.query_process import QueryProcess
 
 LONGEST_SQL: Final = 4000
@@ -48,9 +48,11 @@ class Question(NamedTuple):
             raise BadScope("give name or sql, not both")
         try:
             saved = saved_query(name) if name else None
+            known = {each.name for each in chosen(saved, given)[0].parameters} if saved else set()
         except UnknownQuery:
             raise BadScope(f"there is no saved question {name[:80]!r}") from None
-        known = {each.name for each in saved.parameters} if saved else set()
+        except BadParameter as error:
+            raise BadScope(str(error)) from None
         given = {
             name: query[name][:LONGEST] for name in ("cluster", "node") if name in query and name in known
         } | given
