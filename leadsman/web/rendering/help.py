@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Final, NamedTuple
 
+from leadsman.web.attention.item import Item
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import Evidence
@@ -32,9 +33,21 @@ def runbooks_page(links: Links) -> str:
     )
 
 
-def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None, evidence: Evidence | None) -> str:
-    """One runbook, with the alerts of its name in the range; None if they are not known."""
-    values = {"runbook": runbook, "text": runbook_html(runbook, links), "alerts": alerts, "evidence": evidence}
+def runbook_page(
+    links: Links,
+    runbook: Runbook,
+    alerts: Sequence[Alert] | None,
+    evidence: Evidence | None,
+    items: Sequence[Item] = (),
+) -> str:
+    """One runbook, with the alerts of its name in the range; None if they are not known. `items` come first."""
+    values = {
+        "runbook": runbook,
+        "text": runbook_html(runbook, links),
+        "alerts": alerts,
+        "evidence": evidence,
+        "items": items,
+    }
     return environment().get_template("runbook.html.j2").render(links=links, inline=None, **values)
 
 
