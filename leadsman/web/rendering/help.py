@@ -25,6 +25,8 @@ class Answer(NamedTuple):
     """In a sentence, where it failed."""
     cut: bool = False
     """There are more rows than these."""
+    why_empty: str = ""
+    """A sentence on an answer without rows; empty of SQL."""
 
 
 def runbooks_page(links: Links) -> str:

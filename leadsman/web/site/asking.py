@@ -13,6 +13,7 @@ from sql.database.open import Database, Result
 from sql.questions.cells import as_csv
 from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
+from sql.questions.missing import why_empty
 from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, chosen, run, saved_query
 from sql.questions.query_process import QueryProcess
 
@@ -66,7 +67,10 @@ class Question(NamedTuple):
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None if nothing is asked. Raises DatabaseError."""
         if self.query is not None:
-            return _cut(run(db, self.query, self.given, LIMITS))
+            answer = _cut(run(db, self.query, self.given, LIMITS))
+            if answer.result is not None and not answer.result.rows and not self.as_csv:
+                answer = answer._replace(why_empty=why_empty(db, *chosen(self.query, self.given)))
+            return answer
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 
