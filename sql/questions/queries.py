@@ -3,7 +3,7 @@
 The first line of a file is `-- ` and what it answers. These lines may follow:
 
 `-- group NAME`: the heading under which it is listed.
-`-- form NAME VALUE`: it is no question of its own, but NAME asked with by=VALUE; its own name is hidden.
+`-- form NAME VALUE`: it is NAME asked with by=VALUE; no list has its own name.
 `-- needs INPUT, INPUT`: the inputs without which it has no rows.
 `-- events REASON, REASON`: the Events that contradict an empty answer.
 `-- shows COLUMN, COLUMN`: the columns of a table that is not `wide`.

@@ -153,7 +153,7 @@ def slack(
 
 def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "") -> dict[str, object]:
     """Names from a cluster are plain text there: no mention, no link. A firing alert has the command that silences
-    it. Where `link` has no runbook, the one of the rules is linked.
+    it. The runbook of the rules is linked if `link` has none.
     """
     alert = received.alert
     words = alert.annotations

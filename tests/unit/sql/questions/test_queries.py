@@ -156,7 +156,7 @@ def test_a_table_has_three_to_six_columns_that_answer(query: SavedQuery, on_noth
 
 
 def test_there_are_about_45_questions_and_each_form_is_asked_with_by() -> None:
-    """What one person asks at once is one question; the limit is the room that a list of one screen has."""
+    """A question is all that one person asks at once; the limit is the room that a list of one screen has."""
     assert len(LISTED) <= 46
     forms = {each.name: each for each in ALL if each.form[0]}
     assert {"pending_fit", "eviction_causes"} <= forms.keys()
