@@ -55,8 +55,22 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
     if equals:
         known = {"node": nodes, "cluster": clusters, "namespace": namespaces}.get(name)
         return [CompletionItem(f"{name}={each.value}") for each in (known(ctx, param, value) if known else ())]
-    of = {each.name: each for each in saved_queries()}.get(ctx.params.get("name") or "")
+    of = {each.name: each for each in saved_queries()}.get(_question(ctx))
     return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (of.parameters if of else ())]
+
+
+def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The values of `--by` of the question that is named already."""
+    from sql.questions.queries import saved_queries
+
+    del param
+    of = next((each.forms for each in saved_queries() if each.name == _question(ctx)), {})
+    return [CompletionItem(by, help=each.description) for by, each in of.items() if by.startswith(begun)]
+
+
+def _question(ctx: click.Context) -> str:
+    """The name that stands in the line; click has it among other words while an option lacks its value."""
+    return ctx.params.get("name") or next(iter(ctx.args), "")
 
 
 def nodes(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:

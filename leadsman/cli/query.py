@@ -35,6 +35,12 @@ MOST_ROWS: Final = 50
 @options.asked_node
 @options.namespace
 @options.since_until
+@click.option(
+    "--by",
+    metavar="WHAT",
+    shell_complete=completion.forms,
+    help="Count by something else, for example pending_pods --by node; the list names what.",
+)
 @click.option("--depth", type=click.IntRange(0), metavar="N", help="Pods of each node that an order shows; 0 is all.")
 @click.option(
     "--limit",
@@ -70,15 +76,15 @@ def command(
 ) -> None:
     """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones.
 
-    --cluster, --node, --namespace, --since, --until and --depth are parameters that many questions have; in --sql
-    they are values for {cluster:String} and the like.
+    --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; in
+    --sql they are values for {cluster:String} and the like.
     """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.questions import show_questions
     from leadsman.cli.present.tables import only, part, show
     from leadsman.cli.since import last_stored, settled
     from sql.questions.missing import why_empty
-    from sql.questions.queries import run, saved_query
+    from sql.questions.queries import chosen, run, saved_query
 
     if name is not None and sql is not None:
         raise click.BadParameter("give a saved query's name or --sql, not both")
@@ -92,6 +98,7 @@ def command(
     if query is None:
         _check_used(sql or "", given | {key: "" for key, at in (("since", since), ("until", until)) if at})
     else:
+        query, given = chosen(query, given)
         since, until = _times(query, given, since, until)
     with existing_database(db, write=write) as database:
         times = settled(since, until, lambda: last_stored(database, given.get("cluster", "")))
@@ -103,7 +110,7 @@ def command(
     shown = part(result, most, newest=query is not None and query.newest)
     if form == "table" and query:
         shown = only(shown, query.shows)
-    show(shown, form, reason, len(result.rows))
+    show(shown, form, reason, len(result.rows), fewer=query is not None)
 
 
 def _times(query: SavedQuery, given: dict[str, str], since: When, until: When) -> tuple[When, When]:

@@ -34,6 +34,7 @@ from streams.alerting.holding import fingerprint
 from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
 from streams.alerting.receivers.choose import Receiver, group_of, receiver, reported
 from streams.alerting.receivers.consume import JUDGE_EVERY, AlertConsumer, Withholding
+from streams.alerting.receivers.pushing import NOWHERE, Addresses
 from streams.alerting.silences import Silence
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, message_of
@@ -242,11 +243,14 @@ def receiver_of(settings: Settings, text: str, open_database: Callable[[], Datab
     )
 
 
-def _link(page: str, alert: AlertMessage) -> str:
-    """The page of the alert's node, or else of its cluster; empty if the page has no public address."""
+def _link(page: str, alert: AlertMessage) -> Addresses:
+    """The pages of the alert's node, or else of its cluster; empty if the page has no public address."""
+    if not page:
+        return NOWHERE
     links = Links(Asked(alert.labels.get("cluster", "")))
-    node = alert.labels.get("node")
-    return f"{page}{links.node(node) if node else links.home()}" if page else ""
+    node = alert.labels.get("node", "")
+    runbook = links.runbook(alert.labels.get("alertname", ""), node)
+    return Addresses(f"{page}{links.node(node) if node else links.home()}", runbook and f"{page}{runbook}")
 
 
 async def send_test(settings: Settings, to: Sequence[str]) -> list[str]:

@@ -137,6 +137,8 @@ _MOST_NAMED: Final = 3
 
 def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
     """A sentence, for an answer of no rows: each cluster that was asked about, and its own reason."""
+    usual = {each.name: each.default for each in query.parameters}
+    given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
         return _mistyped(database, given, set()) or "There is none"
     looked = {cluster: _in_words(*counts) for cluster, *counts in database.query(_LOOKED).rows}

@@ -3,6 +3,7 @@
 The first line of a file is `-- ` and what it answers. These lines may follow:
 
 `-- group NAME`: the heading under which it is listed.
+`-- form NAME VALUE`: it is NAME asked with by=VALUE; no list has its own name.
 `-- needs INPUT, INPUT`: the inputs without which it has no rows.
 `-- events REASON, REASON`: the Events that contradict an empty answer.
 `-- shows COLUMN, COLUMN`: the columns of a table that is not `wide`.
@@ -25,6 +26,8 @@ from sql.questions.limits import Limits
 from sql.schema.views import with_rules
 
 QUERIES: Final = Path(__file__).parent / "queries"
+BY: Final = "by"
+"""The parameter that asks for another form of a question."""
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
 
 
@@ -64,6 +67,10 @@ class SavedQuery(NamedTuple):
     """The last rows are the newest: where not all are shown, those are."""
     was: Mapping[str, Mapping[str, str]] = {}  # never changed
     """Older names, which no list has, each with the parameters that it stands for."""
+    form: tuple[str, str] = ("", "")
+    """The question that it is a form of, and the value of `by` that asks for it."""
+    forms: Mapping[str, "SavedQuery"] = {}  # never changed
+    """Other counts of the same rows, by the value of `by` that asks for each."""
 
     def as_was(self, name: str) -> "SavedQuery":
         """The question as an older name of it asks."""
@@ -74,23 +81,61 @@ class SavedQuery(NamedTuple):
 
 
 def saved_queries() -> list[SavedQuery]:
-    return [_read(file) for file in sorted(QUERIES.glob("*.sql"))]
+    """Return the questions that a list shows, each with its forms."""
+    return [_with_forms(query, forms) for query, forms in _families()]
+
+
+def with_forms() -> list[SavedQuery]:
+    """Return every question, and each form of one under its own name."""
+    return [each for query, forms in _families() for each in (_with_forms(query, forms), *forms)]
 
 
 def names() -> set[str]:
-    return {name for query in saved_queries() for name in (query.name, *query.was)}
+    return {name for query in with_forms() for name in (query.name, *query.was)}
+
+
+def _families() -> list[tuple[SavedQuery, list[SavedQuery]]]:
+    every = [_read(file) for file in sorted(QUERIES.glob("*.sql"))]
+    return [
+        (query, [each._replace(group=query.group) for each in every if each.form[0] == query.name])
+        for query in every
+        if not query.form[0]
+    ]
+
+
+def _with_forms(query: SavedQuery, forms: Sequence[SavedQuery]) -> SavedQuery:
+    if not forms:
+        return query
+    meaning = "; ".join(f"{each.form[1]} asks: {each.description}" for each in forms)
+    by = Parameter(BY, "String", "", meaning)
+    return query._replace(parameters=(*query.parameters, by), forms={each.form[1]: each for each in forms})
+
+
+def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dict[str, str]]:
+    """Return the form of a question that `by` asks for, and what else was given. Raises BadParameter."""
+    if not query.forms:
+        return query, dict(given)
+    rest = {name: value for name, value in given.items() if name != BY}
+    by = given.get(BY, "")
+    if not by:
+        return query._replace(parameters=query.parameters[:-1], forms={}), rest
+    if by not in query.forms:
+        raise BadParameter(f"query {query.name} cannot be asked by {by!r}. By: {', '.join(query.forms)}")
+    return query.forms[by], rest
 
 
 def saved_query(name: str) -> SavedQuery:
     """Raises UnknownQuery, which names the nearest, or all there are."""
-    by_name = {query.name: query for query in saved_queries()}
-    older = next((query for query in by_name.values() if name in query.was), None)
+    every = with_forms()
+    older = next((query for query in every if name in query.was), None)
     if older is not None:
         return older.as_was(name)
-    if name not in by_name:
-        hint = nearest(name, by_name) or f"There are: {', '.join(by_name)}"
+    found = next((query for query in every if name == query.name), None)
+    if found is None:
+        listed = [query.name for query in every if not query.form[0]]
+        hint = nearest(name, listed) or f"There are: {', '.join(listed)}"
         raise UnknownQuery(f"there is no saved query {name!r}. {hint}")
-    return by_name[name]
+    return found
 
 
 def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limits | None = None) -> Result:
@@ -98,6 +143,7 @@ def run(db: Database, query: SavedQuery, given: Mapping[str, str], limits: Limit
 
     With limits, rows that are in the order of time come the newest first, so that a limit keeps the newest.
     """
+    query, given = chosen(query, given)
     if limits is None:
         return db.query(query.sql, values(query, given))
     sql = newest_first(query.sql) if query.newest else query.sql
@@ -158,6 +204,7 @@ def _read(file: Path) -> SavedQuery:
     needs, events, shows = (
         tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
     )
+    of, _, by = _line(lines, "form").partition(" ")
     return SavedQuery(
         file.stem,
         lines[0].removeprefix("-- "),
@@ -169,6 +216,7 @@ def _read(file: Path) -> SavedQuery:
         shows,
         newest="-- newest" in lines,
         was=dict(_was(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
+        form=(of, by),
     )
 
 

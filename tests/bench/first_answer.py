@@ -26,7 +26,7 @@ from leadsman.cli import look
 from leadsman.cli.present.findings import Findings
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
-from sql.questions.queries import run, saved_queries
+from sql.questions.queries import run, with_forms
 from streams.local.replay import Replay, ReplayReport
 
 from .dumps import Size, write_dump
@@ -158,7 +158,7 @@ def _inside(path: str, *more: str) -> Measured:
 
 def _asked(db: Database) -> Iterator[tuple[str, float]]:
     """CPU seconds of each saved question that needs nothing to be given."""
-    for query in saved_queries():
+    for query in with_forms():
         began = time.process_time()
         with suppress(DatabaseError):
             run(db, query, {})

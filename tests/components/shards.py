@@ -18,7 +18,7 @@ from sql.database.client import EMBEDDED_SETTINGS, SETTINGS
 from sql.database.dsn import Server
 from sql.database.replicated import sharding_key, spread
 from sql.landing.portions import TABLES, lost_parts
-from sql.questions.queries import saved_queries, values
+from sql.questions.queries import values, with_forms
 from sql.schema.migrate import load_migrations
 from sql.schema.views import load_views
 
@@ -103,7 +103,7 @@ def copied(client: Any) -> Iterator[int]:
 
 
 def differing(client: Any) -> Iterator[tuple[str, list[str]]]:
-    for question in saved_queries():
+    for question in with_forms():
         answers = []
         for client.database in (PLAIN, TWO.database, ONE.database):
             answers.append(repr(client.query(question.sql, parameters=values(question, {})).result_rows))

@@ -10,7 +10,7 @@ from leadsman.run.reducers import rules_of
 from leadsman.run.settings import Settings
 from paths import ROOT
 from streams.alerting.receivers.alert_states import Received
-from streams.alerting.receivers.pushing import slack_message
+from streams.alerting.receivers.pushing import Addresses, slack_message
 from streams.fold.findings import Alert, Eviction
 from streams.kafka.messages.alerts import message_of
 
@@ -26,7 +26,9 @@ _NEXT: Final[dict[str, Any]] = {
     "meets": "hard",
 }
 _SITE: Final = "https://leadsman.example.org"
-_NODE: Final = f"{_SITE}/node?cluster=prod-eu&node=worker-17"
+_LINK: Final = Addresses(
+    f"{_SITE}/node?cluster=prod-eu&node=worker-17", f"{_SITE}/runbooks/PodsEvicted?cluster=prod-eu&node=worker-17"
+)
 
 
 def slack() -> str:
@@ -53,5 +55,5 @@ def slack() -> str:
 
 
 def _text(alert: Alert, more: str) -> str:
-    message: Any = slack_message(Received(message_of(alert), "", alert.updated_at), _NODE, more)
+    message: Any = slack_message(Received(message_of(alert), "", alert.updated_at), _LINK, more)
     return str(message["blocks"][0]["text"]["text"])

@@ -20,6 +20,8 @@ OF_SENTENCES: Final = 4
 """A sentence has at least this part of a line, or a word stands alone in each."""
 INDENT: Final = 12
 """The least that is left to values of a record."""
+LEAST: Final = 3
+"""The first columns of a table, which a narrow terminal has too."""
 _SUFFIX: Final = re.compile(r"\.[^.]*[A-Za-z].*")
 
 
@@ -36,11 +38,12 @@ def columns() -> int | None:
     return None
 
 
-def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
+def lines(shown: Sequence[Column], width: int | None, *, fewer: bool = False) -> Iterator[str]:
     """A table with its heading, or a record a row where that is too wide; any width where it is None.
 
     If a table is too wide, a value that is the same in all rows moves beneath it, where it stands once. So does the
-    ending that the names of all nodes share.
+    ending that the names of all nodes share. With `fewer`, the last columns then stay out and are named beneath;
+    a sentence and the first columns stay.
     """
     rows = len(shown[0].cells) if shown else 0
     beneath = ""
@@ -52,6 +55,10 @@ def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
     if chosen is None and rows > 1:
         same = [each for each in shown if len(set(each.cells)) == 1]
         chosen = _fitted([each for each in shown if each not in same], width)
+    left: Sequence[Column] = ()
+    if chosen is None and fewer:
+        left = _left_out([each for each in shown if each not in same], width)
+        chosen = _fitted([each for each in shown if each not in (*same, *left)], width)
     if chosen is None:
         yield from _records(shown, rows, width or 0)
     else:
@@ -63,6 +70,8 @@ def lines(shown: Sequence[Column], width: int | None) -> Iterator[str]:
     if same:
         text = ", ".join(f"{each.heading} {each.cells[0]}" for each in same)
         yield from _wrapped("in all rows: ", text, width or 0)
+    if left and chosen is not None:
+        yield from _wrapped("", f"more with -o wide: {', '.join(each.heading for each in left)}", width or 0)
     if beneath:
         yield from _wrapped("", f"names of nodes end in {beneath}", width or 0)
 
@@ -75,14 +84,19 @@ def folded(text: str, width: int | None, lead: str = "") -> Iterator[str]:
 def _without_suffix(shown: Sequence[Column]) -> tuple[Sequence[Column], str]:
     """Names of nodes without the domain that all of them have, and that domain."""
     names = [name for each in shown if each.heading == "node" for name in each.cells if name != NOTHING]
-    ends = [name[name.find(".") :] if _SUFFIX.search(name) else "" for name in names]
-    suffix = ends[0] if ends and len(set(ends)) == 1 and len(names) > 1 else ""
+    suffix = shared_domain(names)
     if not suffix:
         return shown, ""
     return [
         each._replace(cells=[cell.removesuffix(suffix) for cell in each.cells]) if each.heading == "node" else each
         for each in shown
     ], suffix
+
+
+def shared_domain(names: Sequence[str]) -> str:
+    """Return the domain that the nodes' names in several rows all end in, with its dot; empty if they share none."""
+    ends = {name[name.find(".") :] if _SUFFIX.search(name) else "" for name in names}
+    return ends.pop() if len(ends) == 1 and len(names) > 1 else ""
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
@@ -111,6 +125,17 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
             most -= 1
             widths = [min(wide, max(low, most)) for wide, low in zip(widths, of, strict=True)]
     return list(map(_Set, columns, widths))
+
+
+def _left_out(columns: Sequence[Column], width: int | None) -> Sequence[Column]:
+    """Return the columns without which the others fit, the last ones."""
+    left: list[Column] = []
+    for each in reversed(columns[LEAST:]):
+        if not _is_sentence(each):
+            left.insert(0, each)
+            if _fitted([one for one in columns if one not in left], width) is not None:
+                break
+    return left
 
 
 def _is_sentence(column: Column) -> bool:

@@ -35,7 +35,8 @@ def show_questions(form: str) -> None:
         if query.group != group:
             group = query.group
             click.echo(bold(f"{group}:"))
-        text = query.description + (f"  [{_parameters(query)}]" if form == "wide" and query.parameters else "")
+        text = query.description + (f" (--by {', '.join(query.forms)})" if query.forms else "")
+        text += f"  [{_parameters(query)}]" if form == "wide" and query.parameters else ""
         lead = f"  {query.name:{widest}}  "
         for line in folded(text, None if form == "wide" else columns(), lead):
             click.echo(line)

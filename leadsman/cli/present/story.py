@@ -11,6 +11,7 @@ from rich.text import Text
 
 from common.text import plain
 from leadsman.cli.present.findings import Findings, findings_in
+from leadsman.cli.present.layout import shared_domain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import uncertain
@@ -70,7 +71,7 @@ NEXT: Final = (
     ("prediction_accuracy", "how accurate the forecasts were"),
     ("next_eviction", "which threshold each node meets first, when, and which pod is evicted"),
     ("fit", "requests against capacity and use"),
-    ("pressure_oscillation", "which nodes swing in and out of pressure"),
+    ("pressure_history", "when and for how long each node was under pressure"),
 )
 
 
@@ -169,7 +170,7 @@ def _readable(item: Item, command: str | None) -> Item:
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
     if not items:
         return
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = _table(2)
     for item in items:
         table.add_row(Text(item.severity.label, style=_SEVERITIES[item.severity]), Text(_words(item, view)))
     console.print(Text(heading, style="bold"))
@@ -179,15 +180,27 @@ def _section(heading: str, items: Sequence[Item], view: Overview, console: Conso
 def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
     if not rows:
         return
-    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table = _table(3)
     day = None
+    domain = shared_domain([node for _, node, _, _ in rows if node])
     for ts, node, kind, what in rows:
         if ts.date() != day:
             day = ts.date()
             table.add_row(Text(f"{day:%Y-%m-%d}", style="bold"), "", "")
-        table.add_row(f"{ts:%H:%M:%S}", plain(node), Text(plain(what, 2000), style=_COLOURS.get(kind, "")))
+        words = Text(plain(what, 2000), style=_COLOURS.get(kind, ""))
+        table.add_row(f"{ts:%H:%M:%S}", plain(node.removesuffix(domain)), words)
     console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
+    if domain:
+        console.print(f"  Names of nodes end in {plain(domain)}.")
+
+
+def _table(columns: int) -> Table:
+    """A table without lines that folds a long word, such as a command's path, and never cuts it."""
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in range(columns):
+        table.add_column(overflow="fold")
+    return table
 
 
 def _words(item: Item, view: Overview) -> str:

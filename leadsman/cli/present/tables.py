@@ -16,10 +16,10 @@ from sql.database.open import Result
 from sql.questions.cells import Column, as_columns, as_csv
 
 
-def show(result: Result, form: str, why_empty: str = "", of: int = 0) -> None:
+def show(result: Result, form: str, why_empty: str = "", of: int = 0, *, fewer: bool = False) -> None:
     """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`.
 
-    `of` is how many rows there are where these are not all.
+    `of` is how many rows there are where these are not all. With `fewer` a narrow terminal shows fewer columns.
     """
     match form:
         case "json" | "yaml":
@@ -27,7 +27,7 @@ def show(result: Result, form: str, why_empty: str = "", of: int = 0) -> None:
         case "csv":
             click.echo(as_csv(result), nl=False)
         case _:
-            show_columns(as_columns(result), form)
+            show_columns(as_columns(result), form, fewer=fewer)
             rows = len(result.rows)
             ends = counted(rows, "row") if rows else f"0 rows. {why_empty}".rstrip(" .")
             if of > rows:
@@ -58,11 +58,11 @@ def only(result: Result, names: Sequence[str]) -> Result:
     )
 
 
-def show_columns(shown: Sequence[Column], form: str = "table") -> None:
+def show_columns(shown: Sequence[Column], form: str = "table", *, fewer: bool = False) -> None:
     """Print a table, or as `wide` with all that is in it; nothing if it has no rows."""
     if not shown or not shown[0].cells:
         return
-    for number, line in enumerate(lines(shown, _width(form))):
+    for number, line in enumerate(lines(shown, _width(form), fewer=fewer)):
         click.echo(bold(line) if not number else line)
 
 

@@ -14,7 +14,8 @@ from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
 from sql.database.open import Database, Result
 from sql.questions.fit import fit_document, read_known
 from sql.questions.limits import MIB, Limits
-from sql.questions.queries import run, saved_queries, saved_query
+from sql.questions.missing import why_empty
+from sql.questions.queries import chosen, run, saved_queries, saved_query
 from sql.questions.query_process import QueryProcess
 from streams.questions.asked import question
 from streams.questions.fit import answer
@@ -77,8 +78,13 @@ class Tools:
         return {"questions": [_described(each._asdict()) for each in saved_queries()]}
 
     def ask_saved_question(self, name: str, parameters: Mapping[str, str] | None = None) -> Answer:
-        """The rows of a saved question, by a name of saved_questions; rows that have a time come the newest first."""
-        return _rows(run(self._db, saved_query(name), parameters or {}, LIMITS))
+        """The rows of a saved question, by a name of saved_questions; rows that have a time come the newest first.
+
+        An answer without rows has the reason in `nothing`.
+        """
+        query, given = chosen(saved_query(name), parameters or {})
+        result = run(self._db, query, given, LIMITS)
+        return ({} if result.rows else {"nothing": why_empty(self._db, query, given)}) | _rows(result)
 
     def eviction_order(self, node: str, cluster: str = "", until: str = "") -> Answer:
         """List the pods of a node that the kubelet would evict next, in its order, for each signal that has a
@@ -163,7 +169,7 @@ def _order(order: Order) -> Answer:
 
 
 def _described(query: Answer) -> Answer:
-    del query["sql"], query["was"]
+    del query["sql"], query["was"], query["form"], query["forms"]
     return {**query, "parameters": [each._asdict() for each in query["parameters"]]}
 
 

@@ -272,7 +272,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
             now=False,
             since=min((span[0] for span in spans), default=None),
             until=max((span[1] for span in spans), default=None),
-            step=Step("Find what fills it again", "pressure_oscillation"),
+            step=Step("Find what fills it again", "pressure_history --by hour"),
             about=(("PressureOscillation", ""),),
         )
 

@@ -24,6 +24,7 @@ class Step(NamedTuple):
 
     words: str = ""
     query: str = ""
+    """The words after `leadsman query`."""
 
     def __bool__(self) -> bool:
         return bool(self.words)

@@ -193,7 +193,7 @@ def waiting(view: Overview) -> Iterator[Item]:
 
 def _next_step(row: RowDict) -> Step:
     if not row["node"]:
-        return Step("See where each would fit", "pending_fit")
+        return Step("See where each would fit", "pending_pods --by node")
     if row["event"] == "FailedAttachVolume":
         return Step("See how many volumes the node has, and can attach", "node_volumes")
     return Step(f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}")

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Final, NamedTuple
 
+from leadsman.web.attention.item import Item
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import Evidence
@@ -13,7 +14,7 @@ from leadsman.web.rendering.render import environment
 from sql.database.open import Result
 from sql.questions.cells import as_columns
 from sql.questions.limits import Limits
-from sql.questions.queries import SavedQuery, saved_queries
+from sql.questions.queries import SavedQuery, chosen, saved_queries
 from streams.alerting.runbook import Runbook, runbooks
 
 
@@ -24,6 +25,8 @@ class Answer(NamedTuple):
     """In a sentence, where it failed."""
     cut: bool = False
     """There are more rows than these."""
+    why_empty: str = ""
+    """A sentence on an answer without rows; empty of SQL."""
 
 
 def runbooks_page(links: Links) -> str:
@@ -32,9 +35,21 @@ def runbooks_page(links: Links) -> str:
     )
 
 
-def runbook_page(links: Links, runbook: Runbook, alerts: Sequence[Alert] | None, evidence: Evidence | None) -> str:
-    """One runbook, with the alerts of its name in the range; None if they are not known."""
-    values = {"runbook": runbook, "text": runbook_html(runbook, links), "alerts": alerts, "evidence": evidence}
+def runbook_page(
+    links: Links,
+    runbook: Runbook,
+    alerts: Sequence[Alert] | None,
+    evidence: Evidence | None,
+    items: Sequence[Item] = (),
+) -> str:
+    """One runbook, with the alerts of its name in the range; None if they are not known. `items` come first."""
+    values = {
+        "runbook": runbook,
+        "text": runbook_html(runbook, links),
+        "alerts": alerts,
+        "evidence": evidence,
+        "items": items,
+    }
     return environment().get_template("runbook.html.j2").render(links=links, inline=None, **values)
 
 
@@ -52,8 +67,10 @@ def ask_page(
     """The box, examples, the saved questions and the tables, with the answer where one was asked."""
     result = answer.result if answer else None
     every = as_columns(result, UTC) if result else []
-    columns = [every[place] for place in _answering(result, query)] if result and query and not wide else every
+    form = chosen(query, given)[0] if query else None
+    columns = [every[place] for place in _answering(result, form)] if result and form and not wide else every
     values = {
+        "form": form,
         "query": query,
         "questions": saved_queries(),
         "sql": sql,

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from leadsman.web.reading.nodes import Found
 from leadsman.web.reading.scope import Asked, Scope, address_time
 from leadsman.web.reading.words import KINDS
-from sql.questions.queries import SavedQuery
+from sql.questions.queries import BY, SavedQuery, chosen
 from streams.alerting.runbook import runbooks
 
 HOME: Final = "/"
@@ -35,11 +35,9 @@ ANSWERED: Final = {
     "node_volumes": "scheduler",
     "numa_map": "numa",
     "numa_whatif": "numa",
-    "pending_fit": "scheduler",
     "pending_pods": "scheduler",
     "pending_resizes": "attention",
     "pressure_history": "timeline",
-    "pressure_oscillation": "timeline",
     "refused_pods": "timeline",
     "requests": "order",
     "source_errors": "unknown",
@@ -190,7 +188,9 @@ class Links:
             return ""
         of = {"cluster": self._scope.get("cluster", ""), "node": node or self.at_node}
         about = {name: value for name, value in of.items() if value}
-        known = {each.name for each in query.parameters} if query else set(given or ())
+        known = set(given or ())
+        if query:
+            known = {BY, *(each.name for each in chosen(query, given or {})[0].parameters)}
         bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
         what = {"name": query.name} if query else {"sql": sql} if sql else {}
         form = {"format": "csv"} if csv else {"wide": "1"} if wide else {}

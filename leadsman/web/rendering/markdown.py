@@ -15,12 +15,12 @@ from markupsafe import Markup, escape
 from common.text import plain
 from leadsman.web.attention.item import Step
 from leadsman.web.rendering.links import Links
-from sql.questions.queries import SavedQuery, names, saved_query
+from sql.questions.queries import SavedQuery, chosen, names, saved_query
 from streams.alerting.runbook import Runbook, runbooks
 
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
-_QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|depth )\S+)*)")
-_WITHIN: Final = re.compile(r"leadsman query \w+(?: --param \w+=\S*[^\s.])*")
+_QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|by |depth )\S+)*)")
+_WITHIN: Final = re.compile(r"leadsman query \w+(?: --(?:param \w+=|by )\S*[^\s.])*")
 _KUBECTL: Final = re.compile(r"kubectl (?:[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
 """A command in escaped text, up to punctuation or a word that continues the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
@@ -91,7 +91,7 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
             return f'<a href="{here}">this report</a>'
         return str(link(command, command) or found.group())
 
-    if step.query and (here := links.answer(step.query, nodes)):
+    if step.query and (here := links.answer(step.query.partition(" ")[0], nodes)):
         return Markup('<a href="{}">{}</a>.').format(here, plain(step.words, MOST_STEP))
     if found := link(f"leadsman query {step.query}", plain(step.words, MOST_STEP)):
         return found + "."
@@ -119,7 +119,7 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
         found = _COMMAND.fullmatch(line.strip())
         command, note = (found["command"], found["note"] or "") if found else (line, "")
         asked = _question(command)
-        what = asked[0].description if asked else note
+        what = chosen(*asked)[0].description if asked else note
         address = links.ask(*asked) if asked else ""
         shown = Markup('<a href="{}">{}</a>').format(address, what) if address else escape(what)
         more = note if asked else ""
@@ -137,7 +137,7 @@ def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links:
     if asked is None:
         return command
     query, given = asked
-    known = {each.name for each in query.parameters} - given.keys()
+    known = {each.name for each in chosen(query, given)[0].parameters} - given.keys()
     here = {"cluster": links.at_cluster, "node": links.at_node}
     return command + "".join(f" --{name} {quote(value)}" for name, value in here.items() if value and name in known)
 

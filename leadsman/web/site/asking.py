@@ -13,7 +13,8 @@ from sql.database.open import Database, Result
 from sql.questions.cells import as_csv
 from sql.questions.limits import MIB
 from sql.questions.limits import SHARED as LIMITS
-from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, run, saved_query
+from sql.questions.missing import why_empty
+from sql.questions.queries import BadParameter, SavedQuery, UnknownQuery, chosen, run, saved_query
 from sql.questions.query_process import QueryProcess
 
 LONGEST_SQL: Final = 4000
@@ -48,9 +49,11 @@ class Question(NamedTuple):
             raise BadScope("give name or sql, not both")
         try:
             saved = saved_query(name) if name else None
+            known = {each.name for each in chosen(saved, given)[0].parameters} if saved else set()
         except UnknownQuery:
             raise BadScope(f"there is no saved question {name[:80]!r}") from None
-        known = {each.name for each in saved.parameters} if saved else set()
+        except BadParameter as error:
+            raise BadScope(str(error)) from None
         given = {
             name: query[name][:LONGEST] for name in ("cluster", "node") if name in query and name in known
         } | given
@@ -64,7 +67,10 @@ class Question(NamedTuple):
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None if nothing is asked. Raises DatabaseError."""
         if self.query is not None:
-            return _cut(run(db, self.query, self.given, LIMITS))
+            answer = _cut(run(db, self.query, self.given, LIMITS))
+            if answer.result is not None and not answer.result.rows and not self.as_csv:
+                answer = answer._replace(why_empty=why_empty(db, *chosen(self.query, self.given)))
+            return answer
         return _cut(process.ask(self.sql, self.given, LIMITS)) if self.sql and self.trusted else None
 
 

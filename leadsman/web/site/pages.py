@@ -214,7 +214,10 @@ def empty_page(db: Database) -> str:
 
 
 def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now) -> str:
-    """A runbook, with its alerts in the range; it needs no database to be read. Raises NoSuchRunbook and BadScope."""
+    """A runbook, with its alerts in the range, and what to do on the node that it is asked about.
+
+    It needs no database to be read. Raises NoSuchRunbook and BadScope.
+    """
     runbook = runbooks().get(name)
     if runbook is None:
         raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.")
@@ -224,11 +227,14 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
         scope = paced(db, choose(spans, request.asked, now())) if spans else None
         evidence = None if scope is None else read_evidence(db, scope)
         alerts = None if evidence is None else read_alerts(db, evidence, request.node)
+        found = None if alerts is None else [alert for alert in alerts if alert.name == name]
+        about = scope and request.node and any(alert.firing for alert in found or ())
+        view = read_overview(db, scope, spans, request.node) if scope and about else None
+        items = [item for item in attention(view) if name in item.alerts] if view else []
     except DatabaseError:
         return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
     links = Links(scope or request.asked, node=request.node, path=path, live=request.live)
-    found = None if alerts is None else [alert for alert in alerts if alert.name == name]
-    return runbook_page(links, runbook, found, evidence)
+    return runbook_page(links, runbook, found, evidence, items)
 
 
 def runbooks_of(request: Request) -> str:

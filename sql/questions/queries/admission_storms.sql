@@ -1,5 +1,5 @@
 -- Which nodes rejected many pods in a row, how many, and who created them
--- group Evictions and pressure
+-- form refused_pods storm
 -- shows node, condition, started_at, pods, owners
 -- needs pods or events
 -- events Evicted

@@ -1,6 +1,6 @@
 -- Which CPU shares, weights, quotas and memory limits pods get, and their share of a busy node
 -- group Pods
--- shows node, pod, cpu_request_millicores, cpu_shares, cpu_percent, cpu_quota_microseconds, memory_limit_bytes
+-- shows node, pod, cpu_request_millicores, cpu_percent, cpu_quota_microseconds, memory_limit_bytes
 -- needs pods
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

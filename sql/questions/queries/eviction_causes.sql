@@ -1,5 +1,5 @@
 -- Why pods were evicted or rejected, and how many
--- group Evictions and pressure
+-- form evicted_pods cause
 -- shows node, cause, resource, pods, last_at
 -- needs pods or events
 -- events Evicted

@@ -1,6 +1,6 @@
 -- What kubelets wrote into their logs about evictions, image GC and admission
 -- group What happened
--- shows ts, node, said, resource, pod, amount_bytes, message
+-- shows ts, node, said, pod, message
 -- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

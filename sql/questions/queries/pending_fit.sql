@@ -1,5 +1,5 @@
 -- Where each pending pod would fit now, and why it does not fit elsewhere
--- group Pods
+-- form pending_pods node
 -- shows namespace, pod, node, fits, reasons
 -- needs nodes, pods
 -- events FailedScheduling

@@ -2,7 +2,7 @@
 -- group Evictions and pressure
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
--- shows node, condition, began_at, lasted_seconds, evicted_pods, lowest_available_bytes, images_freed_bytes
+-- shows node, condition, began_at, lasted_seconds, evicted_pods, images_freed_bytes
 -- newest
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all

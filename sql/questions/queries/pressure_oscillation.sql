@@ -1,5 +1,5 @@
 -- Which nodes swing in and out of pressure, and which transition period would have prevented it
--- group Evictions and pressure
+-- form pressure_history hour
 -- shows hour, node, condition, changes, joining_transition_seconds
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID

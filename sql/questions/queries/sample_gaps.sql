@@ -1,5 +1,5 @@
 -- Where samples are missing: gaps between two samples of a node
--- group What is not known
+-- form source_errors gap
 -- shows node, gap_from, gap_to, gap_seconds
 -- needs samples
 -- newest

@@ -1,5 +1,5 @@
 -- How many nodes each zone has, by which versions: a scheduler of 1.17.0 to 1.18.6 loses nodes of uneven zones
--- group Nodes
+-- form nodes zone
 -- shows zone, nodes, uneven, kubelet_versions
 -- needs nodes
 -- param cluster String '': only this cluster; empty is all

@@ -51,7 +51,7 @@ def step(
                     "Pods are evicted, replacements refill the node, and the cycle repeats. Find the pods that come "
                     "back, or raise evictionMinimumReclaim so that an eviction frees enough. A longer "
                     "evictionPressureTransitionPeriod keeps new pods away in between. See leadsman query "
-                    "pressure_oscillation.",
+                    "pressure_history --by hour.",
                     until=begun[-settings.times] + window,
                 )
             )

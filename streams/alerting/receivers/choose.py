@@ -17,7 +17,7 @@ from streams.alerting.receivers.alert_states import AlertStates, Received
 from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.pagerduty import pagerduty, teams
 from streams.alerting.receivers.posting import Poster
-from streams.alerting.receivers.pushing import slack, stdout, webhook
+from streams.alerting.receivers.pushing import NOWHERE, Addresses, slack, stdout, webhook
 from streams.alerting.settings import PAGERDUTY
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -84,10 +84,10 @@ def receiver(
     *,
     webhook_secret: str | None = None,
     pagerduty_url: str = PAGERDUTY,
-    link: Callable[[AlertMessage], str] = lambda _: "",
+    link: Callable[[AlertMessage], Addresses] = lambda _: NOWHERE,
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
 ) -> Receiver:
-    """`link` gives the address of an alert's page, empty if there is none, and `more` what else is known of it now.
+    """`link` gives the addresses of an alert's page and runbook, and `more` what else is known of it now.
 
     Raises BadReceiver.
     """

@@ -7,7 +7,7 @@ import math
 import re
 import sys
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -121,13 +121,24 @@ def signature(secret: str, body: bytes, at: int) -> str:
     return f"t={at},v1={digest}"
 
 
+class Addresses(NamedTuple):
+    """Pages about an alert; empty where there is none."""
+
+    page: str = ""
+    runbook: str = ""
+    """The runbook of an alert, with the names and numbers of its node."""
+
+
+NOWHERE: Final = Addresses()
+
+
 def slack(
     url: str,
-    link: Callable[[AlertMessage], str] = lambda _: "",
+    link: Callable[[AlertMessage], Addresses] = lambda _: NOWHERE,
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
     clock: Clock = SYSTEM,
 ) -> Pushed:
-    """A message to an incoming webhook of Slack, with the page that `link` names, and with `more`. Slack has no
+    """A message to an incoming webhook of Slack, with the addresses of `link`, and with `more`. Slack has no
     idempotency key: after a crash one may come twice.
     """
     poster = Poster("slack", url, clock)
@@ -140,9 +151,9 @@ def slack(
     return Pushed(send, poster)
 
 
-def slack_message(received: Received, page: str = "", more: str = "") -> dict[str, object]:
+def slack_message(received: Received, link: Addresses = NOWHERE, more: str = "") -> dict[str, object]:
     """Names from a cluster are plain text there: no mention, no link. A firing alert has the command that silences
-    it.
+    it. The runbook of the rules is linked if `link` has none.
     """
     alert = received.alert
     words = alert.annotations
@@ -153,8 +164,8 @@ def slack_message(received: Received, page: str = "", more: str = "") -> dict[st
         f"*{_escaped(summary)}*",
         _escaped(words.get("description", "")),
         _escaped(more),
-        f"<{_escaped(page)}|{_page_of(alert)}>" if page else "",
-        _escaped(words.get("runbook_url", "")),
+        _linked(link.page, _page_of(alert)),
+        _linked(link.runbook or words.get("runbook_url", ""), f"Runbook {alert.labels.get('alertname', '')}"),
         _silencing(alert),
     ]
     text = "\n".join(line for line in lines if line)
@@ -164,7 +175,14 @@ def slack_message(received: Received, page: str = "", more: str = "") -> dict[st
 
 def _page_of(alert: AlertMessage) -> str:
     node = alert.labels.get("node", "")
-    return _escaped(f"Node {node}" if node else f"Cluster {alert.labels.get('cluster', '')}").replace("|", " ")
+    return f"Node {node}" if node else f"Cluster {alert.labels.get('cluster', '')}"
+
+
+def _linked(address: str, text: str) -> str:
+    """A link of Slack; an address that is not one of the web stays text."""
+    if not address.startswith(("https://", "http://")):
+        return _escaped(address)
+    return f"<{_escaped(address).replace('|', '%7C')}|{_escaped(text).replace('|', ' ')}>"
 
 
 def _silencing(alert: AlertMessage) -> str:

@@ -15,7 +15,7 @@ from sql.database.open import Database, connect
 from sql.landing.arrow import to_arrow
 from sql.questions.ask import ask
 from sql.questions.digest import digest
-from sql.questions.queries import run, saved_queries
+from sql.questions.queries import run, with_forms
 from sql.schema.migrate import load_migrations, migrate
 from sql.schema.retention import KEPT, RAW_TABLES, ROLLUP_TABLES, keep, retention_of
 from streams.fold.findings import NodeRow, PodBinding
@@ -62,7 +62,7 @@ def test_views_and_queries_answer_alike_on_both(server: Database, database: Data
     fill(server)
     fill(database)
     answered = 0
-    for query in saved_queries():
+    for query in with_forms():
         found = run(server, query, {})
         assert list(found.rows) == list(run(database, query, {}).rows), query.name
         answered += bool(found.rows)

@@ -341,7 +341,7 @@ def test_asking_a_database_that_is_missing_or_empty_reports_how_to_make_one(tmp_
 @pytest.mark.parametrize(
     ("arguments", "status", "told"),
     [
-        (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: admission_storms, "),
+        (("nonesuch",), USAGE, "there is no saved query 'nonesuch'. There are: alert_coverage, "),
         (
             ("fit", "--param", "moon=1"),
             USAGE,

@@ -138,7 +138,9 @@ def test_kubectl_completes_its_commands_questions_and_flags() -> None:
     """The last line is cobra's directive: 0 offers files, 4 does not."""
     *commands, directive = _completed("")
     assert ({"look", "query", "up"} <= {each.split("\t")[0] for each in commands}, directive) == (True, ":4")
-    assert _completed("query", "eviction_c")[0].startswith("eviction_causes\t")
+    assert _completed("query", "evicted_")[0].startswith("evicted_pods\t")
+    assert _completed("query", "evicted_pods", "--by", "")[0].startswith("cause\t")
+    assert "verdict=" in {each.split("\t")[0] for each in _completed("query", "requests", "--param", "")}
     assert {"--namespace", "--no-color"} <= {each.split("\t")[0] for each in _completed("--n")}
     assert _completed("-n", "shop", "--kubec")[0].startswith("--kubeconfig\t")
     assert _completed("./dump") == [":0"]

@@ -62,7 +62,7 @@ async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
             "sql",
         }
         clusters = {each["cluster"] for each in (await answered(client, "clusters"))["clusters"]}
-        causes = await answered(client, "ask_saved_question", name="eviction_causes")
+        causes = await answered(client, "ask_saved_question", name="evicted_pods", parameters={"by": "cause"})
         saved = await answered(client, "saved_questions")
         fit = await answered(client, "fit", cpu="8", memory="16Gi", exclusive=True, cluster="late-joiners")
         counted = await answered(client, "sql", query="SELECT count() AS samples FROM node_samples")
@@ -70,7 +70,7 @@ async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
             client, "eviction_order", node="real-node-1", cluster="lab", until="2026-11-21T04:20:00Z"
         )
         story = await answered(client, "story", cluster="lab", last="all", node="real-node-1")
-    asked = json.loads(succeeds("query", "eviction_causes", "--format", "json", db=database))
+    asked = json.loads(succeeds("query", "evicted_pods", "--by", "cause", "--format", "json", db=database))
     by_command = leadsman(
         "fit", "--cpu", "8", "--memory", "16Gi", "--exclusive", "--cluster", "late-joiners", "--format", "json",
         db=database,

@@ -37,7 +37,7 @@ from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, find_of, node_of, numa_of, overview_of
 from sql.database.open import Database
-from sql.questions.queries import run, saved_queries
+from sql.questions.queries import run, with_forms
 from streams.alerting.receivers.alert_states import Received
 from streams.alerting.receivers.pagerduty import event, message
 from streams.alerting.receivers.pushing import slack_message
@@ -118,7 +118,7 @@ def test_in_the_answer_to_each_saved_question(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "4000")
     answered = 0
-    for question in saved_queries():
+    for question in with_forms():
         show(run(db, question, {}), form)
         text = capsys.readouterr().out
         check_form(text, form)

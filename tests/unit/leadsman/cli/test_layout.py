@@ -48,6 +48,19 @@ def test_the_widest_name_is_cut_first() -> None:
     assert [len(cell) for cell in cells.split()] == [25, 25]
 
 
+def test_with_fewer_the_last_columns_stay_out_and_are_named_instead_of_records() -> None:
+    names = [Column(f"c{n}", [f"{n}" * 20, f"{n}"]) for n in range(5)]
+    assert next(iter(lines(names, 80))) == "[1]"
+    heading, first, _, beneath = lines(names, 80, fewer=True)
+    assert heading.split() == ["c0", "c1", "c2", "c3"]
+    assert "0" * 16 in first
+    assert beneath == "more with -o wide: c4"
+    _, *shown = lines([*names, WHAT], 80, fewer=True)
+    assert "word" in shown[0]
+    assert shown[-1] == "more with -o wide: c3, c4"
+    assert next(iter(lines(names, 20, fewer=True))) == "[1]"
+
+
 def test_the_domain_of_all_nodes_stands_once_beneath_where_room_is_short() -> None:
     domain = ".eu-west-1.compute.internal"
     nodes = Column("node", [f"ip-10-0-0-{n}{domain}" for n in (1, 2)])

@@ -61,9 +61,11 @@ async def test_an_alert_links_to_its_node_where_the_page_has_an_address() -> Non
         for labels in (named, {"cluster": "c"})
         for at in [SYSTEM.now()]
     )
-    assert alert._link("https://x/leadsman", of_node) == "https://x/leadsman/node?cluster=a+b&node=n%261"
-    assert alert._link("https://x", of_cluster) == "https://x/?cluster=c"
-    assert alert._link("", of_node) == ""
+    assert alert._link("https://x/leadsman", of_node).page == "https://x/leadsman/node?cluster=a+b&node=n%261"
+    assert alert._link("https://x", of_cluster) == ("https://x/?cluster=c", "")
+    assert alert._link("", of_node) == ("", "")
+    of_node.labels["alertname"] = "PodsEvicted"
+    assert alert._link("https://x", of_node).runbook == "https://x/runbooks/PodsEvicted?cluster=a+b&node=n%261"
     for wrong in ("javascript:x", "https://x y", "https://x|y"):
         with pytest.raises(pydantic.ValidationError):
             PageSettings(address=wrong)

@@ -8,7 +8,7 @@ import msgspec
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.open import Database
 from sql.questions.missing import INPUTS, why_empty
-from sql.questions.queries import run, saved_queries, saved_query
+from sql.questions.queries import run, saved_query, with_forms
 from streams.fold.findings import (
     DeadLetter,
     KubeletSetting,
@@ -26,7 +26,7 @@ from streams.fold.findings import (
     Watch,
 )
 
-TELLING = [query for query in saved_queries() if query.events]
+TELLING = [query for query in with_forms() if query.events]
 
 
 def event(reason: str, **values: Any) -> NodeEvent:
@@ -38,13 +38,13 @@ def event(reason: str, **values: Any) -> NodeEvent:
 
 def test_events_alone_are_no_empty_database(database: Database) -> None:
     store(database, event("FailedMount"))
-    for query in saved_queries():
+    for query in with_forms():
         assert not why_empty(database, query, {}).startswith("The database is empty"), query.name
 
 
 REASONS = sorted({reason for query in TELLING for reason in query.events})
 RESOURCES = ("configz", "events", "metrics", "nodes", "numa_usage", "podresources", "pods", "stats/summary")
-NEEDS = sorted({need for query in saved_queries() for need in query.needs})
+NEEDS = sorted({need for query in with_forms() for need in query.needs})
 
 
 def evidence(database: Database, cluster: str, without: str = "") -> None:
@@ -73,7 +73,7 @@ def evidence(database: Database, cluster: str, without: str = "") -> None:
 
 
 def asked(database: Database, cluster: str) -> dict[str, str]:
-    return {query.name: why_empty(database, query, {"cluster": cluster}) for query in saved_queries() if query.needs}
+    return {query.name: why_empty(database, query, {"cluster": cluster}) for query in with_forms() if query.needs}
 
 
 def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: Database) -> None:
@@ -83,7 +83,7 @@ def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: 
         assert told.startswith("Cluster all: nothing of this kind in 1 node, 1 pod and 1 Event that were seen"), name
     for need in NEEDS:
         evidence(database, need, without=need)
-        for query in saved_queries():
+        for query in with_forms():
             if need in query.needs:
                 told = why_empty(database, query, {"cluster": need})
                 assert told == f"Cluster {need}: no {INPUTS[need]} were seen", query.name

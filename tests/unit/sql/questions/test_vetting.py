@@ -8,7 +8,7 @@ import pytest
 from paths import ROOT
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
-from sql.questions.queries import SavedQuery, saved_queries
+from sql.questions.queries import SavedQuery, with_forms
 from sql.questions.vetting import SETTINGS, SYSTEM_TABLES, TABLE_FUNCTIONS, functions, is_allowed, vetted, words
 
 REACHES = [
@@ -67,7 +67,7 @@ def test_no_function_is_allowed_by_another_s_name(reader: Database) -> None:
     assert not [name for name in REACHES if is_allowed(name) or is_allowed(f"{name}If")]
 
 
-@pytest.mark.parametrize("query", saved_queries(), ids=lambda query: query.name)
+@pytest.mark.parametrize("query", with_forms(), ids=lambda query: query.name)
 def test_what_the_saved_questions_use_is_allowed(reader: Database, query: SavedQuery) -> None:
     assert vetted(reader, query.sql, bounded=True)
 

@@ -20,7 +20,7 @@ from leadsman.run.settings import Settings
 from leadsman.web.reading.scope import Asked
 from sql.database.open import Database
 from sql.questions.missing import why_empty
-from sql.questions.queries import run, saved_queries, saved_query
+from sql.questions.queries import run, saved_query, with_forms
 from streams.rules.numa.cpu_checkpoint import CpuManagerState
 from streams.rules.numa.memory_checkpoint import MemoryManagerState, MemoryNode, MemoryTable
 from unit.leadsman.web.attention.test_taken_away import GIB, NODE, RUNNING, T0, at, troubled
@@ -147,7 +147,7 @@ def read(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     capture.write_text("\n".join(line for name in ("all", *_world()) for line in _lines(name, name)))
     with empty_database() as database:
         replay(database, map(decode, read_sources([capture])), Settings())
-        yield Read(database, {query.name: _answer(database, query.name) for query in saved_queries()})
+        yield Read(database, {query.name: _answer(database, query.name) for query in with_forms()})
 
 
 def _answer(database: Database, query: str) -> dict[str, str]:
@@ -175,7 +175,7 @@ def test_what_only_one_kind_shows_is_said_with_it_alone(read: Read, kind: Kind) 
 def test_an_answer_that_is_empty_without_a_kind_names_what_was_not_seen(read: Read, kind: Kind) -> None:
     """The same question has rows where that kind was seen, so that it is never `nothing`."""
     nothing = {}
-    for query in saved_queries():
+    for query in with_forms():
         if query.needs and read.rows[query.name].get("all") and not read.rows[query.name].get(kind.name):
             told = why_empty(read.database, query, {"cluster": kind.name})
             if not told.startswith(f"Cluster {kind.name}: no ") or " were seen" not in told:

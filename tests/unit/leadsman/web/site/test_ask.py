@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from components.rows import T0, row, store
+from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.help import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
@@ -50,3 +51,15 @@ def test_a_question_is_about_the_cluster_of_its_address_and_shows_the_newest_fir
     assert "pod-2" not in page
     every = asked(database, name="evicted_pods", cluster="c", **{"p.cluster": "", "p.since": ""})
     assert "pod-2" in every
+
+
+def test_a_form_of_a_question_is_asked_by_its_word_and_an_empty_answer_says_why(database: Database) -> None:
+    assert "The database is empty: replay a capture" in asked(database, name="pending_pods", **{"p.by": "node"})
+    store(database, row(Eviction, cluster="c", ts=T0, pod="p", uid="1", cause="pressure", resource="memory"))
+    counted = asked(database, name="evicted_pods", **{"p.by": "cause", "p.node": ""})
+    assert "<h1>Why pods were evicted or rejected, and how many</h1>" in counted
+    assert '<th scope="col">pods</th>' in counted
+    empty = asked(database, name="oom_storms", **{"p.cluster": "c"})
+    assert "No rows. " in empty
+    with pytest.raises(BadScope, match="cannot be asked by 'moon'"):
+        asked(database, name="evicted_pods", **{"p.by": "moon"})

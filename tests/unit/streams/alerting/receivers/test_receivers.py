@@ -25,7 +25,15 @@ from streams.alerting.receivers.alert_states import MOST, WITHOUT_NEWS, AlertSta
 from streams.alerting.receivers.alertmanager import ALIVE, Alertmanager
 from streams.alerting.receivers.choose import BadReceiver, group_of, receiver
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, REFUSALS
-from streams.alerting.receivers.pushing import ROUND_SECONDS, SIGNATURE, signature, slack_message, stdout, webhook
+from streams.alerting.receivers.pushing import (
+    ROUND_SECONDS,
+    SIGNATURE,
+    Addresses,
+    signature,
+    slack_message,
+    stdout,
+    webhook,
+)
 from streams.fold.findings import REPEAT_EVERY, Alert
 from streams.kafka.messages.alerts import AlertMessage, alert_headers, decode_alert, encode_alert
 from waiting import PATIENCE_SECONDS
@@ -669,12 +677,20 @@ def test_a_message_of_slack_links_to_the_page_and_has_the_command_that_silences_
     labels = {"alertname": "NodeStalls", "cluster": "c", "node": "n1", "severity": "warning", "reason": "`x`; rm -rf"}
     firing = received()
     firing = firing._replace(alert=msgspec.structs.replace(firing.alert, labels=labels))
-    text = str(slack_message(firing, "https://x/node?cluster=c&node=n1"))
+    firing.alert.annotations["runbook_url"] = "https://rules/NodeStalls"
+    text = str(slack_message(firing, Addresses("https://x/node?cluster=c&node=n1")))
     assert "<https://x/node?cluster=c&amp;node=n1|Node n1>" in text
+    assert "<https://rules/NodeStalls|Runbook NodeStalls>" in text
+    of_node = Addresses("https://x/", "https://x/runbooks/NodeStalls?node=a|b")
+    assert "<https://x/runbooks/NodeStalls?node=a%7Cb|Runbook NodeStalls>" in str(slack_message(firing, of_node))
+    firing.alert.annotations["runbook_url"] = "javascript:x"
+    assert "<javascript" not in str(slack_message(firing))
     assert "`leadsman silence add alertname=NodeStalls cluster=c node=n1 --for 2h --why TEXT`" in text
     hostile = {**labels, "node": "n|1>`rm`", "cluster": "$(x)"}
     text = str(
-        slack_message(firing._replace(alert=msgspec.structs.replace(firing.alert, labels=hostile)), "https://x/")
+        slack_message(
+            firing._replace(alert=msgspec.structs.replace(firing.alert, labels=hostile)), Addresses("https://x/")
+        )
     )
     assert "|Node n 1&gt;`rm`>" in text
     assert "`leadsman silence add alertname=NodeStalls --for 2h --why TEXT`" in text
