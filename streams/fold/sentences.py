@@ -122,17 +122,12 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return said("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
-def why_unknown(message: Amount) -> Amount:
-    """Explain an Unknown Ready, after "because": who sets it gives a message, and a Node can lack the condition."""
-    return choose(message == "", "its Node does not say", "its kubelet does not report")
-
-
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
     """A change of a Node's condition Ready."""
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
-        otherwise=said("Whether the node is Ready is unknown: ", why_unknown(message), "."),
+        otherwise="Whether the node is Ready is unknown: its kubelet does not report.",
     )
 
 

@@ -52,7 +52,7 @@ _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
 """Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
-"""The status of the condition Ready by what kubectl prints; `Unknown` stands for a Node without one."""
+"""The status of the condition Ready by what kubectl prints; `Unknown` is a Node without one, which says nothing."""
 
 
 def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:

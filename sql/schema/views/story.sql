@@ -266,7 +266,7 @@ FROM
     (
         SELECT
             cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
-            multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
+            multiIf(deleted = 1 OR (ready IS NULL AND ready_message = ''), '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before,
