@@ -56,7 +56,8 @@ def ended(
     times: Amount,
     ending: Amount,
     timed: Amount,
-    bounded: Amount,
+    has_earliest: Amount,
+    has_latest: Amount,
     earliest: Amount,
     latest: Amount,
     explanation: Amount,
@@ -64,14 +65,16 @@ def ended(
 ) -> Amount:
     """Pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
-    The times of `timed` of the ends are known; of none, there are bounds where they are `bounded`.
+    The times of `timed` of the ends are known; of none, there may be bounds.
     """
     who = choose(pod == "", said(grouped(pods), " pods were "), said("Pod ", pod, " was "))
     again = choose(times > pods, said(" (", grouped(times), " times)"), "")
     when = first_of(
         (timed == times, ""),
         (timed > 0, " The time of some of them is not known."),
-        (bounded, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        (has_earliest & has_latest, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        (has_earliest, said(" That was at or after ", moment(earliest), " UTC.")),
+        (has_latest, said(" That was at or before ", moment(latest), " UTC.")),
         otherwise=" When is not known: this is when it was seen.",
     )
     return said(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))

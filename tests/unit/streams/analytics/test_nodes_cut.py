@@ -9,6 +9,7 @@ from components.rows import T0
 from ingest.model.objects.node import Node
 from ingest.model.records import NodeRecord
 from streams.analytics.nodes import REDUCER, State
+from streams.fold.findings import NodeRow
 
 SILENT = {"type": "Ready", "status": "Unknown"}
 
@@ -16,7 +17,11 @@ SILENT = {"type": "Ready", "status": "Unknown"}
 def _read(minute: int, *conditions: dict[str, Any]) -> NodeRecord:
     raw = msgspec.json.encode({"metadata": {"name": "n", "uid": "u"}, "status": {"conditions": conditions}})
     return NodeRecord(
-        ts=T0.replace(minute=minute), cluster="c", node="n", change="MODIFIED", object=msgspec.json.decode(raw, type=Node)
+        ts=T0.replace(minute=minute),
+        cluster="c",
+        node="n",
+        change="MODIFIED",
+        object=msgspec.json.decode(raw, type=Node),
     )
 
 
@@ -34,6 +39,7 @@ def test_only_a_condition_says_that_ready_is_unknown(
     conditions: tuple[dict[str, Any], ...], told: tuple[bool | None, str]
 ) -> None:
     _, (row,) = REDUCER.step(State(), _read(0, *conditions))
+    assert isinstance(row, NodeRow)
     assert (row.ready, row.ready_message) == told
 
 
