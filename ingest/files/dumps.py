@@ -26,6 +26,7 @@ from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import completed, is_pasted, pasted_parts
 from ingest.files.unread import left_out, of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODES
@@ -99,6 +100,8 @@ class _Dump:
         self._by_folder: dict[Path, datetime] = {}
         """The newest time in the files of each folder, and in those below it."""
         self._logs = Logs()
+        self._unnamed: Path | None = None
+        """The only log whose node nothing names: a second one could be of another node."""
         self._pasted: list[Fact] = []
 
     def read(self, file: DumpFile) -> None:
@@ -224,6 +227,9 @@ class _Dump:
     def _node_of_log(self, path: Path, host: str) -> str:
         only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
         node = self._snapshot.node or host or only
+        if not node and self._unnamed in (None, path):
+            self._unnamed = path
+            return UNKNOWN_NAME
         if not node:
             text = (
                 f"{plain(named(path))}: the node of this kubelet's log is unknown; name the file NODE.kubelet.log,"

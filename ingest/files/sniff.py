@@ -52,7 +52,7 @@ _NOTED: Final = re.compile(
 _YAML: Final = re.compile(
     rb"(?:(?:---|%YAML|#|Warning:|"
     + TYPED
-    + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|- apiVersion):"
+    + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|[ \t]*- apiVersion):"
 )
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _JSON_LOG: Final = re.compile(rb'\s*\{(?:"ts":\d|[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:)')

@@ -13,7 +13,8 @@ _ERRORS: Final = (
 )
 _RUNTIME: Final = r'(?:[^\n"]{0,200} (?:containerd|dockerd|crio)(?:\[\d+\])?: )?time="[^"\n]{0,40}" level=\w+ '
 _KILLED: Final = (
-    r"[^\n]{0,200}(?:oom-kill:constraint=|invoked oom-killer: |Out of memory: Kill|Killed process \d+ \()"
+    r"(?![^\n]{0,200}\bOOMKilling\b)[^\n]{0,200}"
+    r"(?:oom-kill:constraint=|invoked oom-killer: |Out of memory: Kill|Killed process \d+ \()"
 )
 _DRAINED: Final = r"(?:node/\S+ (?:already )?cordoned|evicting pod \S+|error when evicting pods?[/ ]|pod/\S+ evicted)"
 _CRICTL: Final = r"(?:CONTAINER(?: ID)? {3,}IMAGE {3,}CREATED|POD ID {3,}CREATED|IMAGE {3,}TAG {3,}IMAGE ID)"

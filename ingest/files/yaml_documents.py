@@ -1,6 +1,7 @@
 """The objects of a YAML file, as JSON: a must-gather has its nodes, pods and events in this form."""
 
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -13,6 +14,8 @@ from ingest.files.documents import FIELDS, Bad, Part, document_parts, item_part,
 from ingest.files.newest import newest_time
 
 _ITEMS: Final = re.compile(rb"^items:[ \t]*\n((?:(?:- |[ \t]).*\n?|\n)*)", re.MULTILINE)
+_LISTED: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- (?:apiVersion|kind|metadata):")
+"""Begins the items of a List that were copied without it."""
 _DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
 _TEXTS: Final = (":timestamp", ":merge")
@@ -72,6 +75,8 @@ def yaml_parts(data: bytes) -> Iterator[Part]:
 
 
 def _document_parts(place: str, document: bytes) -> Iterator[Part]:
+    if _LISTED.match(document):
+        document = b"items:\n" + textwrap.dedent(document.decode(errors="replace")).lstrip().encode()
     items = _ITEMS.search(document)
     if items is None:
         raw = _to_json(place, document)

@@ -60,6 +60,23 @@ _OF_OTHERS: Final = frozenset(
 """Events of controllers and of the scheduler, which K3s and RKE2 run in the process of the kubelet."""
 
 
+_STATUSES: Final = frozenset(
+    [
+        "NodeHasDiskPressure",
+        "NodeHasInsufficientMemory",
+        "NodeHasInsufficientPID",
+        "NodeHasNoDiskPressure",
+        "NodeHasSufficientMemory",
+        "NodeHasSufficientPID",
+        "NodeNotReady",
+        "NodeNotSchedulable",
+        "NodeReady",
+        "NodeSchedulable",
+    ]
+)
+"""Changes of its Node that a kubelet logs before it writes the Event."""
+
+
 class Said(NamedTuple):
     """The meaning of a text: what it is about, and the Event with the same content, if any."""
 
@@ -108,6 +125,7 @@ SAID: Final = {
     "Allocate error": Said("not_allocated"),
     "Unable to generate topology hints: requested number of devices unavailable": Said("not_allocated"),
     "Pod evicted successfully": Said("preempted", "Preempting", "Preempted in order to admit critical pod"),
+    "Recording event message for node": Said("node_status", "{event}", "Node {node} status is now: {event}", "event"),
     "Event occurred": Said("event", "{reason}", "{message}", "reason"),
 }
 """Texts of the kubelet's log that are read, by their whole words; no other line is kept."""
@@ -116,6 +134,7 @@ VALUES: Final = frozenset(
         "amountToFree",
         "available",
         "err",
+        "event",
         "highThreshold",
         "imageID",
         "kind",
@@ -168,10 +187,13 @@ def event_of(line: Line, node: str, at: datetime) -> Event | None:
     if said is None or (said.needs and not line.values.get(said.needs)):
         return None
     values = {name: _text(line.values.get(name)) for name in VALUES}
+    values["node"] = node
     values["nodeCondition"] = f"[{' '.join(_CONDITION.findall(values['nodeCondition']))}]"
     message, reason = _filled(said.message, values), _filled(said.reason, values) or _reason_of(values["err"])
     kind = values["kind"] if said.kind == "event" else "Pod" if values["pod"] else "Node"
     if not reason or kind not in {"Pod", "Node"} or values["operation"] == "resize":
+        return None
+    if said.kind == "node_status" and reason not in _STATUSES:
         return None
     if said.kind == "event" and ((kind == "Node" and values["object"] != node) or (kind, reason) in _OF_OTHERS):
         return None
@@ -179,7 +201,7 @@ def event_of(line: Line, node: str, at: datetime) -> Event | None:
     about = ObjectReference(kind, namespace, name, line.uid) if kind == "Pod" else ObjectReference(kind, name=node)
     return Event(
         metadata=EventMetadata("kubelet-log", namespace or "default"),
-        type=values["type"] or ("Normal" if said.kind == "kubelet_start" else "Warning"),
+        type=values["type"] or ("Normal" if said.kind in {"kubelet_start", "node_status"} else "Warning"),
         reason=reason,
         message=message,
         involved_object=about,

@@ -22,7 +22,8 @@ from streams.rules.values.labels import pool, zone_key
 from streams.rules.values.quantity import in_base_units
 
 _READY: Final = {"True": True, "False": False}
-_NO_CONDITION: Final = Condition(type="Ready", status="Unknown")
+_UNSAID: Final = Condition(type="Ready", status="")
+"""Stands for the condition of a Node that was cut before it, or made before its kubelet."""
 
 
 _READ_APART: Final = timedelta(minutes=10)
@@ -69,6 +70,8 @@ def _with_node(state: State, record: NodeRecord) -> State:
         if last is None:
             return state
         row = last._replace(ts=record.ts, deleted=True)
+    if last is not None and _is_unsaid(row) and row.uid == last.uid:
+        row = row._replace(ready=last.ready, ready_since=last.ready_since, ready_message=last.ready_message)
     if last is not None and (row.uid, row.ready, row.ready_since) == (last.uid, last.ready, last.ready_since):
         row = row._replace(ready_message=last.ready_message)  # some have a duration in it, new in each heartbeat
     if announced is not None and record.change != "ADDED":
@@ -123,7 +126,7 @@ def _vanished(state: State, inventory: InventoryRecord) -> Sequence[Output]:
 def _row(record: NodeRecord) -> NodeRow:
     node = record.object
     conditions = node.status.conditions or ()
-    condition = next((each for each in conditions if each.type == "Ready"), _NO_CONDITION)
+    condition = next((each for each in conditions if each.type == "Ready"), _UNSAID)
     found = problems(conditions)
     return NodeRow(
         cluster=record.cluster,
@@ -140,12 +143,23 @@ def _row(record: NodeRecord) -> NodeRow:
         capacity=in_base_units(node.status.capacity),
         allocatable=in_base_units(node.status.allocatable),
         ready_since=condition.last_transition_time,
-        ready_message="" if condition.status == "True" else condition.message,
+        ready_message=_message(condition),
         pool=pool(node.metadata.labels),
         labels=node.metadata.labels or {},
         problems={each.type: each.words for each in found},
         problems_since={each.type: each.since for each in found if each.since is not None},
     )
+
+
+def _is_unsaid(row: NodeRow) -> bool:
+    return row.ready is None and not row.ready_message
+
+
+def _message(condition: Condition) -> str:
+    """An Unknown without words has those of its reason: no message at all means that nothing is said."""
+    if condition.status == "True":
+        return ""
+    return condition.message or (condition.reason or condition.status if condition.status == "Unknown" else "")
 
 
 REDUCER: Final = Reducer(

@@ -151,7 +151,7 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
             "kernel",
             OOM_KILLED,
             "",
-            None if terminated.finished_at is None else When(terminated.finished_at),
+            _when_seen(record) if terminated.finished_at is None else When(terminated.finished_at),
         )
         row = new_row(record, pod, end, ended.container, ended.attempt)
         row = row._replace(exit_code=terminated.exit_code, restarted=ended.restarted)
@@ -175,6 +175,13 @@ def _container_ended(state: State, record: PodRecord, ended: ContainerEnd, rows:
     if known is None or known.exit_code is not None:
         return state
     return witnessed(state, known._replace(exit_code=known_code(terminated), updated_at=record.ts), rows)
+
+
+def _when_seen(record: PodRecord) -> When:
+    """A container ended between the start of its pod, if that is known, and this reading."""
+    started = record.object.status.start_time
+    earliest = started if started is not None and started <= record.ts else None
+    return When(record.ts, is_known=False, earliest=earliest, latest=record.ts)
 
 
 def _end_without_witness(state: State, record: PodRecord) -> End | None:

@@ -58,7 +58,8 @@ def ended(
     times: Amount,
     ending: Amount,
     timed: Amount,
-    bounded: Amount,
+    has_earliest: Amount,
+    has_latest: Amount,
     earliest: Amount,
     latest: Amount,
     explanation: Amount,
@@ -66,14 +67,16 @@ def ended(
 ) -> Amount:
     """Pods of a node that ended alike; `pod` names the only one, and `words` are the kubelet's.
 
-    The times of `timed` of the ends are known; of none, there are bounds where they are `bounded`.
+    The times of `timed` of the ends are known; of none, there may be bounds.
     """
     who = choose(pod == "", said(grouped(pods), " pods were "), said("Pod ", pod, " was "))
     again = choose(times > pods, said(" (", grouped(times), " times)"), "")
     when = first_of(
         (timed == times, ""),
         (timed > 0, " The time of some of them is not known."),
-        (bounded, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        (has_earliest & has_latest, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        (has_earliest, said(" That was at or after ", moment(earliest), " UTC.")),
+        (has_latest, said(" That was at or before ", moment(latest), " UTC.")),
         otherwise=" When is not known: this is when it was seen.",
     )
     return said(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
@@ -124,17 +127,12 @@ def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount
     return said("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
-def why_unknown(message: Amount) -> Amount:
-    """Explain an Unknown Ready, after "because": who sets it gives a message, and a Node can lack the condition."""
-    return choose(message == "", "its Node does not say", "its kubelet does not report")
-
-
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
     """A change of a Node's condition Ready."""
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
-        otherwise=said("Whether the node is Ready is unknown: ", why_unknown(message), "."),
+        otherwise="Whether the node is Ready is unknown: its kubelet does not report.",
     )
 
 

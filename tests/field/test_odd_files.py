@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import tarfile
+import textwrap
 import zipfile
 from collections import Counter
 from datetime import UTC, datetime
@@ -107,6 +108,8 @@ FORMS: dict[str, bytes] = {
         json.dumps({"log": f"{json.dumps(each)}\n", "stream": "stdout"}) for each in ITEMS
     ).encode(),
     "list.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).encode(),
+    "items.yaml": yaml.safe_dump(ITEMS).encode(),
+    "indented-items.yaml": textwrap.indent(yaml.safe_dump(ITEMS), "  ").encode(),
     "crlf.yaml": yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": ITEMS}).replace("\n", "\r\n").encode(),
     "documents.yaml": b"# saved from prod\n" + yaml.safe_dump_all(ITEMS, explicit_start=True).encode(),
     "cluster-info-dump.txt": (listed("Node") + listed("Event") + LOG + listed("Pod") + LOG).encode(),
@@ -344,7 +347,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
     "row.md": (
-        "It waits:\n\n```\nWarning  FailedScheduling  3s (x3 over 3s)  default-scheduler  0/2\n```\n",
+        'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
     "conditions.txt": (

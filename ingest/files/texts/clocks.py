@@ -12,9 +12,9 @@ _CREATED: Final = re.compile(
 _MONOTONIC: Final = re.compile(
     rb"[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} [^\n]{0,2000}?"
     rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<of>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?"
-    rb" (?P<zone>[+-]\d{4}) \w{1,6} m=\+"
+    rb" (?P<zone>[+-]\d{4}) \w{1,6} (?:m=\+|LastTransitionTime:)"
 )
-"""A time that the line's own process took of its clock, which Go prints with year and zone."""
+"""A time that the line's own process took of its clock, which Go prints with year and zone, or a condition's."""
 _LOGRUS: Final = re.compile(
     rb'\btime="(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?'
     rb'(?:Z|(?P<zone>[+-]\d\d:\d\d))" level='

@@ -75,7 +75,7 @@ _OF_EVENTS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
 """Heads of kubectl's own tables, the last of Events before 1.13."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-"""Keys of the taints that a Node has by its condition Ready."""
+"""Keys of the taints that a Node has while it is not Ready. They come and go later: without them nothing is known."""
 _TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 _FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
@@ -97,8 +97,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     if command.columns and command.resource:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]
-        is_shown = command.resource != "nodes" or "spec.taints" in paths  # else nothing shows whether they are Ready
-        return (command.resource, heads, paths) if is_it and is_shown else ("", [], [])
+        return (command.resource, heads, paths) if is_it else ("", [], [])
     if not _OF_TABLE.isdisjoint(names) or set(names) >= _OF_EVENTS:
         return "", [], []
     for kind, sure in _SURE.items():
@@ -160,7 +159,7 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
         return None
     taints = [dict(_FIELD.findall(each)) for each in _TAINT.findall(_text(fields, "spec.taints"))]
     keys = {each.get("key", "") for each in taints}
-    status = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else "True"
+    status = "False" if _NOT_READY in keys else "Unknown" if _UNREACHABLE in keys else ""
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -170,7 +169,7 @@ def _node(fields: dict[str, Any], _: Command, __: Printed) -> dict[str, Any] | N
             "taints": [each for each in taints if "key" in each and "effect" in each],
         },
         "status": {
-            "conditions": [{"type": "Ready", "status": status}],
+            "conditions": [{"type": "Ready", "status": status}] if status else [],
             "nodeInfo": {"kubeletVersion": _text(fields, "status.nodeInfo.kubeletVersion")},
         },
     }

@@ -12,12 +12,15 @@ from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import Printed, date
 from ingest.files.texts.described_events import event_of
-from ingest.files.texts.event_rows import ROWS_HEAD, event_row, events_of
+from ingest.files.texts.event_rows import ROWS_HEAD, event_row, events_of, unknown_pod
 from ingest.files.texts.headings import OF_POD, RANKS
 from ingest.files.texts.parts import Part, is_typed
+from ingest.messages.reasons import is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 
 IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
+IS_STATUS: Final = re.compile(rb"^Status:[ \t]+Failed[ \t\r]*\nReason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE)
+"""Matches the status of a pod, which people paste alone."""
 _FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
 _NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
@@ -111,8 +114,10 @@ def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
     """Return what a part says of the only object that its command describes, whose head was cut off."""
     verb, resource, name, namespace, _ = part.command
     lines = part.lines
-    if verb != "describe" or not name or resource not in {"nodes", "pods"} or any(map(_NAME.fullmatch, lines)):
+    if any(map(_NAME.fullmatch, lines)):
         return []
+    if verb != "describe" or not name or resource not in {"nodes", "pods"}:
+        return list(_nameless(lines, printed))
     named = [_second(each) for each in lines]
     lines = list(_headed(lines, "Conditions", _CONDITION, named))
     lines = list(_headed(lines, "Events", ROWS_HEAD, named))
@@ -127,6 +132,23 @@ def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
         return list(_pod(sections, printed))
     about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": f"{namespace}/{name}"}
     return list(_events(sections, about, "", printed))
+
+
+def _nameless(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the pod that its kubelet ended, of whose description only the fields of its status are left."""
+    named = [_second(each) for each in lines]
+    if not {"Status", "Reason", "Message"} <= set(named):
+        return
+    sections = _ordered(
+        [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", *([] if "Node" in named else ["Node:  "]), *lines]
+    )
+    fields = {each: sections.get(each, _NOTHING).all for each in ("Status", "Reason", "Message")}
+    if fields["Status"][:1] != ["Failed"] or not is_by_kubelet(fields["Reason"][0]):
+        return
+    about = unknown_pod(["\n".join(filter(None, fields["Message"]))])
+    for each in _pod(sections, printed):
+        if each["kind"] == "Pod":
+            yield each | {"metadata": each["metadata"] | {"uid": about["uid"]}}
 
 
 def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:

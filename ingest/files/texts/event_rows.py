@@ -7,11 +7,18 @@ from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import AGE, Printed, when
+from ingest.messages.reasons import is_by_kubelet, without_rejection
+from ingest.model.objects.base import UNKNOWN_NAME
 
 HAS_ROWS: Final = re.compile(
-    rb"^[ \t]+(?:Type[ \t]+Reason[ \t]+Age|FirstSeen[ \t]+LastSeen[ \t]+Count)[ \t]", re.MULTILINE
+    rb"^[ \t]+(?:Type[ \t]+Reason[ \t]+Age|FirstSeen[ \t]+LastSeen[ \t]+Count)[ \t]"
+    rb"|^[ \t`*]*(?:Normal|Warning)[ \t]+[A-Z]\w+[ \t]+(?:\d+[ydhms])+[ \t]"
+    rb"|^[ \t]*(?:\d+[ydhms])+[ \t]+(?:\d+[ydhms])+[ \t]+\d+[ \t]+\S.*[ \t](?:Normal|Warning)[ \t]+[A-Z]",
+    re.MULTILINE,
 )
 ROWS_HEAD: Final = re.compile(r"\s+(?:Type\s+Reason\s+Age|FirstSeen\s+LastSeen\s+Count)\s.*")
+_EMPHASIS: Final = re.compile(r"^\s*\*\*|\*\*\s*$|^\s*`|`\s*$")
+"""Matches the marks of a page around a line within its text."""
 _RULE: Final = re.compile(r"[\s-]*")
 _ROW: Final = re.compile(
     rf"(?P<type>Normal|Warning) +(?P<reason>\S{{1,252}}) +(?P<age>{AGE})"
@@ -26,9 +33,10 @@ _OLD_ROW: Final = re.compile(
 )
 """The form before 1.9: both ages in a column, and until 1.6 the source in braces."""
 _OF_CONTAINER: Final = re.compile(r"spec\.\w+\{[^}]{1,252}\}: ")
-_OF_NODE: Final = re.compile(
+OF_NODE: Final = re.compile(
     r"Node (?P<node>[a-z0-9][a-z0-9.-]{0,252}) (?:status is now: \w+|has been rebooted, boot id: \S+)"
 )
+"""Matches the words of a kubelet that name its node."""
 _REASONS_OF_NODE: Final = frozenset(
     {
         "ContainerGCFailed",
@@ -80,15 +88,18 @@ def event_row(line: str) -> Row | None:
 
 
 def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the Events of each section that was pasted without its object, if its rows name that.
+    """Yield the Events of each section that was pasted without its object.
 
-    A section is about one object: a node by the words of its kubelet, or a pod by the scheduler's.
+    A section is about one object: a node by the words of its kubelet, or a pod by the scheduler's. Rows that have
+    lost their head are of one section each: `grep` finds those of many objects.
     """
     rows: list[Row] | None = None
     for line in [*lines, ""]:
-        row = event_row(line) if rows is not None else None
+        row = event_row(_EMPHASIS.sub("", line))
         if row is not None and rows is not None:
             rows.append(row)
+        elif row is not None:
+            yield from _of_one_object([row], printed)
         elif ROWS_HEAD.fullmatch(line) or (rows is not None and not _RULE.fullmatch(line)) or not line.strip():
             yield from _of_one_object(rows or [], printed)
             rows = [] if ROWS_HEAD.fullmatch(line) else None
@@ -96,7 +107,7 @@ def alone(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]]:
     pods = {found.groups() for each in rows if (found := SCHEDULED.fullmatch(each.message)) is not None}
-    nodes = {found["node"] for each in rows if (found := _OF_NODE.fullmatch(each.message)) is not None}
+    nodes = {found["node"] for each in rows if (found := OF_NODE.fullmatch(each.message)) is not None}
     nodes |= {each.host for each in rows if each.host and each.reason in _REASONS_OF_NODE}
     if len(pods) == 1 and not nodes:
         ((namespace, name, node),) = pods
@@ -104,9 +115,33 @@ def _of_one_object(rows: list[Row], printed: Printed) -> Iterator[dict[str, Any]
     elif len(nodes) == 1 and not pods:
         (node,) = nodes
         about = {"kind": "Node", "name": node, "uid": node}
+    elif not pods and not nodes and any(each.reason in _REASONS_OF_NODE for each in rows):
+        node, about = UNKNOWN_NAME, {"kind": "Node", "name": UNKNOWN_NAME, "uid": UNKNOWN_NAME}
+    elif not pods and not nodes and any(map(_is_about_a_pod, rows)):
+        hosts = {each.host for each in rows if each.component == "kubelet" and each.host}
+        node = hosts.pop() if len(hosts) == 1 else UNKNOWN_NAME
+        ended = [each.message for each in rows if is_by_kubelet(each.reason)]
+        about = unknown_pod(ended or [each.message for each in rows])
     else:
         return
     yield from events_of(rows, about, node, printed)
+
+
+def _is_about_a_pod(row: Row) -> bool:
+    """Tell whether only a pod has such an Event, of its kubelet or a scheduler."""
+    is_refused = row.component == "kubelet" and is_by_kubelet(row.reason)
+    return is_refused or (row.reason == "FailedScheduling" and row.component.endswith("scheduler"))
+
+
+def said_of(message: str) -> str:
+    """Return the words of a kubelet without the beginning that the status of a pod adds."""
+    return without_rejection(message.strip()).strip()
+
+
+def unknown_pod(words: Iterable[str], namespace: str = UNKNOWN_NAME) -> dict[str, Any]:
+    """Return the object of Events about a pod without a name: its UID is a digest of what is said of it."""
+    told = sha256("\n".join(sorted(map(said_of, words))).encode(errors="replace")).hexdigest()[:16]
+    return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{told}"}
 
 
 def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: Printed) -> Iterator[dict[str, Any]]:

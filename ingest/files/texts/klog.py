@@ -23,10 +23,14 @@ _JOURNAL: Final = re.compile(
     r"(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
     r"|\w{3} (?P<full>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<zone>[A-Z+\-\d]{1,6})"
     r"|(?P<unix>\d{9,10}\.\d{1,6})"
-    r"|[^\s\d]{1,12} {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
+    r"|(?:(?P<node>[a-z0-9][a-z0-9.-]{0,252}) )?"
+    r"(?:\d{1,2}月|[^\s\d]{1,12}) {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
 )
-"""The forms `short`, `short-iso`, `short-full` and `short-unix`; a month may be of any language."""
+"""The forms `short`, `short-iso`, `short-full` and `short-unix`; a month may be of any language.
+
+`oc adm node-logs` begins each line with the node.
+"""
 _RUNTIME: Final = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
     r"(?=[IWEF]\d{4} |\{)"
@@ -45,7 +49,16 @@ _VALUE: Final = re.compile(
     rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
 )
 _ITEM: Final = re.compile(rf"{_QUOTED}|[^\s,\[\]\"]+")
-_OF_KUBELET: Final = ("kubelet", "kubenswrapper", "hyperkube", "k3s", "rke2", "microk8s")
+_OF_KUBELET: Final = (
+    "kubelet",
+    "kubenswrapper",
+    "hyperkube",
+    "k3s",
+    "rke2",
+    "microk8s",
+    "openshift-node",
+    "origin-node",
+)
 """Programs that are a kubelet, or run one."""
 _OWN: Final = frozenset({"ts", "caller", "msg", "v", "logger"})
 
@@ -78,7 +91,7 @@ def _text(text: str) -> Line | None:
     at, host, program = None, "", ""
     if found := _RUNTIME.match(text) or _JOURNAL.match(text):
         named = found.groupdict()
-        at, host, program = _absolute(named), named.get("host") or "", named.get("program") or ""
+        at, host, program = _absolute(named), named.get("node") or named.get("host") or "", named.get("program") or ""
         text = text[found.end() :]
     if text.startswith("{"):
         inner = _json(text)

@@ -25,7 +25,7 @@ from ingest.resources.kubelet_log import SAID, VALUES
 _FILES: Final = (
     rb"eviction_manager|image_gc_manager|kubelet|kubelet_[a-z_]+|kuberuntime_[a-z]+|pod_workers|pod_startup_latency_tracker"
     rb"|pod_container_deletor|container_manager_linux|topology_manager|cpu_manager|memory_manager|status_manager"
-    rb"|kubelet_node_status|desired_state_of_world_populator"
+    rb"|kubelet_node_status|preemption|desired_state_of_world_populator"
 )
 _OF_KUBELET: Final = re.compile(
     rb"(?:^|[ /\"])(?:" + _FILES + rb')\.go:\d+(?:\] |")'
@@ -62,10 +62,12 @@ _REST: Final = 600
 """Bytes before and after a pod's UID in which its line may say so."""
 _REGISTERED: Final = re.compile(
     rb'(?:registered node\\?"[^\n]{0,40}?node\\?"?[=:](?:\{"name":)?\\?"'
-    rb"|kubelet_node_status\.go:\d+\] Successfully registered node "
+    rb"|(?:kubelet_node_status|kubelet)\.go:\d+\] "
+    rb"(?:Successfully registered node |Recording \w+ event message for node )"
+    rb'|"Recording event message for node" node="'
     rb'|msg="Running kubelet [^"\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})'
 )
-"""The name under which a kubelet registers its node, also as a sentence, or as K3s starts it."""
+"""The name under which a kubelet registers its node and reports its status, or as K3s starts it."""
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""

@@ -19,16 +19,23 @@ _CODE: Final = re.compile(r"^([ \t]*)`([^`\n]{20,4000})`[^`\n]{0,200}$", re.MULT
 """A line of a table that a page has as code within a sentence."""
 _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILINE)
 """A row of a table in Markdown."""
+_WIDEST: Final = 300
+"""Characters of a cell that the cells above and below it are aligned with."""
 _FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
 _SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
 _BOX: Final = re.compile("[│┃║↑↓●]")
 """Matches what k9s draws around a table, and in it."""
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
+_PROMPTED: Final = (
+    r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?)[#$%>][ \t]*[a-z]{1,16}[ \t]+(?=(?:get|describe)[ \t]+\w)"
+)
+"""A prompt with a person's own name for kubectl."""
 _VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
 _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
 )
+_ALIAS: Final = re.compile(rf"{_PROMPTED}(?P<args>.{{0,2000}})")
 _INLINE: Final = re.compile(rf"`(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}[^`\n]{{0,2000}})`")
 _END: Final = re.compile(r"\||>|;|&&|`|\*\*")
 """Matches the end of a command's own arguments."""
@@ -83,7 +90,21 @@ def tidied(text: str) -> str:
     if _FRAME.search(text):
         text = _BOX.sub(" ", _SIDE.sub("", _FRAME.sub("", text)))
     text = _CODE.sub(r"\1\2", _QUOTE.sub("", text))
-    return _PIPED.sub(lambda found: found[1].replace("|", "  "), text) if "|" in text else text
+    return _aligned(text) if "|" in text else text
+
+
+def _aligned(text: str) -> str:
+    """Return text whose rows of Markdown tables have their cells below each other, without the pipes."""
+    widths: dict[int, int] = {}
+    for found in _PIPED.finditer(text):
+        for place, cell in enumerate(found[1].split("|")):
+            widths[place] = max(widths.get(place, 0), min(len(cell.strip()), _WIDEST))
+
+    def row(found: re.Match[str]) -> str:
+        cells = (cell.strip().ljust(widths[place]) for place, cell in enumerate(found[1].split("|")))
+        return "  ".join(cells).rstrip()
+
+    return _PIPED.sub(row, text)
 
 
 def unstarred(data: bytes) -> bytes:
@@ -93,7 +114,7 @@ def unstarred(data: bytes) -> bytes:
 
 def is_typed(line: str) -> bool:
     """Tell whether a line is a prompt with a command of kubectl."""
-    return _TYPED.fullmatch(line) is not None
+    return (_TYPED.fullmatch(line) or _ALIAS.fullmatch(line)) is not None
 
 
 def parts(lines: Sequence[str]) -> list[Part]:
@@ -117,7 +138,7 @@ def _lines(lines: Sequence[str], begin: int, end: int) -> Iterator[str]:
 
 
 def _command(line: str) -> Command | None:
-    found = _TYPED.fullmatch(line)
+    found = _TYPED.fullmatch(line) or _ALIAS.fullmatch(line)
     if found is None and "`" in line and "  " not in line.strip():
         found = _INLINE.search(line)
     return None if found is None else command_of(found["args"])

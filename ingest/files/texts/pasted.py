@@ -16,8 +16,8 @@ from ingest.files.documents import FIELDS, Found
 from ingest.files.history import Fact
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.columns import columns_of
-from ingest.files.texts.described import IS_DESCRIBED, beheaded, described, newest_in
-from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone
+from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, beheaded, described, newest_in
+from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone, said_of
 from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.messages.reasons import is_by_kubelet
@@ -29,7 +29,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 
-_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS)
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS)
 _ANY: Final = msgspec.json.Decoder(dict[str, Any])
 _EVENT: Final = msgspec.json.Decoder(Event)
 _BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
@@ -157,6 +157,8 @@ def completed(
         return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
     told = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
+    around = (*pasted, *objects) if any(map(_is_unnamed, pasted)) else ()
+    named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
     uids = _uids_of_pods(objects)
     for name, others in of_logs.items():
         uids.setdefault(name, set()).update(others)
@@ -170,6 +172,8 @@ def completed(
         key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
         if fact.thing.identity[:3] in names or (is_event and said in told):
             continue
+        if _is_unnamed(fact) and _words(fact) & named:
+            continue  # another text has its object
         known, rank = fullest.get(key), _heard if is_event else _length
         if known is None or rank(known) < rank(fact):
             fullest[key] = fact
@@ -228,14 +232,17 @@ def _node_of(about: Mapping[str, Any], nodes: Mapping[str, set[str]]) -> str:
 
 
 def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give a pod that its kubelet ended the node that other texts have, else an unknown one.
+    """Give a pod that has ended, or a container of it, the node that other texts have, else an unknown one.
 
     A table of pods names nodes with `-o wide` alone.
     """
     if fact.thing.resource != PODS.name:
         return fact
     pod = _ANY.decode(fact.thing.raw)
-    if pod["spec"].get("nodeName") or not is_by_kubelet(pod["status"].get("reason", "")):
+    status = pod["status"]
+    containers = (*status.get("containerStatuses", ()), *status.get("initContainerStatuses", ()))
+    is_killed = any(each["name"] == UNKNOWN_NAME for each in containers)
+    if pod["spec"].get("nodeName") or not (is_killed or is_by_kubelet(status.get("reason", ""))):
         return fact
     raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})
     return fact._replace(thing=fact.thing._replace(raw=raw))
@@ -311,6 +318,24 @@ def _told(fact: Fact) -> tuple[str, ...]:
         str(event.get("reason")),
         str(text).strip(),
     )
+
+
+def _words(fact: Fact) -> set[str]:
+    """The words of a kubelet in an Event, or in the status of a pod."""
+    if fact.thing.resource not in {PODS.name, EVENTS.name}:
+        return set()
+    try:
+        made = _ANY.decode(fact.thing.raw)
+    except UNDECODABLE:
+        return set()
+    status = made.get("status")
+    texts = (made.get("message"), made.get("note"), status.get("message") if isinstance(status, dict) else None)
+    return {said_of(each) for each in texts if isinstance(each, str) and each.strip()}
+
+
+def _is_unnamed(fact: Fact) -> bool:
+    """Tell whether a pod, or the object of an Event, has no name: the Event's own begins with that."""
+    return fact.thing.identity[2:3] != () and fact.thing.identity[2].startswith(UNKNOWN_NAME)
 
 
 def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:

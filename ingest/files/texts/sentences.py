@@ -104,6 +104,16 @@ _SENTENCES: Final = (
         "Predicate failed on Pod",
     ),
     _sentence(
+        "preemption: pod ",
+        rf"preemption: pod {_ONE_POD} evicted successfully",
+        "Pod evicted successfully",
+    ),
+    _sentence(
+        "Recording Node",
+        r"Recording (?P<event>Node[A-Za-z]{1,40}) event message for node [a-z0-9][a-z0-9.-]{0,252}",
+        "Recording event message for node",
+    ),
+    _sentence(
         "Starting kubelet main sync loop.",
         r"Starting kubelet main sync loop\.",
         "Starting kubelet main sync loop",

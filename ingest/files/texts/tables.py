@@ -12,26 +12,34 @@ from typing import Any, Final
 from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
 from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
 from ingest.files.texts.described import UNKNOWN
-from ingest.files.texts.event_rows import each_named, event_object
+from ingest.files.texts.event_rows import OF_NODE, SCHEDULED, each_named, event_object, unknown_pod
 from ingest.files.texts.parts import Part
 from ingest.messages.reasons import is_by_kubelet, spelled
+from ingest.model.objects.base import UNKNOWN_NAME
 
 Row = dict[str, str]
 _HEADS: Final = {
     "events": frozenset({"LAST SEEN", "REASON", "OBJECT", "MESSAGE"}),
     "old_events": frozenset({"COUNT", "NAME", "KIND", "REASON", "SOURCE", "MESSAGE"}),
-    "pods": frozenset({"NAME", "READY", "STATUS", "RESTARTS"}),
+    "events_of_kinds": frozenset({"LAST SEEN", "TYPE", "REASON", "KIND", "MESSAGE"}),
+    "pods": frozenset({"NAME", "READY", "STATUS"}),
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
     rb"^(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
-    rb"|NAME +(?:(?:PF +)?READY +STATUS +RESTARTS|STATUS +ROLES +AGE +VERSION))"
+    rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION))"
     rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
     rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
     re.MULTILINE,
 )
+_KILLED: Final = "OOMKilled"
+_SIGKILL: Final = 137
+_DIGITS: Final = 9
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
+_OF_K9S: Final = re.compile(r"\bREADY (?:STATUS|RESTARTS)\b")
+_SINGLE_HEAD: Final = re.compile(r"\S+")
+"""Heads of k9s, which are one space apart."""
 _AGE: Final = re.compile(AGE)
 _POD_ROW: Final = (
     r"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{0,62}) +)?(?P<NAME>(?:pod/)?[a-z0-9][a-z0-9.-]{0,252}) +\d{1,4}/\d{1,4} +"
@@ -52,7 +60,7 @@ _OF_EVENT: Final = re.compile(r"\.[0-9a-f]{14,16}")
 """Ends the name of an Event, which kubectl 1.9 to 1.12 prints instead of its object's."""
 _KINDS: Final = {"node": "Node", "pod": "Pod"}
 _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
-"""The status of the condition Ready by what kubectl prints; `Unknown` stands for a Node without one."""
+"""The status of the condition Ready by what kubectl prints; `Unknown` is a Node without one, which says nothing."""
 
 
 def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
@@ -63,7 +71,7 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
     for kind, rows in _tables(part.lines):
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
-        yield from each_named(made) if kind in {"events", "old_events"} else made
+        yield from each_named(made) if "events" in kind else made
     chosen = list(columned(part, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
@@ -71,7 +79,8 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
 
 def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
     """The kind of table that a line is the head of, and its heads with their places."""
-    found = [(each[0], each.start()) for each in _HEAD.finditer(line)]
+    head = _SINGLE_HEAD if _OF_K9S.search(line) else _HEAD
+    found = [(each[0], each.start()) for each in head.finditer(line)]
     names = {name for name, _ in found}
     return next((each for each, wanted in _HEADS.items() if wanted <= names), ""), found
 
@@ -124,15 +133,30 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
 
 def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     name, namespace, state = _named(row), row.get("NAMESPACE", ""), spelled(row["STATUS"])
-    if not name or not is_by_kubelet(state):
+    is_killed = state.removeprefix("Init:") == _KILLED
+    if not name or not (is_killed or is_by_kubelet(state)):
         return None  # its requests are not in the table: it would seem to request nothing
+    status = _killed(row) if is_killed else {"phase": "Failed", "reason": state}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": namespace, "uid": f"{namespace}/{name}"},
         "spec": {"nodeName": row.get("NODE", "")},
-        "status": {"phase": "Failed", "reason": state, "qosClass": UNKNOWN},
+        "status": status | {"qosClass": UNKNOWN},
     }
+
+
+def _killed(row: Row) -> dict[str, Any]:
+    """The status of a pod whose last container was killed for memory, and not started again so far.
+
+    Its exit code is that of SIGKILL, which the table does not show. Its phase is not in the table.
+    """
+    count = row.get("RESTARTS", row.get("RS", "")).partition(" (")[0]
+    restarts = int(count) if count.isascii() and count.isdecimal() and len(count) <= _DIGITS else 0
+    ended = {"reason": _KILLED, "exitCode": _SIGKILL}
+    container = {"name": UNKNOWN_NAME, "restartCount": restarts, "state": {"terminated": ended}}
+    kind = "initContainerStatuses" if row["STATUS"].startswith("Init:") else "containerStatuses"
+    return {"phase": "", kind: [container]}
 
 
 def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
@@ -147,15 +171,33 @@ def _old_event(row: Row, printed: Printed) -> dict[str, Any] | None:
     return _event(row | now, printed)
 
 
+def _event_of_kind(row: Row, printed: Printed) -> dict[str, Any] | None:
+    """An Event in the columns of 1.13, which have the kind of its object and not the name."""
+    kind, message = row["KIND"].lower(), row["MESSAGE"]
+    found = OF_NODE.fullmatch(message) if kind == "node" else SCHEDULED.fullmatch(message)
+    if found is not None:
+        named = found.groupdict()
+        space = {"NAMESPACE": named.get("ns") or row.get("NAMESPACE", "")}
+        return _event(row | {"OBJECT": f"{kind}/{named.get('pod') or named['node']}"} | space, printed)
+    about = unknown_pod([message]) if kind == "pod" else {"kind": "Node", "name": UNKNOWN_NAME}
+    is_known = kind in _KINDS and _AGE.fullmatch(row["LAST SEEN"].partition(" (x")[0]) is not None
+    return _about(about, row, printed) if is_known else None
+
+
 def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
     found = _OBJECT_NAME.fullmatch(row["OBJECT"])
     kind = _KINDS.get((found["kind"] or "").lower(), "") if found else ""
-    age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
+    age = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")[0]
     if not kind or found is None or not _AGE.fullmatch(age):
         return None
     namespace = row.get("NAMESPACE", "") if kind == "Pod" else "default"
     about = {"kind": kind, "name": found["name"], "namespace": namespace}
     about |= {"uid": f"{namespace}/{found['name']}" if kind == "Pod" else found["name"]}
+    return _about(about, row, printed)
+
+
+def _about(about: dict[str, Any], row: Row, printed: Printed) -> dict[str, Any] | None:
+    age, _, more = (row["LAST SEEN"] or UNKNOWN_AGE).partition(" (x")
     counted = re.match(rf"(\d{{1,9}}) over ({AGE})\)", more)
     first = row.get("FIRST SEEN", "")
     ages = {
@@ -170,6 +212,7 @@ def _event(row: Row, printed: Printed) -> dict[str, Any] | None:
 _MADE: Final[dict[str, Callable[[Row, Printed], dict[str, Any] | None]]] = {
     "events": _event,
     "old_events": _old_event,
+    "events_of_kinds": _event_of_kind,
     "pods": _pod,
     "nodes": _node,
 }

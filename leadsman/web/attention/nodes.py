@@ -28,7 +28,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
-        text = f"{_silent(rows)} {_leases(rows)}"
+        text = f"The {'kubelet does' if len(rows) == 1 else 'kubelets do'} not report. {_leases(rows)}"
         text += "It is unknown whether its pods run."
         step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
@@ -108,18 +108,6 @@ def _marked(value: str, view: Overview) -> datetime | None:
 
 
 _DIGITS: Final = 10
-
-
-def _silent(rows: Sequence[RowDict]) -> str:
-    """Explain why Ready is unknown: the component that sets it to Unknown gives a reason, and a Node can lack the
-    condition.
-    """
-    silent = sum(bool(row["message"]) for row in rows)
-    if silent == len(rows):
-        return "The kubelet does not report." if silent == 1 else "The kubelets do not report."
-    some = f"{counted(silent, 'kubelet does', 'kubelets do')} not report. " if silent else ""
-    node = "the Node" if len(rows) == 1 else "a Node"
-    return f"{some}What was seen of {node} has no condition Ready, or none with a reason."
 
 
 def _leases(rows: Sequence[RowDict]) -> str:

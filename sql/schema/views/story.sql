@@ -107,7 +107,7 @@ FROM
         SELECT
             cluster, min(ended_at) AS ts, node, ending,
             uniqExact(uid) AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, count() AS times,
-            countIf(time_known) AS timed, min(begun) IS NOT NULL AND max(over) IS NOT NULL AS bounded,
+            countIf(time_known) AS timed, min(begun) IS NOT NULL AS has_earliest, max(over) IS NOT NULL AS has_latest,
             assumeNotNull(min(begun)) AS earliest, assumeNotNull(max(over)) AS latest,
             argMax(why, ended_at) AS explanation, if(cause = 'admission', argMax(said, ended_at), '') AS words,
             groupUniqArray(toString(namespace)) AS namespaces
@@ -266,7 +266,7 @@ FROM
     (
         SELECT
             cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
-            multiIf(deleted = 1, '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
+            multiIf(deleted = 1 OR (ready IS NULL AND ready_message = ''), '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before,

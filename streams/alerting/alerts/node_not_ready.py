@@ -8,17 +8,13 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
-from streams.fold.sentences import NO_REASON, why_unknown
+from streams.fold.sentences import NO_REASON
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
     "It is unknown whether its pods still run. After five minutes, unless they tolerate it for longer, they are "
     "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
     "machine is gone."
-)
-_UNSAID: Final = (
-    "What was seen of the Node has no condition Ready, or none with a reason. It is unknown whether its pods run. "
-    "See kubectl describe node and the kubelet's log."
 )
 _REFUSES: Final = (
     "No new pods are placed on it. After five minutes, unless they "
@@ -30,16 +26,15 @@ _REFUSES: Final = (
 def step(
     settings: RuleSettings, state: Nothing, rows: Sequence[NodeRow], now: Now
 ) -> tuple[Nothing, Sequence[Change]]:
-    return state, [_not_ready(row, settings, now) for row in rows]
+    return state, [_not_ready(row, settings, now) for row in rows if row.ready is not None or row.ready_message]
 
 
 def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
-    unknown = f"Ready is Unknown, because {why_unknown(row.ready_message)},"
-    why = _SILENT if row.ready_message else _UNSAID
-    what, text = (unknown, why) if row.ready is None else ("not Ready", _REFUSES)
+    unknown = "Ready is Unknown, because its kubelet does not report,"
+    what, text = (unknown, _SILENT) if row.ready is None else ("not Ready", _REFUSES)
     reported = ""
     if row.ready is not None:  # kubectl's tables and Events call a node NotReady of which nothing is known, too
         said = f"Its kubelet runs and reports the problem itself: {sentence(row.ready_message)}"

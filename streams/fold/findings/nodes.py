@@ -19,7 +19,9 @@ class NodeRow(NamedTuple):
     unschedulable: bool
     deleted: bool
     ready: bool | None
-    """None if the node has no Ready condition or it is Unknown. An Event that is newer than the object counts."""
+    """None if the condition Ready is Unknown; or if it was not in what was read: then `ready_message` is empty. An
+    Event that is newer than the object counts.
+    """
     taints: list[str]
     """`key=value:effect` each."""
     capacity: dict[str, int]

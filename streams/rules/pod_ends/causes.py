@@ -130,7 +130,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     target = next((c for c in conditions if c.type == "DisruptionTarget" and c.status == "True"), None)
     if target is not None and (end := _disrupted(pod, target, ends=ends)):
         return end
-    if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost"):
+    if not status.reason or not (status.phase in FINISHED or status.reason == "NodeLost" or _is_shut_down(pod)):
         return None
     cause = None if is_refused_at_shutdown(status.message) else _STATUSES.get(status.reason)
     if cause is not None:
@@ -149,6 +149,16 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
             is_rejection=end.cause == "admission",
         )
     )
+
+
+def _is_shut_down(pod: Pod) -> bool:
+    """Tell whether a shutdown ended all containers of a pod whose phase kubelet 1.22 leaves at Running.
+
+    A pod that runs again afterwards keeps the reason.
+    """
+    states = [each.state for each in pod.status.container_statuses or ()]
+    ended = bool(states) and all(each is not None and each.terminated is not None for each in states)
+    return ended and pod.status.reason in {"Shutdown", "Terminated"}
 
 
 def is_evicted_without_text(pod: Pod) -> bool:

@@ -108,6 +108,7 @@ def test_the_status_of_look_is_15_where_no_kubelet_answers(cluster: Cluster) -> 
     status = {
         "addresses": [{"type": "InternalIP", "address": HOST}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "conditions": [{"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown"}],
     }
     cluster.request("POST", "/api/v1/nodes", {"metadata": {"name": name}})
     try:

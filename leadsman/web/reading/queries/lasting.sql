@@ -14,7 +14,7 @@ FROM
         WHERE cluster = {cluster:String} AND ({node:String} = '' OR node = {node:String}) AND ts < {until:DateTime64(6)}
             AND (NOT kubelet_restart OR lasted_seconds IS NOT NULL)
         UNION ALL
-        SELECT node, 'node' AS kind, 'Not Ready' AS what, ts, toUInt8(deleted = 0 AND (ready IS NULL OR ready = 0)) AS status
+        SELECT node, 'node' AS kind, 'Not Ready' AS what, ts, toUInt8(deleted = 0 AND ifNull(ready = 0, ready_message != '')) AS status
         FROM nodes
         WHERE cluster = {cluster:String} AND ({node:String} = '' OR node = {node:String}) AND ts < {until:DateTime64(6)}
     )

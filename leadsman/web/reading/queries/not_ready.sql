@@ -19,5 +19,5 @@ LEFT JOIN
     GROUP BY node
 ) AS l ON l.node = n.node
 WHERE NOT state.6
-    AND (ifNull(state.1, 0) = 0 OR state.4 OR arrayExists(taint -> splitByChar('=', splitByChar(':', taint)[1])[1] IN {drains:Array(String)}, state.5))
+    AND (state.1 = 0 OR (state.1 IS NULL AND state.3 != '') OR state.4 OR arrayExists(taint -> splitByChar('=', splitByChar(':', taint)[1])[1] IN {drains:Array(String)}, state.5))
 ORDER BY since, node

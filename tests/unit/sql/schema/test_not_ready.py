@@ -13,7 +13,8 @@ def after(minutes: float) -> Any:
 
 
 def node(minutes: float, ready: bool | None, **values: Any) -> NodeRow:
-    return row(NodeRow, node="n", ts=after(minutes), ready=ready, **values)
+    silent = {"ready_message": "Kubelet stopped posting node status."} if ready is None else {}
+    return row(NodeRow, node="n", ts=after(minutes), ready=ready, **(silent | values))
 
 
 def outages(db: Database) -> list[dict[str, Any]]:

@@ -19,9 +19,8 @@ def _lines(database: Database, *rows: NodeRow) -> list[str]:
 
 
 def test_a_new_node_becomes_ready_and_not_ready_again(database: Database) -> None:
-    """It joins without the condition, as one that a cloud provider makes; its kubelet has not been silent."""
+    """It joins without the condition, as one that a cloud provider makes: that says nothing about its kubelet."""
     assert _lines(database, _seen(0, None), _seen(1, ready=False), _seen(2, ready=True)) == [
-        "Whether the node is Ready is unknown: its Node does not say.",
         "The node is not Ready.",
         "The node is Ready.",
     ]

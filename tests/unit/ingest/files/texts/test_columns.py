@@ -22,20 +22,21 @@ def objects(args: str, table: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("taints", "ready"),
     [
-        ("<none>", "True"),
+        ("<none>", ""),
         ("[map[effect:NoSchedule key:node.kubernetes.io/not-ready]]", "False"),
         ("[map[effect:NoExecute key:node.kubernetes.io/unreachable timeAdded:2024-05-06T09:58:00Z]]", "Unknown"),
     ],
 )
-def test_taints_show_whether_a_node_is_ready(taints: str, ready: str) -> None:
+def test_taints_show_that_a_node_is_not_ready_and_none_shows_nothing(taints: str, ready: str) -> None:
     (node,) = objects("get nodes", f"NAME   TAINTS\nn1     {taints}\n")
-    assert node["status"]["conditions"] == [{"type": "Ready", "status": ready}]
+    assert node["status"]["conditions"] == ([{"type": "Ready", "status": ready}] if ready else [])
     assert len(node["spec"]["taints"]) == (taints != "<none>")
 
 
-def test_nodes_of_which_no_column_shows_that_they_are_ready_are_left_out() -> None:
+def test_nodes_are_read_without_a_column_that_shows_whether_they_are_ready() -> None:
     args = "get nodes -o custom-columns=NAME:.metadata.name,CORDONED:.spec.unschedulable"
-    assert objects(args, "NAME   CORDONED\nn1     true\n") == []
+    (node,) = objects(args, "NAME   CORDONED\nn1     true\n")
+    assert (node["spec"]["unschedulable"], node["status"]["conditions"]) == (True, [])
 
 
 def test_the_command_names_columns_that_their_heads_do_not() -> None:

@@ -36,11 +36,29 @@ def test_a_section_is_about_the_object_that_its_rows_name() -> None:
 
 @pytest.mark.parametrize(
     "rows",
-    [KILLED, STATUS + STATUS.replace("n1", "n2"), PLACED + PLACED.replace("web-0", "web-1"), STATUS + PLACED],
-    ids=["names none", "two nodes", "two pods", "a node and a pod"],
+    [STATUS + STATUS.replace("n1", "n2"), PLACED + PLACED.replace("web-0", "web-1"), STATUS + PLACED],
+    ids=["two nodes", "two pods", "a node and a pod"],
 )
-def test_a_section_that_names_no_object_or_several_is_left_out(rows: str) -> None:
+def test_a_section_that_names_several_objects_is_left_out(rows: str) -> None:
     assert events(HEAD + rows) == []
+
+
+@pytest.mark.parametrize("head", [HEAD, ""])
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        (KILLED, ("Pod", "(unknown)", "Evicted")),
+        ("  Warning  ImageGCFailed  1m  kubelet  wanted to free 1 bytes\n", ("Node", "(unknown)", "ImageGCFailed")),
+        ("**Warning  SystemOOM  1m  kubelet, n2  System OOM encountered**\n", ("Node", "n2", "SystemOOM")),
+    ],
+)
+def test_what_only_a_pod_or_a_node_has_is_read_without_its_name(head: str, row: str, told: tuple[str, ...]) -> None:
+    assert about(head + row) == [told]
+
+
+def test_pods_without_a_name_are_told_apart_by_what_is_said_of_them() -> None:
+    first, second = (events(HEAD + row)[0]["involvedObject"]["uid"] for row in (KILLED, KILLED.replace("1Gi", "2Gi")))
+    assert first != second
 
 
 def test_each_section_is_about_its_own_object() -> None:

@@ -503,3 +503,17 @@ def test_an_eviction_in_a_filtered_log_is_for_pressure_if_another_line_shows_tha
     (found,) = (each for each in log.lines if each.line.values.get("pod") == "a/b")
     event = event_of(Kept(found.line.said, found.line.values), "n1", AT)
     assert (event.message if event else "") == message
+
+
+@pytest.mark.parametrize(
+    ("begin", "host"),
+    [
+        ("11月 06 12:44:17 n1", "n1"),
+        ("Jan 06 12:44:17.658 n1", "n1"),
+        ("n1.example Jan 06 12:44:17.658 n1", "n1.example"),
+    ],
+)
+def test_a_journal_names_its_host_in_any_language_and_behind_the_name_of_its_node(begin: str, host: str) -> None:
+    line = parse(f"{begin} kubelet[1]: {KLOG}".encode())
+    assert line is not None
+    assert (line.host, line.said) == (host, "Eviction manager: attempting to reclaim")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from ingest.files.sources import read_sources
 from ingest.files.texts.ages import Printed, when
 from ingest.files.texts.pasted import pasted_parts
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import Observed
 from paths import TESTS
 
@@ -183,6 +184,8 @@ def test_cut_and_shuffled_text_never_raises_and_never_gives_a_word_that_it_lacks
         for each in objects(pasted):
             own = {each["metadata"]["name"]} if each["kind"] == "Event" else set()
             for told in texts(each) - COMPOSED - own:
+                if told.startswith(UNKNOWN_NAME):
+                    continue  # it stands for a name that the text lacks
                 assert all(word in pasted for word in told.replace("/", " ").split()), told
 
 

@@ -98,7 +98,7 @@ _AT_ONCE = {f"seconds_to_{which}": 0.0 for which in ("hard", "soft", "hard_earli
 
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
-    Pair("Ready unknown", [_node(1, ready=None)], [_node(50)]),
+    Pair("Ready unknown", [_node(1, ready=None, ready_message="Kubelet stopped posting node status.")], [_node(50)]),
     Pair("cordoned", [_node(1, unschedulable=True)], [_node(50)]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(

@@ -10,7 +10,8 @@ from streams.fold.findings import NodeRow
 
 
 def node(**values: Any) -> NodeRow:
-    return row(NodeRow, node="n", **({"ready": False, "ready_since": at(0), "ts": at(0)} | values))
+    silent = {"ready_message": "Kubelet stopped posting node status."} if values.get("ready", False) is None else {}
+    return row(NodeRow, node="n", **({"ready": False, "ready_since": at(0), "ts": at(0)} | silent | values))
 
 
 @pytest.mark.parametrize("ready", [False, None])
@@ -37,7 +38,7 @@ def test_a_node_that_has_long_been_not_ready_when_it_is_first_seen_raises_it_at_
 def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     refuses, silent = AlertLog(), AlertLog()
     refuses(3600, node(ready_message="container runtime is down"))
-    silent(3600, node(ready=None, ready_message="Kubelet stopped posting node status."))
+    silent(3600, node(ready=None))
     assert refuses.summaries == ["Node n: not Ready since 2026-07-01 12:00:00 UTC"]
     assert silent.summaries == [
         "Node n: Ready is Unknown, because its kubelet does not report, since 2026-07-01 12:00:00 UTC"
@@ -48,13 +49,11 @@ def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
 
 
-def test_of_a_node_without_the_condition_nobody_says_that_its_kubelet_is_silent() -> None:
-    """A Node object can be made before its kubelet, or by someone else."""
+def test_a_node_without_the_condition_says_nothing_of_its_kubelet() -> None:
+    """A Node object can be made before its kubelet, and a dump can be cut before the condition."""
     unsaid = AlertLog()
-    unsaid(3600, node(ready=None))
-    because = "because its Node does not say"
-    assert unsaid.summaries == [f"Node n: Ready is Unknown, {because}, since 2026-07-01 12:00:00 UTC"]
-    assert unsaid.descriptions[0].startswith("What was seen of the Node has no condition Ready")
+    unsaid(3600, node(ready=None, ready_message=""))
+    assert unsaid.summaries == []
 
 
 @pytest.mark.parametrize(

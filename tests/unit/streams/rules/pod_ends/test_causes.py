@@ -124,6 +124,13 @@ def test_reason_and_message_of_a_failed_pod(reason: str, message: str, cause: st
     assert cause_of({"phase": "Running", "reason": reason, "message": message}) is None
 
 
+@pytest.mark.parametrize(("state", "cause"), [("terminated", "node_shutdown"), ("running", None), ("waiting", None)])
+def test_a_shutdown_ended_a_running_pod_if_its_containers_have_ended(state: str, cause: str | None) -> None:
+    """Kubelet 1.22 leaves the phase (kubernetes#104531), and the reason of a pod that it starts again."""
+    containers = [{"name": "c", "restartCount": 0, "state": {state: {}}}]
+    assert cause_of({"phase": "Running", "reason": "Terminated", "containerStatuses": containers}) == cause
+
+
 @pytest.mark.parametrize(
     "text", ["Preempted by default/hi on node n1", "by default/hi on node n1", "Preempted by a pod on node n1"]
 )
