@@ -34,7 +34,7 @@ CODES = re.compile(
 """Names of columns and values, reasons of machines, and Python's own words."""
 CODED = {"cause", "error_type", "fidelity", "reason", "result", "source", "test", "verdict"}
 """Columns of codes."""
-COMMAND = re.compile(r"leadsman (query \w+( --param \w+=\w+)?|fit[- \w]*|validate)")
+COMMAND = re.compile(r"leadsman (query \w+( --\w+ \w+(=\w+)?)?|fit[- \w]*|validate)")
 DISAGREES = re.compile(r"\b1 (pods|times|nodes|CPUs|kills|dead letters)\b")
 
 

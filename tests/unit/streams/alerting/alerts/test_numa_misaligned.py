@@ -53,7 +53,8 @@ def test_a_distance_that_is_missing_or_cannot_be_is_named_so(distance: int | Non
 
 @pytest.mark.parametrize("held", ["memory_numa_nodes", "hugepages_numa_nodes"])
 def test_memory_across_the_link_raises_it(held: str) -> None:
-    assert AlertLog()(0, aligned(**{held: [0, 1]})) == ["firing NUMAMisaligned"]
+    values: dict[str, Any] = {held: [0, 1]}
+    assert AlertLog()(0, aligned(**values)) == ["firing NUMAMisaligned"]
 
 
 @pytest.mark.parametrize(
