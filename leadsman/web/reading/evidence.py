@@ -52,6 +52,8 @@ class Evidence(NamedTuple):
     """Since when Events are watched without a break; None if they are not watched now."""
     events_until: datetime | None = None
     """The last Event, where later ones were not looked at: those of an older dump say nothing of this one."""
+    without_image_gc: int = 0
+    """Nodes by whose settings image GC never runs, or begins behind the eviction."""
     log_lines: int = 0
     """Lines of kubelets' logs in the range."""
 
@@ -205,7 +207,7 @@ def _looked_for(evidence: Evidence) -> str:
         "Warning Events": by_events,
     }
     problems = {
-        "image-GC": by_events and of_nodes,
+        "image-GC": by_events and of_nodes and not evidence.without_image_gc,
         "NUMA": by_pods and evidence.numa_seen,
         "scheduling": by_pods,
     }

@@ -104,6 +104,18 @@ SELECT
             )
     ) AS unexplained,
     (
+        -- By whose settings image GC never runs, or begins behind the eviction
+        SELECT uniqExact(node)
+        FROM
+        (
+            SELECT node, argMax(holds, ts) AS late
+            FROM settings_warnings
+            WHERE cluster = {cluster:String} AND rule = 'image_gc_late' AND ts < {until:DateTime64(6)}
+            GROUP BY node, subject
+        )
+        WHERE late
+    ) AS without_image_gc,
+    (
         -- Of a record whose time could not be read the epoch is stored
         SELECT count()
         FROM dead_letters

@@ -24,6 +24,7 @@ from streams.fold.findings import (
     PodEnd,
     Row,
     SchedulingFailure,
+    SettingsWarning,
     SourceError,
     Watch,
 )
@@ -501,3 +502,24 @@ def test_events_after_the_last_sample_are_no_older_for_its_pace(database: Databa
     evidence = read_evidence(database, paced(database, scope))
     assert not evidence.stale
     assert not evidence.complete
+
+
+def test_nothing_is_wrong_with_image_gc_is_not_said_beside_settings_by_which_it_never_runs(
+    database: Database,
+) -> None:
+    late = {
+        "rule": "image_gc_late",
+        "subject": "imagefs.available",
+        "problem": "It never runs.",
+        "advice": "Lower it.",
+    }
+    store(
+        database,
+        ready("n"),
+        running("n"),
+        row(SettingsWarning, ts=T0 - timedelta(seconds=1), node="n", holds=True, **late),
+    )
+    sampled(database, "n")
+    assert "image-GC" not in story(database).partition("No evictions")[2].partition(" in 1 node")[0]
+    store(database, row(SettingsWarning, node="n", holds=False, **late))
+    assert "Warning Events, image-GC" in story(database) or "Warning Events or image-GC" in story(database)
