@@ -103,7 +103,7 @@ def _befall(soak: Soak) -> None:
 
 
 _WITHOUT_WORDS = "if(alertname = 'DeadLetters', map(), annotations)"
-"""Which dead letters the words of an alert count depends on when a worker had them (delivery.md#determinism)."""
+"""Annotations, but of an alert whose words count what a worker had by then (delivery.md#determinism)."""
 
 
 def _differing(database: Database, wanted: str, table: str, where: str = "1") -> list[tuple[str, str]]:
