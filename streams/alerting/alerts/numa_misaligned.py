@@ -19,7 +19,7 @@ LOCAL: Final = 10
 
 class State(msgspec.Struct, frozen=True):
     apart: dict[str, str] = {}
-    """What each such container holds, and where."""
+    """A sentence about each such container."""
 
 
 def step(
@@ -70,7 +70,7 @@ def _apart(row: NumaAlignment) -> str:
 
 
 def _distance(farthest: int | None) -> str:
-    """By the firmware's table (ACPI SLIT), which some machines lack, and which is the same everywhere on others."""
+    """Some machines lack the firmware's table (ACPI SLIT), and on others it is the same everywhere."""
     if farthest is None:
         return "the distance is not known"
     if farthest <= LOCAL:
