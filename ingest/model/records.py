@@ -3,7 +3,6 @@
 One record a message. `ts` is when it was observed (aware UTC); `kind` has the type without decoding the rest.
 """
 
-from bisect import bisect
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -297,20 +296,6 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
     def nothing_left(self, node: str) -> "InventoryRecord":
         """Return the inventory for the log of a node that no longer has any of these objects."""
         return InventoryRecord(ts=self.ts, cluster=self.cluster, node=node, resource=self.resource)
-
-    def without(self, key: str, node: str) -> "InventoryRecord":
-        """Return the part for the log of a node that shows that this key is gone, and no key that is listed."""
-        keys = sorted(self.keys)
-        at = bisect(keys, key)
-        return InventoryRecord(
-            ts=self.ts,
-            cluster=self.cluster,
-            node=node,
-            resource=self.resource,
-            keys=tuple(keys[at : at + 1]),
-            after=keys[at - 1] if at else self.after,
-            until=keys[at] if at < len(keys) else self.until,
-        )
 
 
 class HeardRecord(Record, frozen=True, tag="heard"):

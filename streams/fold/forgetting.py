@@ -8,6 +8,7 @@ pods of the node is passed on to that log, and each list without the node. A wat
 deletion on one of the two logs only.
 """
 
+from bisect import bisect
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, TypeVar
@@ -65,9 +66,16 @@ def step(
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
-    """Return for each node that the list lacks what its log learns from it."""
-    gone = {*listed.gone(uids.values())}
-    return [listed.without(uid, node) for node, uid in sorted(uids.items()) if uid in gone]
+    """Return for each node that the list lacks the part of it that shows this to the node's log, and nothing else."""
+    gone, keys = {*listed.gone(uids.values())}, sorted(listed.keys)
+    found: list[Output] = []
+    for node, uid in sorted(uids.items()):
+        if uid in gone:
+            at = bisect(keys, uid)
+            after, until = keys[at - 1] if at else listed.after, keys[at] if at < len(keys) else listed.until
+            part = msgspec.structs.replace(listed, node=node, keys=tuple(keys[at : at + 1]), after=after, until=until)
+            found.append(part)
+    return found
 
 
 def _without(known: Mapping[str, Known], node: str) -> dict[str, Known]:
