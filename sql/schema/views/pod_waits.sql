@@ -74,5 +74,5 @@ LEFT JOIN
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
 -- Its scheduler bound it after it was read
 WHERE NOT (b.node = '' AND b.until IS NULL
-    AND (b.cluster, b.uid) IN (SELECT cluster, object_uid FROM node_events PREWHERE reason = 'Scheduled' WHERE object_kind = 'Pod' AND object_uid != ''))
+    AND (b.cluster, b.uid) IN (SELECT cluster, object_uid FROM node_events PREWHERE reason = 'Scheduled' AND object_kind = 'Pod' AND object_uid != ''))
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

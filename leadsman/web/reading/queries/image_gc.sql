@@ -23,7 +23,7 @@ LEFT JOIN
 (
     SELECT node, max(toNullable(last_at)) AS sampled_at
     FROM node_samples_5m
-    WHERE cluster = {cluster:String} AND first_at < {until:DateTime64(6)}
+    WHERE cluster = {cluster:String} AND first_at < {until:DateTime64(6)} AND last_at >= {until:DateTime64(6)} - INTERVAL 1 DAY
     GROUP BY node
 ) AS s ON s.node = e.node
 WHERE cluster = {cluster:String} AND e.last_at >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
