@@ -10,15 +10,18 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import InvalidPartitionsError, KafkaError, TopicAlreadyExistsError, for_code
+from prometheus_client import Gauge
 
 from common.amounts import counted
 from common.errors import FilesUnusable, KafkaUnusable
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
-from ingest.kafka.publish import DIFFERENT_TOPICS
 from ingest.kafka.reaching import explain, explain_refusal, why_unreachable
 from ingest.model.topics import Topic
 
+DIFFERENT_TOPICS: Final = Gauge(
+    "leadsman_kafka_topics_different", "Topics whose settings differed from the expected ones at start"
+)
 _AT_LEAST: Final = frozenset({"max.message.bytes", "min.compaction.lag.ms"})
 _REPLICAS: Final = "min.insync.replicas"
 

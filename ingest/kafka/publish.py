@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Self
 import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
-from prometheus_client import Counter, Gauge
+from prometheus_client import Counter
 
 from common.amounts import counted
 from common.backoff import Backoff
@@ -33,9 +33,7 @@ SENT: Final = "sent"
 
 
 class Sent(NamedTuple):
-    """The publisher of a message, and the message's number for that key in that topic. The numbers rise, usually by
-    1.
-    """
+    """The publisher of a message, and its number for that key in that topic. They rise, usually by 1."""
 
     publisher: str
     number: int
@@ -55,10 +53,6 @@ UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messag
 PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were replaced")
 RECORDS: Final = Counter("leadsman_records", "Records sent to the logs", ["kind"])
 DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "Input that could not be used", ["error_type"])
-DIFFERENT_TOPICS: Final = Gauge(
-    "leadsman_kafka_topics_different", "Topics whose settings differed from the expected ones at start"
-)
-
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; beyond this the sender waits."""
@@ -214,20 +208,29 @@ class Publisher:
         Raises PublisherEnded and PartitionsChanged.
         """
         await self._room.acquire()
-        async with self._order:
-            if self._ended is not None:
-                raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
-            self._sent += 1
-            if partition is None:  # a state, whose keys are ever new, has its own
-                headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
-            message = _Message(topic, key, value, headers, partition, follows)
-            self._unacknowledged[self._sent] = message
-            if not follows:
-                self._ahead[self._sent] = None
-            if follows and (self._ahead or self._following):
-                self._following[self._sent] = message
+        number = 0
+        try:
+            async with self._order:
+                if self._ended is not None:
+                    raise PublisherEnded(_ENDED.format(self._ended)) from self._ended
+                number = self._sent = self._sent + 1
+                if partition is None:  # a state, whose keys are ever new, has its own
+                    headers = [*headers, (SENT, Sent(self._name, self._numbers.next(topic, key)).header())]
+                message = _Message(topic, key, value, headers, partition, follows)
+                self._unacknowledged[number] = message
+                if not follows:
+                    self._ahead[number] = None
+                if follows and (self._ahead or self._following):
+                    self._following[number] = message
+                    return message.acknowledged
+                await self._push(number, message)
+        except asyncio.CancelledError:  # it was not handed over, and nobody waits for it
+            if number:
+                message.acknowledged.cancel()
+                self._done(number, None)
             else:
-                await self._push(self._sent, message)
+                self._room.release()
+            raise
         return message.acknowledged
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:

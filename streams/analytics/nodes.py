@@ -1,6 +1,8 @@
 """Nodes as they were seen to change, their heartbeats left out: table `nodes`.
 
-An Event that is newer than the object states what the node is now: lists of a dump are read one after the other.
+The lists of a dump are read one after the other: an Event in it that is newer than the object states what the node is
+now. Where nodes are watched, only the object counts. An Event comes early, late or again, and anyone who may create
+Events can write one.
 """
 
 from collections.abc import Sequence
@@ -56,7 +58,8 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
     if now == before:
         return after, ()
     if now and before and now[-1] == before[-1]._replace(ts=now[-1].ts):  # a heartbeat changes nothing
-        return msgspec.structs.replace(state, announced=after.announced), ()
+        is_same = state.last is not None and after.last == state.last._replace(ts=now[-1].ts)
+        return (msgspec.structs.replace(state, announced=after.announced) if is_same else after), ()
     new = [row for row in now if row not in before]
     if not new and now and after.announced is not None:  # Events told of what was between, and that it is as before
         again = after.announced.at
@@ -87,6 +90,8 @@ def _with_event(state: State, record: EventRecord) -> State:
     found = parse_node_status(event.reason, message(event))
     is_ready = found.status if found is not None and found.condition == "Ready" else None
     when = event_when(event, record.ts)
+    if when.at != record.ts:  # it was watched: an Event of a dump is placed at its own time
+        return state
     is_newer = state.announced is None or when.at > state.announced.at
     if not (is_newer and when.is_known) or (is_ready is None and event.reason != _REMOVED):
         return state

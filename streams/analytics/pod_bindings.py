@@ -66,8 +66,10 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
     """
     if last is None or record.change == "DELETED" or record.bound_at is None or last.ts <= record.bound_at + LATE:
         return ()
-    at = record.ts - timedelta(microseconds=1)
-    return (last._replace(ts=at, change="updated", node=record.target, phase=record.phase, reason="", waits_for=""),)
+    is_over = record.phase in FINISHED
+    row = last._replace(ts=record.ts - timedelta(microseconds=1), node=record.target, phase=record.phase, reason="")
+    change = "finished" if is_over else "updated"
+    return (row._replace(change=change, terminating=record.ends and not is_over, waits_for=""),)
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import ForgetRecord, HeardRecord, LogBeganRecord, NodeRecord, Record
+from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, again, twice
@@ -81,6 +81,8 @@ class Fold:
             return [*concluded, *(_begun(record, log) if log.states else ())]
         is_new, existed = is_over or not log.states, log.exists
         concluded = self._give_up(log, record, over_at) if is_over else []
+        if isinstance(record, InventoryRecord) and not log.states:
+            return concluded  # nothing is known that could be gone
         concluded += self._folded(log, record)
         is_new |= log.exists and not existed
         return [*concluded, *(_begun(record, log) if is_new and log.states else ())]
@@ -102,7 +104,8 @@ class Fold:
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
         # each runtime delivers the cluster's time at another point of a node's log: it must not advance its minute
-        new_minute = minute > log.minute and not (record.node and isinstance(record, HeardRecord))
+        is_behind = isinstance(record, HeardRecord) or (isinstance(record, InventoryRecord) and not log.exists)
+        new_minute = minute > log.minute and not (record.node and is_behind)
         if new_minute:
             log.minute = minute
             for reducer in self._by_log[kind]:

@@ -44,7 +44,7 @@ def step(state: State, record: _Taken) -> tuple[State, Sequence[Output]]:
             now = msgspec.structs.replace(state, pods=record.pods)
         case _:
             if isinstance(record, NodeRecord) and record.change == "DELETED":
-                return State(), ()
+                return State(), [_gone(row, record) for row in state.shown.values()]
             now = msgspec.structs.replace(state, version=record.object.status.node_info.kubelet_version)
     if now == state:
         return state, ()

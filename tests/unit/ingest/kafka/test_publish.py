@@ -157,3 +157,30 @@ async def test_what_follows_waits_also_for_what_another_producer_sends_again(wir
         wires[1].waiting[b"after 1"].set_exception(KafkaError("refused"))
         await until(lambda: len(wires) == 3 and bool(wires[2].waiting))
         assert wires[2].sent[2:] == [b"after 1", b"after 1"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("waits_in", ["the producer", "line"])
+async def test_who_gives_up_a_message_that_is_not_handed_over_keeps_back_nothing(
+    wires: list[Wire], monkeypatch: pytest.MonkeyPatch, waits_in: str
+) -> None:
+    """A watcher that loses its Lease while the producer has no room for a message may lead again."""
+
+    async def has_no_room(*_: object, **__: object) -> None:
+        await asyncio.Event().wait()
+
+    async with Publisher("", limit=2) as publisher:
+        await _turns()
+        with monkeypatch.context() as patched:
+            patched.setattr(wires[0], "send", has_no_room)
+            given_up = [asyncio.create_task(publisher.send("nodes", b"n", b"lost"))]
+            if waits_in == "line":
+                await _turns()
+                given_up.insert(0, asyncio.create_task(publisher.send("nodes", b"n", b"lost too")))
+            await _turns()
+            for each in given_up:
+                each.cancel()
+                await asyncio.wait([each])
+        for value in (b"1", b"2"):
+            await publisher.send("cluster", b"c", value, follows=True)
+        assert wires[0].sent == [b"1", b"2"]

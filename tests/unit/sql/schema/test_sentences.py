@@ -30,7 +30,9 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(("outside_pods", "fastest_fall"), (None, *BYTES)),
     **dict.fromkeys(("step", "advised_reserved", "advised_threshold"), BYTES),
     **dict.fromkeys(("seconds", "measured_seconds"), SECONDS),
-    **dict.fromkeys(("bounded", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)),
+    **dict.fromkeys(
+        ("has_earliest", "has_latest", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)
+    ),
     **dict.fromkeys(("begins", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
     **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
     "cause": (

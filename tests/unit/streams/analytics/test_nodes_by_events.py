@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import msgspec
 import pytest
 
 from components.rows import T0
@@ -73,6 +74,18 @@ def test_a_node_that_was_made_or_turned_after_the_event_is_as_it_says() -> None:
 
 def test_an_event_long_before_the_reading_is_older_than_the_node_whatever_its_kubelets_clock() -> None:
     assert last([WELL, event("NodeNotReady", -5)]).ready
+
+
+@pytest.mark.parametrize("reason", ["NodeNotReady", "RemovingNode"])
+def test_an_event_that_was_watched_changes_no_node(reason: str) -> None:
+    """It can be late, or anyone's: where nodes are watched, the object says what they are."""
+    late = msgspec.structs.replace(event(reason, 11), ts=at(11.01))
+    assert last([WELL, late]) == last([WELL])
+
+
+def test_what_an_event_stated_and_the_object_then_too_is_the_object_s() -> None:
+    back = node(12, "True", 11)
+    assert last([DOWN, event("NodeReady", 11), back, event("NodeNotReady", 13)]).ready is False
 
 
 def test_a_change_that_was_watched_after_an_event_answers_it_also_when_the_event_is_listed_again() -> None:

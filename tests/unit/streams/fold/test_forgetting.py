@@ -213,6 +213,20 @@ def test_a_list_tells_the_log_of_a_node_that_only_its_cluster_saw_go(on_its_way:
     assert alive == ([("u", False), ("w", False)] if on_its_way else [("u", False), ("u", True)])
 
 
+def test_lists_without_a_deleted_node_keep_its_log_no_longer() -> None:
+    """A list each five hours has no pods of it, and its log is told so."""
+    cluster = Cluster(pod_bindings.REDUCER, nodes.REDUCER)
+    cluster.node(T0, "ADDED")
+    cluster.seen(T0)
+    cluster.node(T0 + MINUTE, "DELETED")
+    for hours in range(1, 13):
+        at = T0 + MINUTE + timedelta(hours=hours)
+        for resource, of_logs in (("nodes", False), ("pods", True)):
+            cluster.take(InventoryRecord(ts=at, cluster="c", resource=resource, of_logs=of_logs))
+        cluster.until(at)
+        assert bool(cluster.states()) == (hours < 6)
+
+
 def test_a_pod_that_nobody_saw_go_is_deleted_when_its_node_is_forgotten() -> None:
     cluster = Cluster(pod_bindings.REDUCER)
     cluster.node(T0, "ADDED")

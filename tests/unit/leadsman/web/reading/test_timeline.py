@@ -55,7 +55,10 @@ def test_what_ended_before_the_range_is_left_out(database: Database) -> None:
 
 def test_a_node_is_not_ready_until_it_is_ready_or_gone(database: Database) -> None:
     states = {0: True, 10: False, 20: None, 30: True, 40: False}
-    nodes = [row(NodeRow, ts=at(minute), node="n", ready=ready) for minute, ready in states.items()]
+    nodes = [
+        row(NodeRow, ts=at(minute), node="n", ready=ready, ready_message="" if ready else "not said")
+        for minute, ready in states.items()
+    ]
     store(database, *nodes, row(NodeRow, ts=at(50), node="n", ready=False, deleted=True))
     assert spans(database) == [("Not Ready", at(10), at(30)), ("Not Ready", at(40), at(50))]
 
