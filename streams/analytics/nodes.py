@@ -1,7 +1,7 @@
 """Nodes as they were seen to change, their heartbeats left out: table `nodes`.
 
 The lists of a dump are read one after the other: an Event in it that is newer than the object states what the node is
-now. Where nodes are watched, only the object counts. An Event comes early, late or again, and anyone who may create
+now. Only the object counts for a node that is watched. An Event comes early, late or again, and anyone who may create
 Events can write one.
 """
 

@@ -20,7 +20,7 @@ class NodeRow(NamedTuple):
     deleted: bool
     ready: bool | None
     """None if the condition Ready is Unknown; or if it was not in what was read: then `ready_message` is empty. An
-    Event that is newer than the object counts.
+    Event of a dump that is newer than the object counts.
     """
     taints: list[str]
     """`key=value:effect` each."""
