@@ -182,7 +182,7 @@ def _fullest(facts: list[Fact]) -> Fact:
 
 
 def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
-    """Sort key: whether it tells if a Node is ready, or how a pod ended; if it has containers; their restarts."""
+    """Sort key: whether it has the readiness of a Node or the end of a pod, then containers, then restarts."""
     status = made["status"]
     is_told = is_by_kubelet(status.get("reason", "")) or any(each["type"] == "Ready" for each in _conditions(made))
     restarts = (each["restartCount"] for kind in _OF_CONTAINERS for each in status.get(kind, ()))

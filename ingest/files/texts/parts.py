@@ -31,7 +31,7 @@ _BOX: Final = re.compile("[│┃║↑↓●]")
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
 _OTHERS: Final = r"(?:argocd|calicoctl|cilium|crictl|docker|eksctl|flux|git|helm|istioctl|please|pls|podman|velero)"
-"""Words that are no one's name for kubectl: other commands with such verbs, and prose."""
+"""Other commands with such verbs, and prose."""
 _LISTED: Final = (
     r"(?:all|no(?:des?)?|po(?:ds?)?|ev(?:ents?)?|deploy(?:ments?)?|rs|replicasets?|sts|statefulsets?|ds|daemonsets?"
     r"|jobs?|cj|cronjobs?|svc|services?|ns|namespaces?|pvc?|pdb|hpa|vpa|leases?|machines?|nodeclaims?|nodepools?)"

@@ -78,7 +78,7 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _apart(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Tell pods without a name apart by their places from the newest on, if one table says their ends in equal words.
+    """Number pods without a name from the newest on, if one table has their ends in equal words.
 
     Equal Events about one pod are one, with a count.
     """
