@@ -19,11 +19,12 @@ from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, nam
 from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
+from ingest.files.texts.completed import completed
 from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
 from ingest.files.texts.parts import unstarred
-from ingest.files.texts.pasted import completed, is_pasted, pasted_parts
+from ingest.files.texts.pasted import is_pasted, pasted_parts
 from ingest.files.unread import left_out, of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.objects.base import UNKNOWN_NAME

@@ -67,5 +67,10 @@ def date(text: str) -> datetime | None:
     return at if at is not None and EARLIEST <= at < LATEST else None
 
 
+def zoned(at: datetime) -> datetime:
+    """Return a time with a zone: UTC, where it has none."""
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
 def _text(at: datetime) -> str:
     return at.isoformat().replace("+00:00", "Z")

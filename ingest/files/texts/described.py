@@ -7,24 +7,27 @@ A pod's UID is not in it: `namespace/name` stands for it.
 import re
 from collections.abc import Iterator
 from datetime import datetime
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, Final, NamedTuple
 
 from ingest.files.texts.ages import Printed, date
 from ingest.files.texts.described_events import event_of
-from ingest.files.texts.event_rows import ROWS_HEAD, event_row, events_of, unknown_pod
+from ingest.files.texts.event_rows import ROWS_HEAD, alone, event_row, events_of, unknown_pod
 from ingest.files.texts.headings import OF_POD, RANKS
 from ingest.files.texts.parts import Part, is_typed
-from ingest.messages.reasons import is_by_kubelet
+from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates
+from ingest.messages.modes import fit
+from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
 from ingest.model.objects.base import UNKNOWN_NAME
 
 IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
 IS_STATUS: Final = re.compile(rb"^Status:[ \t]+Failed[ \t\r]*\nReason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE)
 """Matches the status of a pod, which people paste alone."""
-_FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
 _NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
+_SPACED_NAME: Final = re.compile(r"Name: [a-z0-9][a-z0-9.-]{0,252}[ \t]*")
+"""A name where a page has made one blank of several."""
+_RANKS_OF_POD: Final = RANKS["Namespace"]
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
-_ITEM: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w./-]{0,252}): {1,}(?P<value>\S.{0,252})")
 _CONDITION: Final = re.compile(
     r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown) +(?P<beat>\w{3}, .{26}) +(?P<turned>\w{3}, .{26}) +"
     r"(?P<reason>\S{1,252})(?: +(?P<message>.*))?"
@@ -38,23 +41,9 @@ _TAINT: Final = re.compile(
     r"(?P<key>[^=:\s]{1,316})(?:=(?P<value>[^:\s]{0,63}))?:(?P<effect>NoSchedule|PreferNoSchedule|NoExecute)"
 )
 _LABEL: Final = re.compile(r"(?P<key>[^=\s]{1,316})=(?P<value>\S{0,63})")
-_NUMBER: Final = re.compile(r"-?\d{1,10}")
 UNKNOWN: Final = "Unknown"
 """The QoS class of a pod whose limits the text lacks."""
 PHASES: Final = frozenset({"Pending", "Running", "Succeeded", "Failed", "Unknown"})
-
-
-class Section(NamedTuple):
-    value: str
-    lines: list[str]
-    """Below it, with their indentation."""
-
-    @property
-    def all(self) -> list[str]:
-        return [each.strip() for each in (self.value, *self.lines)]
-
-
-_NOTHING: Final = Section("", [])
 
 
 def newest_in(text: str) -> datetime | None:
@@ -135,20 +124,59 @@ def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
 
 
 def _nameless(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pod that its kubelet ended, of whose description only the fields of its status are left."""
+    """Yield the pods of which only the fields of a status are left, and the Events beside them; else nothing."""
+    told = [(piece, list(_of_status(piece, printed))) for piece in _pieces(lines)]
+    if not any(found for _, found in told):
+        return
+    for piece, found in told:
+        yield from found
+        if not found or found[0]["metadata"]["name"] == UNKNOWN_NAME:
+            yield from alone(piece, printed)
+
+
+def _pieces(lines: list[str]) -> Iterator[list[str]]:
+    """Split lines before the first field of each status but the first."""
+    piece, has_status = list[str](), False
+    for line in lines:
+        rank = _RANKS_OF_POD.get(_second(line), len(OF_POD))
+        if has_status and rank <= _RANKS_OF_POD["Status"]:
+            yield piece
+            piece, has_status = [], False
+        has_status = has_status or rank == _RANKS_OF_POD["Status"]
+        piece.append(line)
+    yield piece
+
+
+def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
+    """Return the pod that its kubelet ended, and if its name is left its Events, from the fields of its status."""
     named = [_second(each) for each in lines]
     if not {"Status", "Reason", "Message"} <= set(named):
-        return
-    sections = _ordered(
-        [f"Name:  {UNKNOWN_NAME}", f"Namespace:  {UNKNOWN_NAME}", *([] if "Node" in named else ["Node:  "]), *lines]
-    )
-    fields = {each: sections.get(each, _NOTHING).all for each in ("Status", "Reason", "Message")}
-    if fields["Status"][:1] != ["Failed"] or not is_by_kubelet(fields["Reason"][0]):
-        return
-    about = unknown_pod(["\n".join(filter(None, fields["Message"]))])
-    for each in _pod(sections, printed):
-        if each["kind"] == "Pod":
-            yield each | {"metadata": each["metadata"] | {"uid": about["uid"]}}
+        return []
+    names = [each.split()[1] for each in lines if _SPACED_NAME.fullmatch(each)]
+    name, namespace = (names[0], "") if len(names) == 1 else (UNKNOWN_NAME, UNKNOWN_NAME)
+    own = [] if "Node" in named else ["Node:  "]
+    sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
+    if not {"Status", "Reason", "Message"} <= sections.keys():
+        return []
+    said = sections["Message"]
+    sections["Message"] = said._replace(lines=_indented(said.lines))
+    message = _message(sections["Message"])
+    if sections["Status"].value != "Failed" or not _is_of_kubelet(sections["Reason"].value, message):
+        return []
+    found = list(_pod(sections, printed))
+    if name != UNKNOWN_NAME:
+        return found
+    pod = found[0]
+    return [pod | {"metadata": pod["metadata"] | {"uid": unknown_pod([message])["uid"]}}]
+
+
+def _is_of_kubelet(reason: str, message: str) -> bool:
+    """Tell whether a kubelet writes such a message with a reason: anything can have a status with these fields."""
+    text = " ".join(message.split())
+    if reason in REFUSALS or OUT_OF.fullmatch(reason):
+        return text.startswith(REJECTED)
+    is_known = any(fit(reason, each) is not None for each in (text, without_rejection(text)))
+    return is_by_kubelet(reason) and is_known and not text.startswith("Job ")
 
 
 def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[str]) -> Iterator[str]:
@@ -165,7 +193,7 @@ def _starts(lines: list[str]) -> Iterator[int]:
     """Yield where objects begin: text of a container that looks like one counts only after the end of another."""
     is_closed, within = True, ""
     for number, (line, following) in enumerate(pairwise((*lines, ""))):
-        head = _FIELD.fullmatch(line)
+        head = FIELD.fullmatch(line)
         if is_closed and _NAME.fullmatch(line) and _second(following) in RANKS:
             yield number
             is_closed, within = False, ""
@@ -177,7 +205,7 @@ def _starts(lines: list[str]) -> Iterator[int]:
 
 
 def _second(line: str) -> str:
-    field = _FIELD.fullmatch(line)
+    field = FIELD.fullmatch(line)
     return field["name"] if field is not None else ""
 
 
@@ -196,37 +224,28 @@ def _ordered(lines: list[str]) -> dict[str, Section]:
     chain = max(best.values(), key=lambda each: each[:2], default=None)
     while chain is not None:
         _, number, chain = chain
-        if (field := _FIELD.fullmatch(lines[number])) is not None:
-            found[field["name"]] = Section((field["value"] or "").strip(), lines[number + 1 : end])
+        if (field := FIELD.fullmatch(lines[number])) is not None:
+            below = lines[number + 1 : end]
+            is_end = end == len(lines) and field["name"] == "Message"
+            found[field["name"]] = Section((field["value"] or "").strip(), _indented(below) if is_end else below)
         end = number
     return found
 
 
-def _sections(text: str, indent: str) -> dict[str, Section]:
-    """The fields at one indentation; the first of a name counts."""
-    found: dict[str, Section] = {}
-    current = _NOTHING
-    for line in text.splitlines():
-        field = _FIELD.fullmatch(line.removeprefix(indent)) if line.startswith(indent) else None
-        if field is not None and not line[len(indent) :].startswith((" ", "\t")):
-            current = Section((field["value"] or "").strip(), [])
-            found.setdefault(field["name"], current)
-        else:
-            current.lines.append(line)
-    return found
+def _indented(lines: list[str]) -> list[str]:
+    """The lines that go on with the one above them: what is below a text without an end may be of someone else."""
+    return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
 def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     name = sections["Name"].value
-    info = {
-        each["name"]: each["value"].strip() for each in _matches(_FIELD, sections, "System Info") if each["value"]
-    }
+    info = {each["name"]: each["value"].strip() for each in _matches(FIELD, sections, "System Info") if each["value"]}
     taints = [_given(each) for each in _matches(_TAINT, sections, "Taints")]
     conditions = [
         {
             "type": each["type"],
             "status": each["status"],
-            **_dates(lastHeartbeatTime=each["beat"], lastTransitionTime=each["turned"]),
+            **dates(lastHeartbeatTime=each["beat"], lastTransitionTime=each["turned"]),
             "reason": each["reason"],
             "message": (each["message"] or "").strip(),
         }
@@ -239,12 +258,12 @@ def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, 
         "metadata": {
             "name": name,
             "labels": labels,
-            **_dates(creationTimestamp=sections.get("CreationTimestamp", _NOTHING).value),
+            **dates(creationTimestamp=sections.get("CreationTimestamp", NOTHING).value),
         },
-        "spec": {"unschedulable": sections.get("Unschedulable", _NOTHING).value == "true", "taints": taints},
+        "spec": {"unschedulable": sections.get("Unschedulable", NOTHING).value == "true", "taints": taints},
         "status": {
-            "capacity": _amounts(sections.get("Capacity")),
-            "allocatable": _amounts(sections.get("Allocatable")),
+            "capacity": amounts(sections.get("Capacity")),
+            "allocatable": amounts(sections.get("Allocatable")),
             "conditions": conditions,
             "nodeInfo": {
                 "kubeletVersion": info.get("Kubelet Version", ""),
@@ -269,10 +288,10 @@ def _node(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, 
 def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, Any]]:
     name, namespace = sections["Name"].value, sections["Namespace"].value
     uid, node = f"{namespace}/{name}", sections["Node"].value.partition("/")[0].replace("<none>", "")
-    phase = sections.get("Status", _NOTHING).value
-    kind, _, owner = sections.get("Controlled By", _NOTHING).value.partition("/")
-    of_init, of_app = (list(_containers(sections.get(each))) for each in ("Init Containers", "Containers"))
-    priority = sections.get("Priority", _NOTHING).value
+    phase = sections.get("Status", NOTHING).value
+    kind, _, owner = sections.get("Controlled By", NOTHING).value.partition("/")
+    of_init, of_app = (list(containers(sections.get(each))) for each in ("Init Containers", "Containers"))
+    priority = sections.get("Priority", NOTHING).value
     conditions = [_given(each) for each in _matches(_POD_CONDITION, sections, "Conditions")]
     about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
     events = list(_events(sections, about, node, printed))
@@ -280,10 +299,10 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
         conditions = [_explained(each, events) for each in conditions]
     status = {
         "phase": phase if phase in PHASES else "",
-        "reason": sections.get("Reason", _NOTHING).value,
-        "message": _message(sections.get("Message", _NOTHING)),
-        "qosClass": sections.get("QoS Class", _NOTHING).value.replace("<none>", ""),
-        **_dates(startTime=sections.get("Start Time", _NOTHING).value),
+        "reason": sections.get("Reason", NOTHING).value,
+        "message": _message(sections.get("Message", NOTHING)),
+        "qosClass": sections.get("QoS Class", NOTHING).value.replace("<none>", ""),
+        **dates(startTime=sections.get("Start Time", NOTHING).value),
         "conditions": conditions,
         "initContainerStatuses": [status for _, status in of_init],
         "containerStatuses": [status for _, status in of_app],
@@ -300,7 +319,7 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
         },
         "spec": {
             "nodeName": node,
-            "priority": int(priority) if _NUMBER.fullmatch(priority) else None,
+            "priority": int(priority) if NUMBER.fullmatch(priority) else None,
             "initContainers": [spec for spec, _ in of_init],
             "containers": [spec for spec, _ in of_app],
         },
@@ -321,70 +340,17 @@ def _message(section: Section) -> str:
     return "\n".join(filter(None, section.all))
 
 
-def _containers(section: Section | None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield spec and status of each container that is described."""
-    name, lines = "", list[str]()
-    for line in [*(section or _NOTHING).lines, "  end:"]:
-        head = re.fullmatch(r"  (\S{1,63}):[ \t]*", line)
-        if head is None:
-            lines.append(line)
-            continue
-        if name:
-            yield _container(name, "\n".join(lines))
-        name, lines = head[1], []
-
-
-def _container(name: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    fields = _sections(text, "    ")
-    amounts = {each.lower(): _amounts(fields.get(each)) for each in ("Requests", "Limits")}
-    restarts = fields.get("Restart Count", _NOTHING).value
-    status = {
-        "name": name,
-        "restartCount": int(restarts) if _NUMBER.fullmatch(restarts) else 0,
-        "state": _state(fields.get("State")),
-        "lastState": _state(fields.get("Last State")),
-    }
-    return {"name": name, "resources": amounts}, status
-
-
-def _state(section: Section | None) -> dict[str, Any] | None:
-    if section is None:
-        return None
-    fields = _sections("\n".join(section.lines), "      ")
-    reason = fields.get("Reason", _NOTHING).value
-    started = fields.get("Started", _NOTHING).value
-    if section.value == "Running":
-        return {"running": _dates(startedAt=started)}
-    if section.value == "Waiting":
-        return {"waiting": {"reason": reason}}
-    code = fields.get("Exit Code", _NOTHING).value
-    if section.value != "Terminated" or not _NUMBER.fullmatch(code):
-        return None
-    ended = _dates(startedAt=started, finishedAt=fields.get("Finished", _NOTHING).value)
-    return {"terminated": {"reason": reason, "exitCode": int(code), **ended}}
-
-
 def _events(
     sections: dict[str, Section], about: dict[str, Any], node: str, printed: Printed
 ) -> Iterator[dict[str, Any]]:
-    rows = filter(None, map(event_row, sections.get("Events", _NOTHING).lines))
+    rows = filter(None, map(event_row, sections.get("Events", NOTHING).lines))
     return events_of(rows, about, node, printed)
 
 
 def _matches(pattern: re.Pattern[str], sections: dict[str, Section], name: str) -> Iterator[re.Match[str]]:
-    section = sections.get(name, _NOTHING)
+    section = sections.get(name, NOTHING)
     return (found for each in section.all if (found := pattern.match(each)) is not None)
 
 
 def _given(found: re.Match[str]) -> dict[str, str]:
     return {name: each for name, each in found.groupdict().items() if each is not None}
-
-
-def _amounts(section: Section | None) -> dict[str, str]:
-    lines = [each.strip() for each in (section or _NOTHING).lines]
-    return {found["name"]: found["value"].strip() for each in lines if (found := _ITEM.fullmatch(each)) is not None}
-
-
-def _dates(**texts: str) -> dict[str, str]:
-    found = {name: date(text) for name, text in texts.items()}
-    return {name: at.isoformat().replace("+00:00", "Z") for name, at in found.items() if at is not None}

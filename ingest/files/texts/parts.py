@@ -7,7 +7,7 @@ off, the fields of columns (rules: pasted-text).
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple
 
 _BLANKS: Final = re.compile("[\u00a0\u2000-\u200a\u202f\u205f\u3000]")
@@ -21,16 +21,27 @@ _PIPED: Final = re.compile(r"^[ \t]*\|((?:[^|\n]*\|){3,64})[ \t]*$", re.MULTILIN
 """A row of a table in Markdown."""
 _WIDEST: Final = 300
 """Characters of a cell that the cells above and below it are aligned with."""
+_WIDEST_ROW: Final = 1_000
+_MOST_TIMES: Final = 4
+"""Limits of an aligned table: characters of a row, and its length by that of its text."""
 _FRAME: Final = re.compile("^[ \\t]*[┌└├╭╰][─┬┴┼ ].*$", re.MULTILINE)
 _SIDE: Final = re.compile("^[ \\t]*[│┃║] ?", re.MULTILINE)
 _BOX: Final = re.compile("[│┃║↑↓●]")
 """Matches what k9s draws around a table, and in it."""
 _FENCE: Final = re.compile(r"\s*(?:```|~~~|==> .{1,200} <==\s*$).*")
 _TOOL: Final = r"(?:minikube kubectl --|(?:k3s|microk8s) kubectl|microk8s\.kubectl|kubectl(?:\.exe)?|kubecolor|oc|k)"
-_PROMPTED: Final = (
-    r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?)[#$%>][ \t]*[a-z]{1,16}[ \t]+(?=(?:get|describe)[ \t]+\w)"
+_OTHERS: Final = r"(?:argocd|calicoctl|cilium|crictl|docker|eksctl|flux|git|helm|istioctl|please|pls|podman|velero)"
+"""Other commands with such verbs, and prose."""
+_LISTED: Final = (
+    r"(?:all|no(?:des?)?|po(?:ds?)?|ev(?:ents?)?|deploy(?:ments?)?|rs|replicasets?|sts|statefulsets?|ds|daemonsets?"
+    r"|jobs?|cj|cronjobs?|svc|services?|ns|namespaces?|pvc?|pdb|hpa|vpa|leases?|machines?|nodeclaims?|nodepools?)"
 )
-"""A prompt with a person's own name for kubectl."""
+"""Resources by the names that kubectl takes."""
+_PROMPTED: Final = (
+    r"(?:\[[^\]\n]{1,80}\]|[^\s`]{1,60}@[^\n`]{1,80}?)(?:[#$%][ \t]*|>)"
+    rf"(?!{_OTHERS}\b)[a-z]{{1,16}}[ \t]+(?=(?:get|describe)[ \t]+{_LISTED}(?:[ \t/,;|.]|$))"
+)
+"""A prompt with a person's own name for kubectl. Quotes and addresses of mail end in `>` too, before a blank."""
 _VERBS: Final = r"(?:get|describe|events|top|drain|adm|cordon|logs|delete|apply|exec|-)"
 _TYPED: Final = re.compile(
     rf"(?:[^\n`]{{0,100}}?[$#>%»\u276f\u279c~]\**[ \t]*|[ \t*]*)(?:sudo )?{_TOOL}[ \t]+(?P<args>{_VERBS}.{{0,2000}})"
@@ -95,16 +106,33 @@ def tidied(text: str) -> str:
 
 def _aligned(text: str) -> str:
     """Return text whose rows of Markdown tables have their cells below each other, without the pipes."""
-    widths: dict[int, int] = {}
+    pieces, end = list[str](), 0
+    for run in _runs(text):
+        pieces += text[end : run[0].start()], _without_pipes(run)
+        end = run[-1].end()
+    return "".join((*pieces, text[end:]))
+
+
+def _runs(text: str) -> Iterator[list[re.Match[str]]]:
+    """Yield the rows of each table: those without another line between them."""
+    run = list[re.Match[str]]()
     for found in _PIPED.finditer(text):
-        for place, cell in enumerate(found[1].split("|")):
-            widths[place] = max(widths.get(place, 0), min(len(cell.strip()), _WIDEST))
+        if run and found.start() != run[-1].end() + 1:
+            yield run
+            run = []
+        run.append(found)
+    if run:
+        yield run
 
-    def row(found: re.Match[str]) -> str:
-        cells = (cell.strip().ljust(widths[place]) for place, cell in enumerate(found[1].split("|")))
-        return "  ".join(cells).rstrip()
 
-    return _PIPED.sub(row, text)
+def _without_pipes(run: list[re.Match[str]]) -> str:
+    """Return the rows of a table, whose cells are not aligned if that makes them far longer."""
+    rows = [[cell.strip() for cell in found[1].split("|")] for found in run]
+    widths = [min(max(map(len, column)), _WIDEST) for column in zip_longest(*rows, fillvalue="")]
+    is_long = sum(widths) > _WIDEST_ROW or len(rows) * sum(widths) > _MOST_TIMES * sum(len(each[0]) for each in run)
+    if is_long:
+        widths = [0] * len(widths)
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def unstarred(data: bytes) -> bytes:

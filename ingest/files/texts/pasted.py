@@ -1,66 +1,23 @@
-"""Reads what people paste, text of `kubectl describe` and tables of `kubectl get`, as objects of a dump.
-
-An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
-"""
+"""Reads what people paste, text of `kubectl describe` and tables of `kubectl get`, as objects of a dump."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
-from datetime import UTC, datetime, timedelta
-from itertools import chain
+from datetime import datetime
 from typing import Any, Final
 
 import msgspec
 
 from ingest.files.documents import FIELDS, Found
-from ingest.files.history import Fact
-from ingest.files.texts.ages import Printed
+from ingest.files.texts.ages import Printed, zoned
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, beheaded, described, newest_in
-from ingest.files.texts.event_rows import HAS_ROWS, SCHEDULED, alone, said_of
+from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
-from ingest.messages.reasons import is_by_kubelet
-from ingest.model.objects.base import UNKNOWN_NAME
-from ingest.model.objects.event import Event
-from ingest.model.objects.pod import Pod
-from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE
-from ingest.resources.events import EVENTS
-from ingest.resources.nodes import NODES
-from ingest.resources.pods import PODS
+from ingest.model.observation import EARLIEST, LATEST
 
 _FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS)
-_ANY: Final = msgspec.json.Decoder(dict[str, Any])
-_EVENT: Final = msgspec.json.Decoder(Event)
 _BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
-_BY_KUBELET: Final = "Kubelet"
-"""The kubelet's condition has the reason KubeletHasDiskPressure, and its Event about it NodeHasDiskPressure."""
-_BY_KARPENTER: Final = "Evicted pod"
-"""The text of its Events of reason Evicted."""
-_SLACK: Final = timedelta(minutes=10)
-"""Longest unit of a young age, and more: a text can be older than its newest time shows."""
-
-
-class _Condition(msgspec.Struct, frozen=True, rename="camel"):
-    reason: str = ""
-    last_transition_time: datetime | None = None
-
-
-class _Status(msgspec.Struct, frozen=True):
-    conditions: list[_Condition] = []
-
-
-class _Name(msgspec.Struct, frozen=True):
-    name: str = ""
-
-
-class _Node(msgspec.Struct, frozen=True):
-    metadata: _Name = _Name()
-    status: _Status = _Status()
-
-
-_NODE: Final = msgspec.json.Decoder(_Node)
-_POD: Final = msgspec.json.Decoder(Pod)
 
 
 def is_pasted(head: bytes) -> bool:
@@ -121,7 +78,7 @@ def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
         for each in found
         if not {"earliest", "latest"} & each.keys()
     )
-    dated = (_zoned(datetime.fromisoformat(each)) for each in times if each)
+    dated = (zoned(datetime.fromisoformat(each)) for each in times if each)
     return max((each for each in dated if EARLIEST <= each < LATEST), default=None)
 
 
@@ -143,257 +100,3 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
 def _without_tabs(text: str) -> str:
     """Text with two blanks between the columns that kubectl before 1.9 has tabs between."""
     return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
-
-
-def completed(
-    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}
-) -> Iterator[Fact]:
-    """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
-
-    `of_logs` has UIDs of pods in logs, by `namespace/name`.
-    """
-    pasted, objects = list(pasted), list(objects)
-    if not pasted:
-        return
-    names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
-    told = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
-    around = (*pasted, *objects) if any(map(_is_unnamed, pasted)) else ()
-    named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
-    uids = _uids_of_pods(objects)
-    for name, others in of_logs.items():
-        uids.setdefault(name, set()).update(others)
-    pasted = list(_in_namespaces(pasted, objects))
-    nodes = _nodes_of_pods((*pasted, *objects))
-    dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
-    fullest: dict[tuple[str, ...], Fact] = {}
-    for fact in pasted:
-        is_event = fact.thing.resource == EVENTS.name
-        said = _told(fact) if is_event else ()
-        key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
-        if fact.thing.identity[:3] in names or (is_event and said in told):
-            continue
-        if _is_unnamed(fact) and _words(fact) & named:
-            continue  # another text has its object
-        known, rank = fullest.get(key), _heard if is_event else _length
-        if known is None or rank(known) < rank(fact):
-            fullest[key] = fact
-    for fact in fullest.values():
-        is_event = fact.thing.resource == EVENTS.name
-        fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
-        yield _dated(fact, dated) if is_event else fact
-
-
-def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the UIDs of pods by what has them: the pods, and Events about them."""
-    uids: dict[str, set[str]] = {}
-    for fact in objects:
-        if fact.thing.resource == PODS.name and fact.thing.identity:
-            _, namespace, name, uid = fact.thing.identity
-            uids.setdefault(f"{namespace}/{name}", set()).add(uid)
-        elif fact.thing.resource == EVENTS.name:
-            with suppress(*UNDECODABLE):
-                event = _EVENT.decode(fact.thing.raw)
-                about = event.involved_object or event.regarding
-                if about is not None and about.kind == "Pod" and about.uid:
-                    uids.setdefault(f"{about.namespace}/{about.name}", set()).add(about.uid)
-    return uids
-
-
-def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
-    """Return the nodes of each pod, by the pod and by what its scheduler and kubelet say of it."""
-    nodes: dict[str, set[str]] = {}
-    for fact in facts:
-        with suppress(*UNDECODABLE):
-            if fact.thing.resource == PODS.name:
-                pod = _POD.decode(fact.thing.raw)
-                if pod.spec.node_name:
-                    nodes.setdefault(f"{pod.metadata.namespace}/{pod.metadata.name}", set()).add(pod.spec.node_name)
-            elif fact.thing.resource == EVENTS.name:
-                event = _EVENT.decode(fact.thing.raw)
-                if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
-                    nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
-                about = event.involved_object or event.regarding
-                source = event.source
-                if (
-                    about is not None
-                    and about.kind == "Pod"
-                    and source
-                    and source.component == "kubelet"
-                    and source.host
-                ):
-                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(source.host)
-    return nodes
-
-
-def _node_of(about: Mapping[str, Any], nodes: Mapping[str, set[str]]) -> str:
-    """Return the only node that a pod is known to have been on, else an unknown one."""
-    known = nodes.get(f"{about.get('namespace', '')}/{about['name']}", set())
-    return next(iter(known)) if len(known) == 1 else UNKNOWN_NAME
-
-
-def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give a pod that has ended, or a container of it, the node that other texts have, else an unknown one.
-
-    A table of pods names nodes with `-o wide` alone.
-    """
-    if fact.thing.resource != PODS.name:
-        return fact
-    pod = _ANY.decode(fact.thing.raw)
-    status = pod["status"]
-    containers = (*status.get("containerStatuses", ()), *status.get("initContainerStatuses", ()))
-    is_killed = any(each["name"] == UNKNOWN_NAME for each in containers)
-    if pod["spec"].get("nodeName") or not (is_killed or is_by_kubelet(status.get("reason", ""))):
-        return fact
-    raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})
-    return fact._replace(thing=fact.thing._replace(raw=raw))
-
-
-def _hosted(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
-    """Give an Event about a pod the node of that, where its table has no column for who reported it."""
-    event = _ANY.decode(fact.thing.raw)
-    about, source = event["involvedObject"], event["source"]
-    is_by_other = not is_by_kubelet(event["reason"]) or event["message"].startswith(_BY_KARPENTER)
-    if about["kind"] != "Pod" or source["host"] or source["component"] not in {"", "kubelet"} or is_by_other:
-        return fact
-    raw = msgspec.json.encode(event | {"source": source | {"host": _node_of(about, nodes)}})
-    return fact._replace(thing=fact.thing._replace(raw=raw))
-
-
-def _length(fact: Fact) -> tuple[int, bool, str]:
-    return len(fact.thing.raw), False, ""
-
-
-def _heard(fact: Fact) -> tuple[int, bool, str]:
-    """Sort key: the number of occurrences of an Event, and the time of the last; a time that only its file bounds
-    comes after all others.
-    """
-    event = _ANY.decode(fact.thing.raw)
-    return event["count"], "earliest" in event, event["lastTimestamp"]
-
-
-def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[Fact]:
-    """Give what a table without namespaces has that of the only pod of its name; of several, it is left out."""
-    pasted = list(pasted)
-    spaces: dict[str, set[str]] = {}
-    for fact in (*pasted, *objects):
-        if fact.thing.resource == PODS.name and fact.thing.identity and fact.thing.identity[1]:
-            spaces.setdefault(fact.thing.identity[2], set()).add(fact.thing.identity[1])
-        elif fact.thing.resource == EVENTS.name and b"Successfully assigned " in fact.thing.raw:
-            with suppress(*UNDECODABLE):
-                event = _EVENT.decode(fact.thing.raw)
-                if (placed := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
-                    spaces.setdefault(placed["pod"], set()).add(placed["ns"])
-    for fact in pasted:
-        resource, namespace, *_ = fact.thing.identity
-        if namespace or resource not in {PODS.name, EVENTS.name}:
-            yield fact
-            continue
-        made = _ANY.decode(fact.thing.raw)
-        about = made["involvedObject"] if resource == EVENTS.name else made["metadata"]
-        found = spaces.get(about["name"], {UNKNOWN_NAME})
-        if len(found) > 1:
-            continue
-        (namespace,) = found
-        about |= {"namespace": namespace, "uid": f"{namespace}/{about['name']}"}
-        made["metadata"]["namespace"] = namespace
-        uid = about["uid"] if resource == PODS.name else ""
-        identity = (resource, namespace, made["metadata"]["name"], uid)
-        yield fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(made), identity=identity))
-
-
-def _told(fact: Fact) -> tuple[str, ...]:
-    """Return the words of an Event, and its object; empty where it cannot be read."""
-    try:
-        event = _ANY.decode(fact.thing.raw)
-    except UNDECODABLE:
-        return ()
-    about = event.get("involvedObject") or event.get("regarding")
-    if not isinstance(about, dict):
-        return ()
-    text = event.get("message") or event.get("note") or ""
-    namespace = about.get("namespace") if about.get("kind") == "Pod" else ""
-    return (
-        str(namespace),
-        *(str(about.get(each, "")) for each in ("kind", "name")),
-        str(event.get("reason")),
-        str(text).strip(),
-    )
-
-
-def _words(fact: Fact) -> set[str]:
-    """The words of a kubelet in an Event, or in the status of a pod."""
-    if fact.thing.resource not in {PODS.name, EVENTS.name}:
-        return set()
-    try:
-        made = _ANY.decode(fact.thing.raw)
-    except UNDECODABLE:
-        return set()
-    status = made.get("status")
-    texts = (made.get("message"), made.get("note"), status.get("message") if isinstance(status, dict) else None)
-    return {said_of(each) for each in texts if isinstance(each, str) and each.strip()}
-
-
-def _is_unnamed(fact: Fact) -> bool:
-    """Tell whether a pod, or the object of an Event, has no name: the Event's own begins with that."""
-    return fact.thing.identity[2:3] != () and fact.thing.identity[2].startswith(UNKNOWN_NAME)
-
-
-def _transitions(fact: Fact) -> Iterator[tuple[tuple[str, str], datetime]]:
-    """Yield when a Node's conditions last changed and an evicted pod ended, by the object and the Event's reason."""
-    if fact.thing.resource == PODS.name:
-        with suppress(*UNDECODABLE):
-            pod = _POD.decode(fact.thing.raw)
-            if pod.status.reason == "Evicted" and (ended := max(_ends_of_containers(pod), default=None)):
-                key = f"{pod.metadata.namespace}/{pod.metadata.name}", pod.status.reason
-                yield key, ended
-    if fact.thing.resource != NODES.name:
-        return
-    with suppress(*UNDECODABLE):
-        node = _NODE.decode(fact.thing.raw)
-        for condition in node.status.conditions:
-            if condition.last_transition_time and condition.reason.startswith(_BY_KUBELET):
-                reason = "Node" + condition.reason.removeprefix(_BY_KUBELET)
-                at = condition.last_transition_time
-                yield (node.metadata.name, reason), _zoned(at)
-
-
-def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
-    for each in pod.status.container_statuses or ():
-        if each.state and each.state.terminated and each.state.terminated.finished_at:
-            yield _zoned(each.state.terminated.finished_at)
-
-
-def _zoned(at: datetime) -> datetime:
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
-def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
-    """Give an Event the time that the Node's condition or the pod's containers have, if its age fits that."""
-    event = _EVENT.decode(fact.thing.raw)
-    about = event.involved_object
-    if about is None:
-        return fact
-    at = transitions.get((f"{about.namespace}/{about.name}" if about.kind == "Pod" else about.name, event.reason))
-    around = [each for each in (event.earliest, event.latest) if each is not None]
-    if at is None or not around or not min(around) - _SLACK <= at <= max(around) + _SLACK:
-        return fact
-    fields = {
-        name: value for name, value in _ANY.decode(fact.thing.raw).items() if name not in {"earliest", "latest"}
-    }
-    return fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(fields | {"lastTimestamp": at})))
-
-
-def _with_uid(fact: Fact, uids: dict[str, set[str]]) -> Fact:
-    """Give a pod, or an Event about one, the only UID that its name is known to have had."""
-    made = _ANY.decode(fact.thing.raw)
-    about = made.get("involvedObject", made["metadata"])
-    known = uids.get(about.get("uid", ""), set())
-    if len(known) != 1:
-        return fact
-    (uid,) = known
-    field = "involvedObject" if "involvedObject" in made else "metadata"
-    raw = msgspec.json.encode(made | {field: about | {"uid": uid}})
-    identity = fact.thing.identity
-    if identity and fact.thing.resource == PODS.name:
-        identity = (*identity[:3], uid)
-    return fact._replace(thing=fact.thing._replace(raw=raw, identity=identity))

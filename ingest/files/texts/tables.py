@@ -6,6 +6,7 @@ them, are read if their form shows what they are.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -34,7 +35,6 @@ IS_TABLE: Final = re.compile(
     re.MULTILINE,
 )
 _KILLED: Final = "OOMKilled"
-_SIGKILL: Final = 137
 _DIGITS: Final = 9
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _OF_K9S: Final = re.compile(r"\bREADY (?:STATUS|RESTARTS)\b")
@@ -71,10 +71,26 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
     for kind, rows in _tables(part.lines):
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
-        yield from each_named(made) if "events" in kind else made
+        yield from each_named(_apart(made)) if "events" in kind else made
     chosen = list(columned(part, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
+
+
+def _apart(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Number pods without a name from the newest on, if one table has their ends in equal words.
+
+    Equal Events about one pod are one, with a count.
+    """
+    seen: Counter[str] = Counter()
+    for event in sorted(events, key=lambda each: str(each["lastTimestamp"]), reverse=True):
+        about = event["involvedObject"]
+        if about["name"] != UNKNOWN_NAME or not is_by_kubelet(event["reason"]):
+            yield event
+            continue
+        uid = about["uid"]
+        yield event | {"involvedObject": about | {"uid": f"{uid}.{seen[uid]}" if seen[uid] else uid}}
+        seen[uid] += 1
 
 
 def _known(line: str) -> tuple[str, list[tuple[str, int]]]:
@@ -149,11 +165,11 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
 def _killed(row: Row) -> dict[str, Any]:
     """The status of a pod whose last container was killed for memory, and not started again so far.
 
-    Its exit code is that of SIGKILL, which the table does not show. Its phase is not in the table.
+    Its exit code and its phase are not in the table.
     """
     count = row.get("RESTARTS", row.get("RS", "")).partition(" (")[0]
     restarts = int(count) if count.isascii() and count.isdecimal() and len(count) <= _DIGITS else 0
-    ended = {"reason": _KILLED, "exitCode": _SIGKILL}
+    ended = {"reason": _KILLED, "exitCode": None}
     container = {"name": UNKNOWN_NAME, "restartCount": restarts, "state": {"terminated": ended}}
     kind = "initContainerStatuses" if row["STATUS"].startswith("Init:") else "containerStatuses"
     return {"phase": "", kind: [container]}

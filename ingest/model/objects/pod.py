@@ -167,7 +167,8 @@ class PodSpec(KeptObject, frozen=True):
 
 class ContainerTerminated(KeptObject, frozen=True):
     reason: str = ""
-    exit_code: ExitCode = 0
+    exit_code: ExitCode | None = 0
+    """None where a text lacks it."""
     started_at: datetime | None = None
     finished_at: datetime | None = None
 

@@ -305,7 +305,8 @@ def exit_code(pod: Pod) -> int | None:
 
 
 def known_code(terminated: ContainerTerminated) -> int | None:
-    """The exit code, signed as in the API; None where the kubelet made it up."""
-    if terminated.reason == _CODE_UNKNOWN:
+    """The exit code, signed as in the API; None where the kubelet made it up, or a text lacks it."""
+    code = terminated.exit_code
+    if code is None or terminated.reason == _CODE_UNKNOWN:
         return None
-    return terminated.exit_code - (1 << 32) if terminated.exit_code >= 1 << 31 else terminated.exit_code
+    return code - (1 << 32) if code >= 1 << 31 else code

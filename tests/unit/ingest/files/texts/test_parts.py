@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
 from ingest.files.texts.mixed import taken_apart
-from ingest.files.texts.parts import Command, command_of, parts, tidied
+from ingest.files.texts.parts import Command, command_of, is_typed, parts, tidied
 from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
 
@@ -53,6 +53,43 @@ def test_a_command_has_what_the_text_below_it_lacks(args: str, command: Command)
 def test_a_table_is_in_the_namespace_of_its_command(prompt: str) -> None:
     (pod,) = objects(f"{prompt}kubectl get pods -n shop\n{HEAD}{EVICTED}")
     assert pod["metadata"]["namespace"] == "shop"
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("[root@xen16-23 ~]# kk get nodes", True),
+        ("me@host:~$ kb describe po/web-0", True),
+        ("me@host>kc get ev", True),
+        ("bob@example.com> please describe node worker-1", False),
+        ("bob@example.com> kindly describe node worker-1", False),
+        ("root@m:~# please describe node worker-1", False),
+        ("root@m:~# helm get values web -n prod", False),
+        ("root@m:~# velero describe backup b", False),
+        ("root@m:~# calicoctl get nodes", False),
+        ("root@m:~# kk get values", False),
+    ],
+)
+def test_a_name_of_ones_own_for_kubectl_stands_after_a_prompt_and_before_a_resource(line: str, is_one: bool) -> None:
+    assert is_typed(line) is is_one
+
+
+def test_a_row_of_markdown_is_as_wide_as_its_own_table_has_it() -> None:
+    wide = f"| {'x' * 250} | 0/1 | a | b |\n"
+    small = "| cache-0 | 0/1 | Evicted | 0 | 8m |\n| db-0 | 0/1 | Evicted | 0 | 8m |\n"
+    assert tidied(f"{wide}\n{small}").splitlines()[2:] == [
+        "cache-0  0/1  Evicted  0  8m",
+        "db-0     0/1  Evicted  0  8m",
+    ]
+
+
+@pytest.mark.parametrize(
+    "head", ["|" + f"{'x' * 300}|" * 60, "| " + "x" * 300 + " |" + "a|" * 5], ids=["wide", "far longer"]
+)
+def test_aligning_a_table_does_not_multiply_its_text(head: str) -> None:
+    text = f"{head}\n" + "|" + "a|" * 10 + "\n" + ("|a|b|c|d|\n" * 3000)
+    assert len(tidied(text)) < 4 * len(text)
+    assert tidied(text).splitlines()[-1].split() == ["a", "b", "c", "d"]
 
 
 def test_a_message_that_names_a_command_does_not_part_its_table() -> None:

@@ -234,3 +234,50 @@ def test_the_host_of_a_scheduler_is_not_the_node_of_its_pod(tmp_path: Path) -> N
     }
     seen = seen_in(tmp_path, event=msgspec.json.encode(event).decode(), table=ROW)
     assert [each["spec"]["nodeName"] for each in seen if each.get("kind") == "Pod"] == ["(unknown)"]
+
+
+KILLED = "NAME    READY   STATUS      RESTARTS   AGE\nhog-0   0/1     OOMKilled   {}          5m\n"
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_an_eviction_and_the_kills_before_it_are_of_one_pod(order: int, tmp_path: Path) -> None:
+    """The table of kills is the longer one. Of attempt 1 and 2 a status has the last state and the state."""
+    tables = [KILLED.format(1), KILLED.format(2), POD_TABLE][::order]
+    (pod,) = seen_in(tmp_path, **{f"t{number}": table for number, table in enumerate(tables)})
+    assert (pod["status"]["phase"], pod["status"]["reason"]) == ("Failed", "Evicted")
+    (container,) = pod["status"]["containerStatuses"]
+    assert container["restartCount"] == 2
+    killed = {"terminated": {"reason": "OOMKilled", "exitCode": None}}
+    assert (container["state"], container["lastState"]) == (killed, killed)
+
+
+def test_a_pod_that_was_refused_was_not_killed_before(tmp_path: Path) -> None:
+    (pod,) = seen_in(tmp_path, a=KILLED.format(2), b=POD_TABLE.replace("Evicted", "OutOfcpu"))
+    assert (pod["status"]["reason"], pod["status"].get("containerStatuses")) == ("OutOfcpu", None)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_table_that_tells_if_a_node_is_ready_counts_before_a_longer_one(order: int, tmp_path: Path) -> None:
+    nodes = "NAME   STATUS     ROLES    AGE   VERSION\nn1     NotReady   <none>   5d    v1.20.0\n"
+    taints = (
+        "NAME   TAINTS\nn1     [map[effect:NoSchedule key:dedicated value:databases-of-the-payments-team]]" + " " * 9
+    )
+    taints += "\nn1     [map[effect:NoSchedule key:a value:" + "b" * 300 + "]]\n"
+    tables = [nodes, taints][::order]
+    (node,) = seen_in(tmp_path, **{f"t{number}": table for number, table in enumerate(tables)})
+    assert node["status"]["conditions"] == [{"type": "Ready", "status": "False"}]
+    assert node["spec"]["taints"]
+
+
+KINDS = "LAST SEEN   TYPE      REASON    KIND   MESSAGE\n" + "".join(
+    f"{age}          Warning   Evicted   Pod    The node was low on resource: memory.\n" for age in ("5m", "5m", "4m")
+)
+
+
+def test_equal_ends_in_one_table_are_of_as_many_pods_and_the_same_in_another_file(tmp_path: Path) -> None:
+    """Equal Events about one pod are one Event with a count."""
+    events = seen_in(tmp_path, a=KINDS, b=KINDS)
+    assert len({each["involvedObject"]["uid"] for each in events}) == 3
+    assert len(events) == 3
+    (tmp_path / "b.txt").write_text(KINDS.replace("5m ", "9m ").replace("4m ", "8m "))
+    assert len({each["involvedObject"]["uid"] for each in seen_in(tmp_path)}) == 3

@@ -1,0 +1,91 @@
+"""The sections in text of `kubectl describe`, and the containers in that of a pod (rules: pasted-text)."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from ingest.files.texts.ages import date
+
+FIELD: Final = re.compile(r"(?P<name>[A-Z][\w /-]{0,40}):(?:[ \t]+(?P<value>.*))?")
+NUMBER: Final = re.compile(r"-?\d{1,10}")
+_ITEM: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w./-]{0,252}): {1,}(?P<value>\S.{0,252})")
+
+
+class Section(NamedTuple):
+    value: str
+    lines: list[str]
+    """Below it, with their indentation."""
+
+    @property
+    def all(self) -> list[str]:
+        return [each.strip() for each in (self.value, *self.lines)]
+
+
+NOTHING: Final = Section("", [])
+
+
+def containers(section: Section | None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield spec and status of each container that is described."""
+    name, lines = "", list[str]()
+    for line in [*(section or NOTHING).lines, "  end:"]:
+        head = re.fullmatch(r"  (\S{1,63}):[ \t]*", line)
+        if head is None:
+            lines.append(line)
+            continue
+        if name:
+            yield _container(name, "\n".join(lines))
+        name, lines = head[1], []
+
+
+def _container(name: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    fields = _sections(text, "    ")
+    resources = {each.lower(): amounts(fields.get(each)) for each in ("Requests", "Limits")}
+    restarts = fields.get("Restart Count", NOTHING).value
+    status = {
+        "name": name,
+        "restartCount": int(restarts) if NUMBER.fullmatch(restarts) else 0,
+        "state": _state(fields.get("State")),
+        "lastState": _state(fields.get("Last State")),
+    }
+    return {"name": name, "resources": resources}, status
+
+
+def _state(section: Section | None) -> dict[str, Any] | None:
+    if section is None:
+        return None
+    fields = _sections("\n".join(section.lines), "      ")
+    reason = fields.get("Reason", NOTHING).value
+    started = fields.get("Started", NOTHING).value
+    if section.value == "Running":
+        return {"running": dates(startedAt=started)}
+    if section.value == "Waiting":
+        return {"waiting": {"reason": reason}}
+    code = fields.get("Exit Code", NOTHING).value
+    if section.value != "Terminated" or not NUMBER.fullmatch(code):
+        return None
+    ended = dates(startedAt=started, finishedAt=fields.get("Finished", NOTHING).value)
+    return {"terminated": {"reason": reason, "exitCode": int(code), **ended}}
+
+
+def _sections(text: str, indent: str) -> dict[str, Section]:
+    """The fields at one indentation; the first of a name counts."""
+    found: dict[str, Section] = {}
+    current = Section("", [])
+    for line in text.splitlines():
+        field = FIELD.fullmatch(line.removeprefix(indent)) if line.startswith(indent) else None
+        if field is not None and not line[len(indent) :].startswith((" ", "\t")):
+            current = Section((field["value"] or "").strip(), [])
+            found.setdefault(field["name"], current)
+        else:
+            current.lines.append(line)
+    return found
+
+
+def amounts(section: Section | None) -> dict[str, str]:
+    lines = [each.strip() for each in (section or NOTHING).lines]
+    return {found["name"]: found["value"].strip() for each in lines if (found := _ITEM.fullmatch(each)) is not None}
+
+
+def dates(**texts: str) -> dict[str, str]:
+    found = {name: date(text) for name, text in texts.items()}
+    return {name: at.isoformat().replace("+00:00", "Z") for name, at in found.items() if at is not None}
