@@ -30,7 +30,10 @@ class _Sent:
     def __init__(self) -> None:
         self.messages: list[tuple[str, bytes, Any, dict[str, bytes], Headers]] = []
 
-    async def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> asyncio.Future[None]:
+    async def send(
+        self, topic: str, key: bytes, value: bytes, headers: Headers, *, follows: bool
+    ) -> asyncio.Future[None]:
+        assert follows == (topic == KAFKA.topics().cluster.name)
         self.messages.append((topic, key, json.loads(value), dict(headers), headers))
         return asyncio.get_running_loop().create_future()
 
