@@ -31,7 +31,7 @@ class _Sent:
         self.messages: list[tuple[str, bytes, Any, dict[str, bytes], Headers]] = []
 
     async def send(
-        self, topic: str, key: bytes, value: bytes, headers: Headers, *, follows: bool
+        self, topic: str, key: bytes, value: bytes, headers: Headers, *, follows: bool = False
     ) -> asyncio.Future[None]:
         assert follows == (topic == KAFKA.topics().cluster.name)
         self.messages.append((topic, key, json.loads(value), dict(headers), headers))
