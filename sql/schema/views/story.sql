@@ -107,7 +107,7 @@ FROM
         SELECT
             cluster, min(ended_at) AS ts, node, ending,
             uniqExact(uid) AS pods, if(pods = 1, concat(any(namespace), '/', any(name)), '') AS pod, count() AS times,
-            countIf(time_known) AS timed, min(begun) IS NOT NULL AS has_earliest, max(over) IS NOT NULL AS has_latest,
+            countIf(time_known) AS timed, count(begun) = count() AS has_earliest, count(over) = count() AS has_latest,
             assumeNotNull(min(begun)) AS earliest, assumeNotNull(max(over)) AS latest,
             argMax(why, ended_at) AS explanation, if(cause = 'admission', argMax(said, ended_at), '') AS words,
             groupUniqArray(toString(namespace)) AS namespaces
