@@ -1,7 +1,7 @@
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
 -- column node: The node that it is bound to, or empty if it is not scheduled
 -- column since: When it was created, or first seen Pending where that is unknown
--- column until: When it was first seen to be Pending no more; null if it still is
+-- column until: When it was first seen to be Pending no more, or when a later Event says that it was bound; null if it still is
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler, a Warning Event or its own status
 -- column event: Reason of the Warning Event that `why` quotes; empty if it quotes no Event
@@ -15,7 +15,8 @@ SELECT
     b.owner AS owner,
     b.node AS node,
     b.since AS since,
-    b.until AS until,
+    -- Times of Events are whole seconds; an older pod can have had its name, which of a text is its uid
+    if(b.until IS NULL AND b.node = '' AND e.scheduled_at >= greatest(toStartOfSecond(b.waited_at), e.failed_at), greatest(e.scheduled_at, b.waited_at), b.until) AS until,
     b.reason AS reason,
     multiIf(
         b.node = '' AND notEmpty(b.waits_for), b.waits_for,
@@ -36,6 +37,7 @@ FROM
         argMax(node, (ts, node)) AS node,
         minIf(ifNull(created_at, ts), waiting) AS since,
         if(argMax(waiting, (ts, NOT waiting)), NULL, minIf(ts, NOT waiting)) AS until,
+        maxIf(ts, waiting) AS waited_at,
         argMaxIf(reason, ts, waiting) AS reason,
         argMaxIf(waits_for, ts, waiting) AS waits_for
     FROM
@@ -67,12 +69,14 @@ LEFT JOIN
             type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS warning,
         warning.1 AS why,
         warning.2 AS event,
-        argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler
+        argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler,
+        maxIf(ts, reason = 'Scheduled') AS scheduled_at,
+        maxIf(ts, reason = 'FailedScheduling') AS failed_at
     FROM node_events FINAL
-    PREWHERE object_kind = 'Pod' AND (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp'))
+    PREWHERE object_kind = 'Pod' AND
+        (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp')
+        OR (reason = 'Scheduled' AND (cluster, object_uid) IN
+            (SELECT cluster, uid FROM pod_bindings GROUP BY cluster, uid HAVING argMax(node, (ts, node)) = '' SETTINGS final = 0)))
     GROUP BY cluster, object_uid
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
--- Its scheduler bound it after it was read
-WHERE NOT (b.node = '' AND b.until IS NULL
-    AND (b.cluster, b.uid) IN (SELECT cluster, object_uid FROM node_events PREWHERE reason = 'Scheduled' AND object_kind = 'Pod' AND object_uid != ''))
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

@@ -6,7 +6,7 @@ from typing import Any
 from components.rows import T0, row, store
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
-from streams.fold.findings import NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
+from streams.fold.findings import NodeEvent, NodeRow, PodBinding, SchedulerBlindSpot, SchedulingFailure
 
 
 def at(minutes: float) -> datetime:
@@ -52,6 +52,37 @@ def test_pending_pods_are_recognised_by_their_last_condition_and_by_their_event_
         ("only-event", {"Insufficient cpu": 3}, "event"),
         ("waits", {"Too many pods": 3}, "condition"),
     ]
+
+
+def event(pod: str, reason: str, minutes: float, **values: Any) -> NodeEvent:
+    given = {"ts": at(minutes), "reason": reason, "name": f"{pod}.{reason}", "object_kind": "Pod", "namespace": "ns"}
+    of = {"object_name": pod, "object_uid": f"u-{pod}", "type": "Normal" if reason == "Scheduled" else "Warning"}
+    return row(NodeEvent, **{**given, **of, "message": reason, **values})
+
+
+def test_only_an_event_after_it_was_last_seen_to_wait_binds_a_pod(database: Database) -> None:
+    """The uid of a text is the name, which an older pod can have had. Events have whole seconds."""
+    seen = 60.01
+    store(
+        database,
+        *(
+            binding(pod, "pending", seen, phase="Pending", waits_for="no room")
+            for pod in ("old", "failed", "same", "new")
+        ),
+        event("old", "Scheduled", 1),
+        event("failed", "Scheduled", 70),
+        event("failed", "FailedScheduling", 71),
+        event("same", "Scheduled", 60),
+        event("new", "Scheduled", 80),
+        event("new", "FailedScheduling", 61),
+        *(event(pod, "FailedScheduling", 2) for pod in ("text-bound", "text-waits")),
+        event("text-bound", "Scheduled", 3),
+        event("text-waits", "Scheduled", 1),
+    )
+    assert [each["pod"] for each in ask(database, "pending_pods")] == ["failed", "old", "text-waits"]
+    assert [each["pod"] for each in ask(database, "pending_pods", cluster="c")] == ["failed", "old", "text-waits"]
+    waits = database.query("SELECT pod, until FROM pod_waits ORDER BY pod").rows
+    assert list(waits) == [("failed", None), ("new", at(80)), ("old", None), ("same", at(seen))]
 
 
 def test_blind_spots_can_be_asked_for_by_their_verdict(database: Database) -> None:
