@@ -108,20 +108,34 @@ def _with_forms(query: SavedQuery, forms: Sequence[SavedQuery]) -> SavedQuery:
         return query
     meaning = "; ".join(f"{each.form[1]} asks: {each.description}" for each in forms)
     by = Parameter(BY, "String", "", meaning)
-    return query._replace(parameters=(*query.parameters, by), forms={each.form[1]: each for each in forms})
+    known = {each.name for each in query.parameters}
+    others = {
+        each.name: each._replace(meaning=f"with by={form.form[1]}: {each.meaning}")
+        for form in reversed(forms)
+        for each in form.parameters
+        if each.name not in known
+    }
+    parameters = (*query.parameters, by, *others.values())
+    return query._replace(parameters=parameters, forms={each.form[1]: each for each in forms})
 
 
 def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dict[str, str]]:
-    """Return the form of a question that `by` asks for, and what else was given. Raises BadParameter."""
+    """Return the form of a question that `by` asks for, and what else was given. Raises BadParameter.
+
+    A page gives every parameter that it lists: without effect are those of other forms that are empty, or as they are
+    by default.
+    """
     if not query.forms:
         return query, dict(given)
     rest = {name: value for name, value in given.items() if name != BY}
     by = given.get(BY, "")
-    if not by:
-        return query._replace(parameters=query.parameters[:-1], forms={}), rest
-    if by not in query.forms:
+    if by and by not in query.forms:
         raise BadParameter(f"query {query.name} cannot be asked by {by!r}. By: {', '.join(query.forms)}")
-    return query.forms[by], rest
+    own = [each.name for each in query.parameters].index(BY)
+    form = query.forms[by] if by else query._replace(parameters=query.parameters[:own], forms={})
+    known = {each.name for each in form.parameters}
+    idle = {(each.name, value) for each in query.parameters if each.name not in known for value in ("", each.default)}
+    return form, {name: value for name, value in rest.items() if (name, value) not in idle}
 
 
 def saved_query(name: str) -> SavedQuery:
@@ -163,7 +177,9 @@ def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
     for name in given:
         if name not in known:
             has = f"It has: {', '.join(sorted(known))}" if known else "It has none"
-            raise BadParameter(f"query {query.name} has no parameter {name!r}. {has}")
+            of, by = query.form
+            asked = f"{of} --by {by}" if of else query.name
+            raise BadParameter(f"query {asked} has no parameter {name!r}. {has}")
     return {parameter.name: _value(parameter, given.get(parameter.name)) for parameter in query.parameters}
 
 

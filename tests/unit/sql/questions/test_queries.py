@@ -176,6 +176,25 @@ def test_a_form_that_a_question_lacks_is_refused_with_those_that_it_has(database
         run(database, saved_query("cgroups"), {"by": "node"})
 
 
+@pytest.mark.parametrize("query", [each for each in LISTED if each.forms], ids=lambda query: query.name)
+def test_a_page_asks_a_question_and_each_form_with_every_parameter_that_it_lists(query: SavedQuery) -> None:
+    posted = {each.name: "" if each.of_time else each.default for each in query.parameters}
+    for by in ("", *query.forms):
+        form, given = chosen(query, posted | {"by": by})
+        assert values(form, given) == values(form, {})
+        assert {each.name for each in form.parameters} <= posted.keys()
+
+
+def test_a_parameter_that_a_form_lacks_is_refused_by_the_name_with_which_it_is_asked() -> None:
+    pending = saved_query("pending_pods")
+    with pytest.raises(
+        BadParameter, match=r"query pending_pods --by node has no parameter 'fitting'\. It has: .*pod"
+    ):
+        values(*chosen(pending, {"by": "node", "fitting": "1"}))
+    with pytest.raises(BadParameter, match=r"query pending_pods has no parameter 'pod'"):
+        values(*chosen(pending, {"pod": "web"}))
+
+
 def test_an_unknown_query_gets_the_known_ones() -> None:
     with pytest.raises(UnknownQuery, match="story"):
         saved_query("nonesuch")

@@ -10,7 +10,7 @@ from leadsman.web.rendering.help import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
 from sql.database.open import Database
 from sql.questions.limits import SHARED
-from sql.questions.queries import saved_queries
+from sql.questions.queries import saved_queries, saved_query
 from sql.questions.query_process import QueryProcess
 from streams.fold.findings import Eviction
 
@@ -63,3 +63,17 @@ def test_a_form_of_a_question_is_asked_by_its_word_and_an_empty_answer_says_why(
     assert "No rows. " in empty
     with pytest.raises(BadScope, match="cannot be asked by 'moon'"):
         asked(database, name="evicted_pods", **{"p.by": "moon"})
+
+
+def test_the_form_of_a_page_asks_by_another_count_with_all_that_it_lists(database: Database) -> None:
+    listed = [each.name for each in saved_query("pending_pods").parameters if each.name != "by"]
+    page = asked(database, name="pending_pods", **{"p.by": "node"})
+    assert all(f'name="p.{name}"' in page for name in listed)
+    again = asked(
+        database,
+        name="pending_pods",
+        **{f"p.{name}": "0" if name == "fitting" else "" for name in listed},
+        **{"p.by": "node"},
+    )
+    assert "No answer" not in again
+    assert "No answer" in asked(database, name="pending_pods", **{"p.by": "node", "p.fitting": "1"})
