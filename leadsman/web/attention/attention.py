@@ -1,13 +1,13 @@
 """Lists what needs attention, now and during the range, the worst first. Pure, from an overview."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 from typing import Final
 
 from common.amounts import counted
 from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
-from leadsman.web.attention.findings import findings
+from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
 from leadsman.web.attention.nodes import not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
@@ -18,13 +18,10 @@ from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
 from streams.rules.eviction.signals import RESOURCES
-from streams.rules.eviction.unguarded import is_low
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
-_OF_STATES: Final = frozenset(
-    {"NodeNotReady", "NodePressureLasting"}
-    | {"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"}
-)
+_OF_IMAGE_GC: Final = frozenset({"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"})
+_OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
 """Alerts of which an item holds as long as what they are about."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
@@ -49,26 +46,26 @@ def attention(view: Overview) -> list[Item]:
         *_without_statistics(view),
         *_without_news(view),
     ]
-    found = _with_alerts(items, view.alerts or (), {node.name: node for node in view.nodes})
+    found = _with_alerts(items, view)
     return found[: len(silence)] + sorted(found[len(silence) :], key=lambda item: item.severity)
 
 
-def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], nodes: Mapping[str, NodeLine]) -> list[Item]:
+def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
     """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
 
-    An alert that only `keep_firing` holds has none, for its own is over. An item that knows since when it is so keeps
-    that: an alert can foretell it, or wait for it to last. One that old samples show does not last for an alert that
-    rests on the same samples.
+    An alert that only `keep_firing` holds for certain has none. An item that knows since when it is so keeps that: an
+    alert can foretell it, or wait for it to last. One that old samples show does not last for an alert that rests on
+    the same samples.
     """
-    found = list(items)
+    found, nodes = list(items), {node.name: node for node in view.nodes}
     stale = {name for name, node in nodes.items() if node.stale}
     left: dict[str, list[Alert]] = {}
-    for alert in alerts:
+    for alert in view.alerts or ():
         if not alert.firing or alert.silenced:
             continue
         place = next((place for place, item in enumerate(found) if _is_about(alert, item)), None)
         if place is None:
-            if not _is_held(alert, nodes.get(alert.node)):
+            if not _is_over(alert, nodes.get(alert.node), view.image_gc):
                 left.setdefault(alert.name, []).append(alert)
         else:
             item = found[place]
@@ -81,15 +78,22 @@ def _with_alerts(items: Iterable[Item], alerts: Iterable[Alert], nodes: Mapping[
     return found + [_of_alerts(name, same) for name, same in left.items()]
 
 
-def _is_held(alert: Alert, node: NodeLine | None) -> bool:
-    """Tell whether an alert that no item is about fires only because it is held for `keep_firing`."""
-    if alert.name in _OF_STATES:
-        return True
-    if alert.name != "EvictionThresholdNear" or node is None or node.stale:
+def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -> bool:
+    """Tell whether the last row about the same thing shows, by any settings, that an alert does not hold."""
+    if node is None:
+        return False
+    if alert.name == "NodeNotReady":
+        return node.ready is True
+    if alert.name == "NodePressureLasting":
+        return node.known and alert.labels.get("condition", "") not in {"", *node.pressure}
+    if alert.name in _OF_IMAGE_GC:
+        about = (row for row in image_gc if (row["node"], row["reason"]) == (node.name, alert.labels.get("reason")))
+        return next((row["verdict"] == "recovered" for row in about), False)
+    if alert.name != "EvictionThresholdNear" or node.stale:
         return False
     of_it = [each for each in node.margins if RESOURCES[each.signal] == alert.resource]
-    ahead = (each.met or each.seconds is not None or is_low(each.available, each.capacity) for each in of_it)
-    return bool(of_it) and not any(ahead)
+    bare = unguarded_margins(node.margins)
+    return bool(of_it) and not any(each.met or each.seconds is not None or each.signal in bare for each in of_it)
 
 
 def _is_about(alert: Alert, item: Item) -> bool:

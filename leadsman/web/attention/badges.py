@@ -59,7 +59,7 @@ def _badge_ready(node: NodeLine) -> Badge | None:
     if node.deleted_at is not None:
         return Badge(Severity.NOTE, "deleted")
     if node.ready is None:
-        return Badge(Severity.UNKNOWN, "Ready unknown")
+        return Badge(Severity.UNKNOWN, "Ready unknown" if node.ready_said else "Ready not known")
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
 
 

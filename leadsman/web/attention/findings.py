@@ -1,7 +1,7 @@
 """Items that follow from Leadsman's findings. Pure, from an overview."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import timedelta
 from typing import Final
 
@@ -66,9 +66,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
         low = [each for each in node.margins if is_low(each.available, each.capacity)]
         if node.stale or not low:
             continue
-        bare = unguarded_of(
-            Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in node.margins
-        )
+        bare = unguarded_margins(node.margins)
         for margin in low:
             if margin.signal in bare:
                 found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
@@ -86,6 +84,13 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
+
+
+def unguarded_margins(margins: Iterable[Margin]) -> frozenset[str]:
+    """Return the signals of one node that have no threshold, nor have another of their file system."""
+    return unguarded_of(
+        Reading(each.signal, each.available, each.capacity, each.threshold is not None) for each in margins
+    )
 
 
 def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], *, now: bool) -> Item:
@@ -233,7 +238,7 @@ _NOT_REPORTED: Final = "Whether it goes on is not known: the kubelet no longer r
 def _pressure(view: Overview) -> Iterator[Item]:
     for condition in ("MemoryPressure", "DiskPressure", "PIDPressure"):
         every = [node for node in view.nodes if condition in node.pressure]
-        silent = [node for node in every if node.known and node.ready is None]
+        silent = [node for node in every if node.not_ready and node.ready is None]
         for under in ([node for node in every if node not in silent], silent):
             if not under:
                 continue

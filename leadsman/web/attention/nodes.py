@@ -37,18 +37,24 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if taken:
         yield _being_removed(view, taken, of)
     if cordoned := [row for row in drained if row not in taken]:
-        down = sum(not row["ready"] for row in cordoned)
+        down = sum(map(is_not_ready, cordoned))
         of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
         text = "No new pods are placed there." + (f" {of_them} not Ready." if down else "")
         ready = [row for row in cordoned if row["ready"]]
+        state = "it is not Ready" if is_not_ready(cordoned[0]) else "whether it is Ready is not known"
         step = Step(
             f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}"
             if ready
-            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: it is not Ready"
+            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: {state}"
         )
         title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def is_not_ready(row: RowDict) -> bool:
+    """Tell whether it was said of a row of `not_ready`; a Node that was cut says nothing."""
+    return not row["ready"] and (row["ready"] is not None or bool(row["message"]))
 
 
 def problems(view: Overview) -> Iterator[Item]:
@@ -69,7 +75,7 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     left behind.
     """
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
-    down = sum(not row["ready"] for row in rows)
+    down = sum(map(is_not_ready, rows))
     title = f"Being removed by {by}" if view.node else f"{len(rows)} {of} being removed by {by}"
     text = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
     if down:

@@ -9,6 +9,7 @@ from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, owners_of
+from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
@@ -246,7 +247,7 @@ def terminating(view: Overview) -> Iterator[Item]:
     rows = view.terminating
     if not rows:
         return
-    lost = [row["node"] for row in view.not_ready if row["ready"] != 1]
+    lost = [row["node"] for row in view.not_ready if is_not_ready(row)]
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
         text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."

@@ -200,14 +200,14 @@ def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
     level, left = level_of(node, choice), room_of(node, choice.room)
     dim = choice.level not in {"", str(level.value)}
     evicted = node.evicted.pressure > 0
-    cell = Cell(node.name, level, evicted, _is_ready(node), _words(node, level, left, choice.room), dim)
+    cell = Cell(node.name, level, evicted, not node.not_ready, _words(node, level, left, choice.room), dim)
     return cell, 1.0 if left is None else left
 
 
 def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     parts = []
     if not _is_ready(node):
-        parts.append("not Ready")
+        parts.append("not Ready" if node.not_ready else "Ready not known")
     nearest = _nearest(node, room)
     if node.stale:
         parts.append(f"last sample {node.sample_age}" if node.sample_age else "no statistics")

@@ -70,6 +70,7 @@ class _State(NamedTuple):
     kubelet_version: str = ""
     zone_key: str = ""
     pool: str = ""
+    has_message: bool = False
 
 
 class Fit(NamedTuple):
@@ -139,6 +140,13 @@ class NodeLine(NamedTuple):
     """When it was seen that its object is gone at the end."""
     image_gc_goes_on: bool = True
     """The verdict about image GC still holds at the end, as far as anything was heard of it."""
+    ready_said: bool = True
+    """Its condition Ready was read, if only as Unknown."""
+
+    @property
+    def not_ready(self) -> bool:
+        """Tell whether something said that it is not Ready, or that its kubelet does not report."""
+        return self.known and not self.ready and self.ready_said
 
     @property
     def pins(self) -> bool:
@@ -252,6 +260,7 @@ def _line(name: str, state: _State | None) -> NodeLine:
         times_under_pressure=0,
         image_gc="",
         numa=None,
+        ready_said=known and (state.ready is not None or bool(state.has_message)),
     )
 
 

@@ -276,7 +276,7 @@ def _cluster(
         "asked_show": narrowing.show,
         "asked_level": choice.level,
         "figures": {
-            "not_ready": sum(node.known and not node.ready for node in view.nodes),
+            "not_ready": sum(node.not_ready for node in view.nodes),
             "urgent": sum(line.urgent for line in lines),
             "unknown": sum(node.stale for node in view.nodes),
             "pending": sum(row["pods"] for row in view.waiting),

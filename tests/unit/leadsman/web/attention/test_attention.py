@@ -68,7 +68,14 @@ def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None
 def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, step: str) -> None:
     """Nobody hears that a pod ended if its kubelet does not report."""
     lease = {"lease_seen": 0, "lease_age_seconds": None}
-    state: dict[str, Any] = {"node": "n", "ready": ready, "since": T0, "message": "", "cordoned": 0, "taints": []}
+    state: dict[str, Any] = {
+        "node": "n",
+        "ready": ready,
+        "since": T0,
+        "message": "silent",
+        "cordoned": 0,
+        "taints": [],
+    }
     seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
     (card,) = [item for item in attention(seen) if item.title == "1 pod still Terminating"]
     assert step in str(card.step)
@@ -562,7 +569,7 @@ def test_of_one_node_no_card_counts_nodes_or_names_it_again() -> None:
 
 def test_a_taint_that_is_there_is_not_advised() -> None:
     """The pod garbage collector ends pods of a node that is out of service."""
-    gone = {"node": "n", "ready": None, "since": T0, "message": "", "cordoned": 0, "lease_seen": 0}
+    gone = {"node": "n", "ready": None, "since": T0, "message": "silent", "cordoned": 0, "lease_seen": 0}
     advised = {}
     for taints in ([], ["node.kubernetes.io/out-of-service=nodeshutdown:NoExecute"]):
         seen = view(node(), terminating=(lasts(),), not_ready=(gone | {"taints": taints},))

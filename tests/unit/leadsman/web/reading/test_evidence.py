@@ -153,7 +153,7 @@ def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Data
     sampled(database, "with", "gone")
     found = report(database)
     assert "no statistics" in found.text
-    assert "Ready unknown" in found.text
+    assert "Ready not known" in found.text
     assert found.classes.count("tag ok") == 1  # in the table; a report has details of the two worst nodes
     assert "No recent statistics of 1 of 3 nodes" in story(database)
     made = node_of(database, Request.of({"node": "without"}), lambda: T0)

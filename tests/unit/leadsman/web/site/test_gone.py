@@ -80,14 +80,14 @@ def test_the_page_of_a_node_that_is_gone_says_so(left: Database) -> None:
     assert "2026-07-01 12:20:00" in text
     assert "v1.36.3" in text
     assert "Rebooted" in text
-    for wrong in ("Ready unknown", "all clear", GONE):
+    for wrong in ("Ready unknown", "Ready not known", "all clear", GONE):
         assert wrong not in text
 
 
 def test_a_node_without_an_object_is_not_called_deleted(left: Database) -> None:
     text = page(left, "unseen", **HOUR)
     assert "<dt>Node object</dt> <dd>none was seen</dd>" in text
-    assert "Ready unknown" in text
+    assert "Ready not known" in text
     assert "deleted" not in text
 
 
