@@ -53,7 +53,9 @@ HAPPENS: Final = frozenset(
     | {"ContainerGCFailed", "SchedulerBlindSpot", "DeadLetters", "RetentionNear", "StreamStalled"}
 )
 """Alerts of occurrences, which are resolved after `keep_firing`, as the test of each shows (`test_over_in_cards`)."""
-OF_SAMPLES: Final = frozenset({"EvictionTooLate", "NodeStalls", "SwapThrashing", "NUMAFragmented", "RestartEndsPods"})
+OF_SAMPLES: Final = frozenset(
+    {"EvictionTooLate", "NodeStalls", "SwapThrashing", "NUMAFragmented", "NUMAMisaligned", "RestartEndsPods"}
+)
 """Alerts of states without a card of their own: `_of_alerts` shows them, and each one's own test ends it."""
 
 
