@@ -18,6 +18,8 @@ _LISTED: Final = re.compile(rb"(?:[ \t]*(?:#[^\n]*)?\n)*[ \t]*- (?:apiVersion|ki
 """Begins the items of a List that were copied without it."""
 _DEEP: Final = re.compile(rb"^[ \t?:-]{1000}", re.MULTILINE)
 _DEPTH: Final = 500
+MOST_VALUES: Final = 100_000
+"""Values of a document that a person wrote, its aliases expanded."""
 _TEXTS: Final = (":timestamp", ":merge")
 _WARNINGS: Final = re.compile(rb"^Warning: [^\n]*$|\A(?:" + TYPED + rb")[^\n]*$", re.MULTILINE)
 """Lines of kubectl anywhere, and of a terminal before the first: within YAML they look like text."""
@@ -54,13 +56,35 @@ class _Loader(yaml.CSafeLoader):
         return super().construct_object(node, deep)
 
 
+class _OfAPerson(_Loader):
+    """Reads aliases too: a program that wrote equal requests and limits may have written them once."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        return yaml.CSafeLoader.construct_object(self, node, deep)
+
+
 def first_document(text: bytes) -> Any:
     """Return the first document of a YAML file; None if there is none.
 
-    Raises AliasError, other YAMLErrors, ValueError, and RecursionError for what is nested too deep.
+    Raises AliasError where aliases make it larger than MOST_VALUES, other YAMLErrors, ValueError, and RecursionError
+    for what is nested too deep.
     """
     _check_depth(text)
-    return next(iter(yaml.load_all(text, _Loader)), None)
+    document = next(iter(yaml.load_all(text, _OfAPerson)), None)
+    if _values(document, {}) > MOST_VALUES:
+        raise AliasError
+    return document
+
+
+def _values(of: Any, known: dict[int, int]) -> int:
+    """Return how many values it expands to; `known` has those of what was counted, and too many for a circle."""
+    if not isinstance(of, dict | list):
+        return 1
+    if id(of) not in known:
+        known[id(of)] = MOST_VALUES
+        children = of if isinstance(of, list) else [*of, *of.values()]
+        known[id(of)] = 1 + sum(_values(each, known) for each in children)
+    return known[id(of)]
 
 
 def yaml_parts(data: bytes) -> Iterator[Part]:

@@ -149,7 +149,7 @@ def _read(manifest: IO[bytes]) -> Any:
     try:
         return first_document(manifest.read())
     except AliasError:
-        raise BadQuestion("the manifest has YAML aliases: replace each by what it stands for") from None
+        raise BadQuestion("the manifest is too large with its YAML aliases: replace each by what it is for") from None
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
         raise BadQuestion(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 

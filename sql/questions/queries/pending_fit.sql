@@ -1,6 +1,6 @@
 -- Where each pending pod would fit now, and why it does not fit elsewhere
 -- form pending_pods node
--- shows namespace, pod, node, fits, reasons
+-- shows namespace, pod, node, fits, reasons, numa_verdict
 -- needs nodes, pods
 -- events FailedScheduling
 -- param cluster String '': only this cluster; empty is all

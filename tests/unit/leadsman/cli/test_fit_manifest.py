@@ -7,14 +7,14 @@ import pytest
 from leadsman.cli.fit import _read
 from streams.questions.asked import BadQuestion
 
-TERMS = "{terms: [&t {expressions: [&e {values: [&v x, *v]}, *e]}, *t]}"
-"""Each level doubles what it holds; with 600 of each, 19 kB took 2 GiB."""
+TERMS = "".join(f"l{n}: &l{n} [{f'*l{n - 1}, ' * 2 if n else 'x'}]\n" for n in range(20))
+"""Each level doubles what it holds."""
 
 
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        (TERMS, "aliases: replace each by what it stands for"),
+        (TERMS, "too large with its YAML aliases"),
         ("a: &a\n  b: *a\n", "aliases"),
         ("[" * 600 + "]" * 600, "not YAML"),
         ("a: [", "not YAML"),
@@ -24,6 +24,13 @@ TERMS = "{terms: [&t {expressions: [&e {values: [&v x, *v]}, *e]}, *t]}"
 def test_a_manifest_that_is_a_bomb_or_no_yaml_is_refused_with_a_sentence(text: str, why: str) -> None:
     with pytest.raises(BadQuestion, match=why):
         _read(BytesIO(text.encode("latin-1")))
+
+
+def test_equal_requests_and_limits_can_be_written_once() -> None:
+    assert _read(BytesIO(b"limits: &id001 {cpu: '26'}\nrequests: *id001\n")) == {
+        "limits": {"cpu": "26"},
+        "requests": {"cpu": "26"},
+    }
 
 
 def test_the_first_document_is_read_as_kubernetes_reads_it() -> None:
