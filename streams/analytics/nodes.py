@@ -26,8 +26,6 @@ from streams.rules.values.quantity import in_base_units
 _READY: Final = {"True": True, "False": False}
 _UNSAID: Final = Condition(type="Ready", status="")
 """Stands for the condition of a Node that was cut before it, or made before its kubelet."""
-
-
 _READ_APART: Final = timedelta(minutes=10)
 """An Event that is so much older than the reading of a Node is older than the Node, even if their clocks differ."""
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -73,7 +71,7 @@ def _with_node(state: State, record: NodeRecord) -> State:
         if last is None:
             return state
         row = last._replace(ts=record.ts, deleted=True)
-    if last is not None and _is_unsaid(row) and row.uid == last.uid:
+    if last is not None and not row.says_ready and row.uid == last.uid:
         row = row._replace(ready=last.ready, ready_since=last.ready_since, ready_message=last.ready_message)
     if last is not None and (row.uid, row.ready, row.ready_since) == (last.uid, last.ready, last.ready_since):
         row = row._replace(ready_message=last.ready_message)  # some have a duration in it, new in each heartbeat
@@ -154,10 +152,6 @@ def _row(record: NodeRecord) -> NodeRow:
         problems={each.type: each.words for each in found},
         problems_since={each.type: each.since for each in found if each.since is not None},
     )
-
-
-def _is_unsaid(row: NodeRow) -> bool:
-    return row.ready is None and not row.ready_message
 
 
 def _message(condition: Condition) -> str:

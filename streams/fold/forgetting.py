@@ -11,7 +11,7 @@ deletion on one of the two logs only.
 from bisect import bisect
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -24,8 +24,6 @@ FORGOTTEN_AFTER: Final = timedelta(hours=6)
 OpenShift's for three, and a watcher that was away may list them that late. The state of their
 node must still be there, or they would be counted again.
 """
-
-Known = TypeVar("Known")
 
 
 class State(msgspec.Struct, frozen=True):
@@ -54,15 +52,14 @@ def step(
         case NodeRecord(change="DELETED", object=gone):
             absent = absent | {gone.metadata.name: record.ts}
             uids = uids | {gone.metadata.name: gone.metadata.uid}
-        case NodeRecord(object=there) if there.metadata.name in absent:
-            absent, uids = _without(absent, there.metadata.name), _without(uids, there.metadata.name)
-    if heard is None:
-        return State(heard, absent, uids), ()
-    kept = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
-    over = sorted(absent.keys() - kept.keys())
-    if over:
-        uids = {node: uid for node, uid in uids.items() if node in kept}
-    return State(heard, kept, uids), [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+        case NodeRecord():
+            absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
+    orders: list[Output] = []
+    if heard is not None:
+        over = sorted(node for node, since in absent.items() if heard - since >= FORGOTTEN_AFTER)
+        orders = [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+        absent = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
+    return State(heard, absent, {node: uid for node, uid in uids.items() if node in absent}), orders
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
@@ -76,10 +73,6 @@ def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:
             part = msgspec.structs.replace(listed, node=node, keys=tuple(keys[at : at + 1]), after=after, until=until)
             found.append(part)
     return found
-
-
-def _without(known: Mapping[str, Known], node: str) -> dict[str, Known]:
-    return {name: value for name, value in known.items() if name != node}
 
 
 REDUCER: Final = Reducer(

@@ -149,8 +149,7 @@ def _bound(fact: Fact, nodes: Mapping[str, set[str]]) -> Fact:
         return fact
     pod = _ANY.decode(fact.thing.raw)
     status = pod["status"]
-    containers = (*status.get("containerStatuses", ()), *status.get("initContainerStatuses", ()))
-    is_killed = any(each["name"] == UNKNOWN_NAME for each in containers)
+    is_killed = any(each["name"] == UNKNOWN_NAME for kind in _OF_CONTAINERS for each in status.get(kind, ()))
     if pod["spec"].get("nodeName") or not (is_killed or is_by_kubelet(status.get("reason", ""))):
         return fact
     raw = msgspec.json.encode(pod | {"spec": pod["spec"] | {"nodeName": _node_of(pod["metadata"], nodes)}})

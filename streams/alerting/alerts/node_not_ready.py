@@ -17,16 +17,15 @@ _SILENT: Final = (
     "machine is gone."
 )
 _REFUSES: Final = (
-    "No new pods are placed on it. After five minutes, unless they "
-    "tolerate it for longer, its pods are deleted and replaced elsewhere. See kubectl describe node and the logs of "
-    "kubelet and container runtime."
+    "No new pods are placed on it. After five minutes, unless they tolerate it for longer, its pods are deleted and "
+    "replaced elsewhere. See kubectl describe node and the logs of kubelet and container runtime."
 )
 
 
 def step(
     settings: RuleSettings, state: Nothing, rows: Sequence[NodeRow], now: Now
 ) -> tuple[Nothing, Sequence[Change]]:
-    return state, [_not_ready(row, settings, now) for row in rows if row.ready is not None or row.ready_message]
+    return state, [_not_ready(row, settings, now) for row in rows if row.says_ready]
 
 
 def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:

@@ -25,6 +25,8 @@ class State(msgspec.Struct, frozen=True):
 def step(
     _settings: RuleSettings, state: State, rows: Sequence[NumaAlignment], _now: Now
 ) -> tuple[State, Sequence[Change]]:
+    if not rows:
+        return state, []
     apart = dict(state.apart)
     for row in rows:
         container = f"{row.namespace}/{row.pod}/{row.container}"
@@ -32,7 +34,7 @@ def step(
         if text := _apart(row):
             apart[container] = text
     if not apart:
-        return State(), [Ends({}) for _ in rows[:1]]
+        return State(), [Ends({})]
     pods = {each.rpartition("/")[0] for each in apart}
     whose = counted(len(pods), "pod has devices or memory", "pods have devices or memory")
     return State(apart), [
@@ -44,7 +46,6 @@ def step(
             "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "
             "leadsman query numa_pods, and the room: leadsman query numa_largest_room.",
         )
-        for _ in rows[:1]
     ]
 
 

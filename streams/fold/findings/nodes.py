@@ -37,6 +37,11 @@ class NodeRow(NamedTuple):
     """Reason and message of each condition that shows trouble, beside the kubelet's own."""
     problems_since: dict[str, datetime] = {}  # noqa: RUF012  as above
 
+    @property
+    def says_ready(self) -> bool:
+        """True if its condition Ready was in what was read, with any status."""
+        return self.ready is not None or bool(self.ready_message)
+
 
 @row(table="node_leases")
 class NodeLease(NamedTuple):
