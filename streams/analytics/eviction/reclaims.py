@@ -6,7 +6,7 @@ samples show what came back, and its log says that this was enough. Rows follow 
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -15,12 +15,12 @@ from ingest.model.records import EventRecord, MetricsRecord
 from streams.analytics.image_gc.image_gc import images_collected
 from streams.fold.findings import Eviction, EvictionSignal, KubeletLogLine, PressureChange, Reclaim
 from streams.fold.reducer import Concluded, Output, Reducer
+from streams.fold.shelves import Shelves, put
 from streams.rules.events.counting import message
 from streams.rules.eviction.messages import parse_reclaim
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES
 from streams.rules.pod_ends.when import event_when
 
-Fact = TypeVar("Fact")
 MAX_FACTS: Final = 20
 """Attempts, shortages, counts of images and ends that a later witness can still complete."""
 MAX_EVICTED: Final = 500
@@ -58,7 +58,7 @@ class State(msgspec.Struct, frozen=True):
     attempts: dict[str, Attempt] = {}
     """Attempts by the uid of their Event."""
     shortages: tuple[Shortage, ...] = ()
-    evicted: dict[str, tuple[str, datetime]] = {}
+    evicted: Shelves[tuple[str, datetime]] = {}
     """Resource and time, by the pod's uid."""
     enough: tuple[tuple[str, datetime], ...] = ()
     """Times at which its log says that this was enough, with the resource if it names one."""
@@ -93,8 +93,8 @@ def _tried(state: State, record: EventRecord) -> State:
     known = state.attempts.get(event.metadata.uid)
     if known is not None and known.times >= attempt.times:
         return state
-    attempts = _newest({**state.attempts, event.metadata.uid: attempt}, MAX_FACTS)
-    return msgspec.structs.replace(state, cluster=record.cluster, node=record.node, attempts=attempts)
+    attempts = list({**state.attempts, event.metadata.uid: attempt}.items())[-MAX_FACTS:]
+    return msgspec.structs.replace(state, cluster=record.cluster, node=record.node, attempts=dict(attempts))
 
 
 def _counted(state: State, record: MetricsRecord) -> State:
@@ -110,8 +110,8 @@ def _concluded(state: State, rows: Iterable[object]) -> State:
             case EvictionSignal():
                 state = _sampled(state, row)
             case Eviction(cause="pressure"):
-                evicted = {**state.evicted, row.uid: (row.resource, row.ts)}
-                state = msgspec.structs.replace(state, evicted=_newest(evicted, MAX_EVICTED))
+                evicted = put(state.evicted, row.uid, (row.resource, row.ts), MAX_EVICTED)
+                state = msgspec.structs.replace(state, evicted=evicted)
             case KubeletLogLine(said="reclaimed"):
                 enough = (*state.enough, (row.resource, row.ts))[-MAX_FACTS:]
                 state = msgspec.structs.replace(state, enough=enough)
@@ -119,10 +119,6 @@ def _concluded(state: State, rows: Iterable[object]) -> State:
                 relieved = (*state.relieved, (row.condition, row.ts))[-MAX_FACTS:]
                 state = msgspec.structs.replace(state, relieved=relieved)
     return state
-
-
-def _newest(facts: dict[str, Fact], most: int) -> dict[str, Fact]:
-    return dict(list(facts.items())[-most:])
 
 
 def _sampled(state: State, row: EvictionSignal) -> State:
@@ -160,7 +156,8 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
     logged = any(what in {"", attempt.resource} and begun <= at <= over for what, at in state.enough)
     relieved = any(what == _PRESSURES[attempt.resource] and at >= attempt.last for what, at in state.relieved)
     is_over = logged or relieved or (shortage is not None and shortage.until is not None)
-    evicted = sum(what == attempt.resource and begun <= at <= over for what, at in state.evicted.values())
+    ends = (end for shelf in state.evicted.values() for end in shelf.values())
+    evicted = sum(what == attempt.resource and begun <= at <= over for what, at in ends)
     return Reclaim(
         cluster=state.cluster,
         ts=attempt.first,
