@@ -1,7 +1,9 @@
 """A migrated embedded database, empty for each test: one engine a process, whose tables are emptied after each."""
 
+import os
 import shutil
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TypeAlias
@@ -9,31 +11,34 @@ from typing import TypeAlias
 import pytest
 
 import sql.database.open
+from sql.database import engine
 from sql.database.dsn import Embedded, Target
 from sql.database.open import Database, connect
 from sql.database.replicated import quoted
 from sql.schema.migrate import migrate
 
 EmptyDatabase: TypeAlias = Callable[[], AbstractContextManager[Database]]
+ENDING = frozenset({"os.fork", "os.posix_spawn", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen"})
+"""Events of the interpreter: folders of others are no matter."""
 UNMARKED = "this test opens the embedded engine: mark it `engine`, so that `make quick` can do without"
 
 
 class KeptEngine:
-    """An engine that stays open from one test to the next, until another one is started in this process.
+    """The engine that a test opened: it stays open for the next one over the same folder.
 
-    To start one takes twenty times as long as another connection to it.
+    To start one takes fifteen times as long as another connection to it. It ends where this process opens another
+    folder, copies or removes one, or starts a process, which may want that folder.
     """
 
     def __init__(self) -> None:
         self.allowed = True
-        self._kept: Database | None = None
+        self._kept: AbstractContextManager[object] | None = None
         self._as: tuple[str, bool] | None = None
 
-    def keep(self, folder: Path, *, read_only: bool = False) -> None:
-        """Start the engine over a folder, where it is not kept yet."""
-        wanted = f"chdb://{folder}", read_only
-        if self._as != wanted:
-            self._kept, self._as = connect(wanted[0], make=not read_only, read_only=read_only), wanted
+    def keep(self, target: Embedded, *, read_only: bool) -> None:
+        """Hold the engine of a database that was opened."""
+        if self._as != (str(target), read_only):
+            self._kept, self._as = engine.started(target, read_only=read_only), (str(target), read_only)
 
     def make_way(self, target: Target, *, read_only: bool) -> None:
         """A process has one folder open, and in one way: what is kept gives way to another."""
@@ -50,7 +55,17 @@ class KeptEngine:
         """Keep none, so that another process can have the folder."""
         kept, self._kept, self._as = self._kept, None, None
         if kept is not None:
-            kept.close()
+            with kept:
+                pass
+
+    def audit(self, event: str, about: Sequence[object]) -> None:
+        """As a hook of `sys.addaudithook`: keep none for what is about to happen."""
+        if self._as is None or event not in ENDING:
+            return
+        folder = self._as[0].removeprefix("chdb://")
+        paths = [os.fspath(each) for each in about if isinstance(each, str | os.PathLike)]
+        if not event.startswith("shutil.") or any(folder.startswith(each) or each.startswith(folder) for each in paths):
+            self.close()
 
 
 KEPT = KeptEngine()
@@ -66,9 +81,14 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
     opened = sql.database.open._opened
 
     def opening(target: Target, *, read_only: bool) -> Database:
-        if isinstance(target, Embedded):
-            KEPT.make_way(target, read_only=read_only)
-        return opened(target, read_only=read_only)
+        if not isinstance(target, Embedded):
+            return opened(target, read_only=read_only)
+        KEPT.make_way(target, read_only=read_only)
+        database = opened(target, read_only=read_only)
+        KEPT.keep(target, read_only=read_only)
+        return database
+
+    sys.addaudithook(KEPT.audit)
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sql.database.open, "_opened", opening)
@@ -96,7 +116,6 @@ def empty_database(migrated_folder: Path, tmp_path_factory: pytest.TempPathFacto
     def opened() -> Iterator[Database]:
         if not folder.exists():
             shutil.copytree(migrated_folder, folder, symlinks=True)
-        KEPT.keep(folder)
         schema = _schema(folder)
         try:
             with connect(f"chdb://{folder}") as db:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from components.database import KEPT
 from components.rows import row, store
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
@@ -32,7 +31,6 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def reader(folder: Path) -> Iterator[Database]:
-    KEPT.keep(folder, read_only=True)
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 

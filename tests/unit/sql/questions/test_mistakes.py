@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from components.database import KEPT
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.ask import ask, run_freely
@@ -13,7 +12,6 @@ from sql.questions.ask import ask, run_freely
 
 @pytest.fixture
 def reader(migrated_folder: Path) -> Iterator[Database]:
-    KEPT.keep(migrated_folder, read_only=True)
     with connect(f"chdb://{migrated_folder}", make=False, read_only=True) as db:
         yield db
 
