@@ -1,5 +1,6 @@
 """Fixtures of every test: the real components, and a migrated database; and the time that property tests may take."""
 
+import gc
 from functools import cache
 from types import ModuleType
 from typing import Final
@@ -37,6 +38,15 @@ DATABASES: Final = frozenset({"migrated_folder", "demo_folder"})
 """Fixtures that make a database."""
 IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})
 """Rooms whose tests call functions; those of others run programs."""
+
+
+gc.disable()  # 11,000 tests are no garbage: looking through them takes four of ten seconds in each process
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from here on, of what the tests make."""
+    gc.enable()
+    gc.freeze()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

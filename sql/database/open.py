@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
@@ -26,6 +27,7 @@ Translated: TypeAlias = Callable[[Target, str, Exception], DatabaseError | None]
 
 _PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]+\}", re.ASCII)
 """Placeholders as the driver finds them: with one, it binds natively and leaves the text unchanged."""
+_EMPTY: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows = 0"
 _HAS: Final = "SELECT count() FROM system.tables WHERE database = currentDatabase() AND name = {table:String}"
 SELECT: Final = re.compile(r"\s*(--[^\n]*\n\s*)*(SELECT|WITH)\b", re.IGNORECASE)
 
@@ -57,6 +59,7 @@ class Database:
         self._client = client
         self._target = target
         self._translated = translated
+        self._empty: Collection[str] = ()
         self.embedded = isinstance(target, Embedded)
         self.folder = target.folder if isinstance(target, Embedded) else Path()
         """Folder of an embedded database."""
@@ -74,8 +77,18 @@ class Database:
 
     @property
     def empty(self) -> Collection[str]:
-        """Tables that are known to have no row; most databases do not know any."""
-        return ()
+        """Tables that are known to have no row; see `knowing`."""
+        return self._empty
+
+    def knowing(self) -> "Database":
+        """Return the same database as one that knows which tables are empty now: what reads only these need not be
+        asked, and planning it takes longer than reading. Raises DatabaseError.
+        """
+        if self.empty:
+            return self
+        known = copy(self)
+        known._empty = frozenset(row[0] for row in self.query(_EMPTY, described=False).rows)
+        return known
 
     def has(self, name: str) -> bool:
         """Tell whether there is such a table or view."""

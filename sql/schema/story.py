@@ -8,7 +8,6 @@ from typing import Final
 from sql.database.open import Database
 from sql.schema.statements import reads_only, statements
 
-_EMPTY: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows = 0"
 _WITH: Final = "\nWITH\n"
 _SELECT: Final = "\nSELECT cluster, ts, node, kind, what, about, pod, namespaces\nFROM\n(\n"
 _BETWEEN: Final = "\n    UNION ALL\n"
@@ -22,7 +21,7 @@ _SHARED: Final = re.compile(r"\b(evidence|seen)\b")
 def story(db: Database, without: Collection[str] = ()) -> str:
     """Return a query to read instead of the view, without lines of these kinds; empty if no table has rows for it."""
     shared, branches = _parts()
-    empty = db.empty or {row[0] for row in db.query(_EMPTY, described=False).rows}
+    empty = db.knowing().empty
 
     def can_have_lines(branch: str) -> bool:
         read = shared + branch if _SHARED.search(branch) else branch

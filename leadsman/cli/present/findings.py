@@ -25,6 +25,7 @@ class Findings(NamedTuple):
 
 def read_findings(database: Database, cluster: str, namespace: str = "") -> Findings | None:
     """The page's cards of all that is known of a cluster; None if nothing is."""
+    database = database.knowing()
     span = next((each for each in read_spans(database) if each.cluster == cluster), None)
     return None if span is None else findings_in(database, span, namespace)
 

@@ -89,6 +89,7 @@ def print_story(
     reader calls this program on this database; None if the database will be gone. With a `namespace`, what is about
     pods and objects of others is left out.
     """
+    database = database.knowing()
     spans = {span.cluster: span for span in read_spans(database)}
     of = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
     found = [_print_cluster(database, cluster, span, console, command, lines, namespace) for cluster, span in of]
@@ -101,6 +102,7 @@ def print_story(
 
 def print_first(database: Database, console: Console, namespace: str = "") -> None:
     """Print what is wrong by what was seen so far, without what happened in order."""
+    database = database.knowing()
     for span in read_spans(database):
         found = findings_in(database, span, namespace)
         _heading(database, span.cluster, console)

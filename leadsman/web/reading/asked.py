@@ -12,6 +12,8 @@ QUERIES: Final = Path(__file__).parent / "queries"
 OF_NOTHING: Final = frozenset({"evidence", "node_seen", "pace", "unknown"})
 """Questions with a row even where every table is empty."""
 
+_STORY: Final = "FROM story\n"
+
 RowDict: TypeAlias = dict[str, Any]
 """A row by column name."""
 
@@ -30,9 +32,13 @@ def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict
     """The rows of any question; none is asked of tables that are known to be empty. Raises DatabaseError."""
     sql = question(name)
     if db.empty and name not in OF_NOTHING:
-        from sql.schema.statements import reads_only  # noqa: PLC0415 - few databases know what is empty
+        from sql.schema.statements import reads_only  # noqa: PLC0415 - some commands ask nothing
 
         if reads_only(sql, db.empty):
             return []
+        if _STORY in sql:
+            from sql.schema.story import story  # noqa: PLC0415 - as above
+
+            sql = sql.replace(_STORY, f"FROM {story(db)}\n")
     found = db.query(sql, parameters, described=False)
     return [dict(zip(found.column_names, each, strict=True)) for each in found.rows]

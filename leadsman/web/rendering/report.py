@@ -36,6 +36,7 @@ def write_report(
     db: Database, asked: Asked, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
 ) -> str:
     """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
+    db = db.knowing()
     spans = read_spans(db)
     if not spans:
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)

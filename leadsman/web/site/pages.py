@@ -103,6 +103,7 @@ Now: TypeAlias = Callable[[], datetime | None]
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a cluster; None of an empty database. Raises BadScope, DatabaseError."""
+    db = db.knowing()
     spans = read_spans(db)
     if not spans:
         return None
@@ -127,6 +128,7 @@ def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
     """List the nodes and pods of a name; None of an empty database. Raises Elsewhere for a single match, BadScope,
     DatabaseError.
     """
+    db = db.knowing()
     spans = read_spans(db)
     if not spans:
         return None
@@ -140,6 +142,7 @@ def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
+    db = db.knowing()
     spans = read_spans(db)
     if not spans:
         return None
@@ -154,6 +157,7 @@ def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a node; None of an empty database. Raises NoSuchNode, BadScope, DatabaseError."""
+    db = db.knowing()
     spans = read_spans(db)
     if not spans:
         return None
@@ -223,6 +227,7 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
         raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.")
     path = RUNBOOKS + name
     try:
+        db = db.knowing()
         spans = read_spans(db)
         scope = paced(db, choose(spans, request.asked, now())) if spans else None
         evidence = None if scope is None else read_evidence(db, scope)
