@@ -59,7 +59,7 @@ class Database:
         self._client = client
         self._target = target
         self._translated = translated
-        self._empty: Collection[str] = ()
+        self.without_rows: Collection[str] = ()
         self.embedded = isinstance(target, Embedded)
         self.folder = target.folder if isinstance(target, Embedded) else Path()
         """Folder of an embedded database."""
@@ -78,7 +78,7 @@ class Database:
     @property
     def empty(self) -> Collection[str]:
         """Tables that are known to have no row; see `knowing`."""
-        return self._empty
+        return self.without_rows
 
     def knowing(self) -> "Database":
         """Return the same database as one that knows which tables are empty now: what reads only these need not be
@@ -87,7 +87,7 @@ class Database:
         if self.empty:
             return self
         known = copy(self)
-        known._empty = frozenset(row[0] for row in self.query(_EMPTY, described=False).rows)
+        known.without_rows = frozenset(row[0] for row in self.query(_EMPTY, described=False).rows)
         return known
 
     def has(self, name: str) -> bool:

@@ -18,7 +18,7 @@ from sql.database.replicated import quoted
 from sql.schema.migrate import migrate
 
 EmptyDatabase: TypeAlias = Callable[[], AbstractContextManager[Database]]
-ENDING = frozenset({"os.fork", "os.posix_spawn", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen"})
+ENDING = {"os.fork", "os.posix_spawn", "shutil.copytree", "shutil.move", "shutil.rmtree", "subprocess.Popen"}
 """Events of the interpreter: folders of others are no matter."""
 UNMARKED = "this test opens the embedded engine: mark it `engine`, so that `make quick` can do without"
 
@@ -64,7 +64,8 @@ class KeptEngine:
             return
         folder = self._as[0].removeprefix("chdb://")
         paths = [os.fspath(each) for each in about if isinstance(each, str | os.PathLike)]
-        if not event.startswith("shutil.") or any(folder.startswith(each) or each.startswith(folder) for each in paths):
+        related = any(folder.startswith(each) or each.startswith(folder) for each in paths)
+        if related or not event.startswith("shutil."):
             self.close()
 
 

@@ -17,7 +17,6 @@ from aiohttp.test_utils import TestClient, TestServer
 from click.testing import CliRunner
 
 from common.clock import SYSTEM
-from components.database import KEPT
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.main import app
 from leadsman.web.site.access import FREE_GUESSES
@@ -54,7 +53,6 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 @pytest.fixture
 def read_only(folder: Path) -> Iterator[Database]:
-    KEPT.keep(folder, read_only=True)
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 
