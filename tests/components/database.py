@@ -59,7 +59,7 @@ class KeptEngine:
                 pass
 
     def audit(self, event: str, about: Sequence[object]) -> None:
-        """As a hook of `sys.addaudithook`: keep none for what is about to happen."""
+        """Keep none for what is about to happen; a hook of `sys.addaudithook`."""
         if self._as is None or event not in ENDING:
             return
         folder = self._as[0].removeprefix("chdb://")
