@@ -197,7 +197,7 @@ def _next_step(row: RowDict) -> Step:
         return Step("See where each would fit", "pending_pods --by node")
     if row["event"] == "FailedAttachVolume":
         return Step("See how many volumes the node has, and can attach", "node_volumes")
-    return Step(f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}")
+    return Step(f"Read the Events of its pods: kubectl describe pod {_named(row)}")
 
 
 def _contradicted(view: Overview) -> Item:
@@ -257,13 +257,22 @@ def terminating(view: Overview) -> Iterator[Item]:
             step = Step(
                 f"{plain(away[0])} has the taint out-of-service: see why the pod garbage collector deletes none"
             )
+    elif all(row["is_over"] for row in rows):
+        have = "Its containers have" if len(rows) == 1 else "Their containers have"
+        text = f"{have} ended: a finalizer holds the object, or the kubelet has not cleaned up."
+        step = Step(f"See its finalizers: kubectl get pod {_named(rows[0])} -o jsonpath={{.metadata.finalizers}}")
     else:
         text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
-        step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")
+        step = Step(f"Read kubectl describe pod {_named(rows[0])}")
     yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
 
 
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
+
+def _named(row: RowDict) -> str:
+    """A pod as kubectl takes it."""
+    return f"-n {plain(row['namespace'])} {plain(row['pod'])}"
 
 
 def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:

@@ -43,8 +43,8 @@ class PodBinding(NamedTuple):
     labels: dict[str, str] = {}  # noqa: RUF012  as above
     constraints: str = ""
     """Inputs of the scheduler besides requests and tolerations, as the JSON of `Constraints`, or empty."""
-    terminating: bool = False
-    """Its deletion was asked for."""
+    deletion_asked_at: datetime | None = None
+    """None if its deletion was not asked for."""
     waits_for: str = ""
     """Reason why it is Pending, by its own status."""
 

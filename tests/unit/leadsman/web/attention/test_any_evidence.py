@@ -42,7 +42,7 @@ STATES: Final[Mapping[str, Sequence[str]]] = {
     "memory": ("", "low", "low, ended", "low long ago"),
     "requests": ("", "too many", "ended"),
     "pending": ("", "true", "bound", "bound by Event"),
-    "terminating": ("", "true", "gone"),
+    "terminating": ("", "true", "finished", "gone", "finished, gone"),
 }
 State = dict[str, str]
 NONE: Final = dict.fromkeys(STATES, "")
@@ -127,9 +127,11 @@ def _pods(name: str, state: State) -> Iterator[Line]:
         yield pod(f"p-{name}", name, running, LATER)
     if state["terminating"]:
         leaving: Any = {"deletionTimestamp": at(-30), "deletionGracePeriodSeconds": 30}
-        stays = pod(f"t-{name}", name, running, FIRST, **leaving)
+        over = {"phase": "Succeeded", "startTime": at(-59)}
+        status = over if state["terminating"].startswith("finished") else running
+        stays = pod(f"t-{name}", name, status, FIRST, **leaving)
         yield stays
-        if state["terminating"] == "gone":
+        if state["terminating"].endswith("gone"):
             yield _gone(stays)
 
 
@@ -171,7 +173,7 @@ PRESENT: Final = (
     Present("Image GC", lambda state: state["gc"] == "fails"),
     Present("Memory is below its hard threshold", lambda state: state["memory"] == "low"),
     Present("More requested than allocatable", lambda state: state["requests"] == "too many"),
-    Present("still Terminating", lambda state: state["terminating"] == "true"),
+    Present("still Terminating", lambda state: state["terminating"] in {"true", "finished"}),
 )
 QUESTIONS: Final[Mapping[str, Callable[[State, Mapping[str, Any]], bool]]] = {
     "not_ready": lambda state, row: (row["until"] is None) <= (state["ready"] in {"false", "unknown", "by Event"}),

@@ -43,7 +43,8 @@ def titles(seen: Overview) -> list[tuple[str, str]]:
 
 
 def lasts(**values: Any) -> dict[str, Any]:
-    return {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": "", **values}
+    of = {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": ""}
+    return of | {"is_over": False, **values}
 
 
 @pytest.mark.parametrize("stale", [False, True])
@@ -79,6 +80,15 @@ def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, st
     seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
     (card,) = [item for item in attention(seen) if item.title == "1 pod still Terminating"]
     assert step in str(card.step)
+
+
+def test_a_pod_that_is_over_and_stays_has_the_step_to_see_what_holds_it() -> None:
+    """Nothing of it runs: neither its grace period nor its processes keep it."""
+    (card,) = attention(view(node(), terminating=(lasts(is_over=True),)))
+    assert card.text == "d/db-0. Its containers have ended: a finalizer holds the object, or the kubelet has not cleaned up."
+    assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}."
+    (card,) = attention(view(node(), terminating=(lasts(is_over=True), lasts(pod="db-1"))))
+    assert "A long grace period lasts" in card.text
 
 
 def test_a_quiet_cluster_needs_none() -> None:

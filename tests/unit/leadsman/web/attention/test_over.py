@@ -131,7 +131,7 @@ PAIRS = (
     Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),
     Pair(
         "still Terminating",
-        [row(PodEnd, ts=at(-700), **DELETED), _going(1, terminating=True)],
+        [row(PodEnd, ts=at(-700), **DELETED), _going(1, deletion_asked_at=at(-700))],
         [row(PodEnd, ts=at(-700), deleted=True, updated_at=at(50), **DELETED), _going(50, "deleted")],
     ),
     Pair("resize deferred", [_going(1), _resize(1, "deferred")], [_resize(50, "done")]),
