@@ -169,6 +169,12 @@ def cordon(cordoned: Amount) -> Amount:
     return choose(cordoned, "The node is cordoned: no new pods are placed on it.", "The node is no longer cordoned.")
 
 
+def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
+    """A cordon that no Node object shows, which can show its end."""
+    ends = choose(by_event, "The node is no longer cordoned, by an Event.", cordon(False))
+    return choose(cordoned, "The node is cordoned, by an Event: no new pods are placed on it.", ends)
+
+
 def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
     """A time in which all tasks of a node waited (PSI); `percent` of the worst minute."""
     swap = choose(swapped > 0, said("; ", sized(swapped), " of swap was in use"), "")
@@ -246,7 +252,7 @@ SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
     each.__name__: each
     for each in (
         *(kubelet_started, ran_low, rejected, ended, taken, images_removed, not_admitted, disagreement, late_joiners),
-        *(readiness, readiness_by_event, began_often, machine, problem, cordon, stood_still, setting),
+        *(readiness, readiness_by_event, began_often, machine, problem, cordon, cordon_by_event, stood_still, setting),
         *(silenced, pending, warning, fell_silent, unsampled, partial),
         *(event_seen, pod_changed),
     )

@@ -9,7 +9,7 @@ from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
-from leadsman.web.attention.nodes import not_ready, problems
+from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
@@ -36,6 +36,7 @@ def attention(view: Overview) -> list[Item]:
     items = [
         *silence,
         *not_ready(view),
+        *cordoned_by_event(view),
         *problems(view),
         *out_of_memory(view),
         *waiting(view),

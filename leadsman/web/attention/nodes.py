@@ -52,6 +52,15 @@ def not_ready(view: Overview) -> Iterator[Item]:
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
+def cordoned_by_event(view: Overview) -> Iterator[Item]:
+    """Report a cordon that only an Event shows, as that."""
+    if rows := view.event_cordons:
+        title = "Cordoned, by an Event" if view.node else f"{counted(len(rows), 'node')} cordoned, by an Event"
+        nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
+        step = Step(f"See whether it still is: kubectl get node {plain(nodes[0])}")
+        yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
+
+
 def is_not_ready(row: RowDict) -> bool:
     """Tell whether it was said of a row of `not_ready`; a Node that was cut says nothing."""
     return not row["ready"] and (row["ready"] is not None or bool(row["message"]))

@@ -22,7 +22,7 @@ from leadsman.run.settings import Settings
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity, badges
 from leadsman.web.attention.findings import findings
-from leadsman.web.attention.nodes import not_ready, problems
+from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import terminating
 from leadsman.web.reading.overview import Overview, read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
@@ -36,7 +36,7 @@ FIRST, LATER, LAST = 1.0, 6.0, 7.0
 STATES: Final[Mapping[str, Sequence[str]]] = {
     "ready": ("", "false", "unknown", "by Event", "false, ended", "unknown, ended", "false, ended by Event", "back"),
     "disk": ("", "true", "by Event", "ended", "ended by Event", "came and went"),
-    "cordon": ("", "true", "ended"),
+    "cordon": ("", "true", "ended", "true, and an Event", "by Event", "by Event, ended", "by Event, ended by Node"),
     "problem": ("", "true", "ended"),
     "gc": ("", "fails", "failed long ago", "failed, then sampled"),
     "memory": ("", "low", "low, ended", "low long ago"),
@@ -75,15 +75,18 @@ def _node(name: str, state: State) -> Iterator[Line]:
         first["KernelDeadlock"] = condition("KernelDeadlock", "True", -30, reason="DockerHung", message="blocked")
     if state["problem"] == "ended":
         later["KernelDeadlock"] = condition("KernelDeadlock", "False", 5, reason="Well", message="no deadlock")
-    yield _object(name, FIRST, first, cordoned=bool(state["cordon"]))
-    if later or state["cordon"] == "ended":
-        yield _object(name, LATER, first | later, cordoned=state["cordon"] == "true")
+    is_shown = state["cordon"] in {"true", "ended", "true, and an Event"}
+    yield _object(name, FIRST, first, cordoned=is_shown)
+    if later or state["cordon"] in {"ended", "by Event, ended by Node"}:
+        yield _object(name, LATER, first | later, cordoned=is_shown and state["cordon"] != "ended")
+    if state["cordon"] == "by Event, ended by Node":
+        yield _object(name, LAST, {**first, **later}, cordoned=False, labels={"read": "again"})
 
 
-def _object(name: str, minutes: float, conditions: Mapping[str, Object], *, cordoned: bool) -> Line:
+def _object(name: str, minutes: float, conditions: Mapping[str, Object], *, cordoned: bool, **more: Any) -> Line:
     room = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     status = {"capacity": room, "allocatable": room, "conditions": [*conditions.values()]}
-    meta = {"name": name, "uid": name, "creationTimestamp": at(-90)}
+    meta = {"name": name, "uid": name, "creationTimestamp": at(-90), **more}
     made = {"metadata": meta, "spec": {"unschedulable": cordoned}, "status": status}
     return minutes, "watch", "nodes", "MODIFIED", "", made
 
@@ -93,6 +96,10 @@ def _events(name: str, state: State) -> Iterator[Line]:
         yield _says(name, "NodeNotReady", LAST if state["ready"] == "by Event" else LAST - 0.5)
     if state["ready"] in {"false, ended by Event", "back"}:
         yield _says(name, "NodeReady", LAST)
+    if state["cordon"] in {"true, and an Event", "by Event", "by Event, ended", "by Event, ended by Node"}:
+        yield _says(name, "NodeNotSchedulable", 2 if state["cordon"].endswith("Node") else LAST - 0.5)
+    if state["cordon"] == "by Event, ended":
+        yield _says(name, "NodeSchedulable", LAST)
     if state["disk"] in {"by Event", "came and went"}:
         yield _says(name, "NodeHasDiskPressure", LAST - 0.5)
     if state["disk"] in {"ended by Event", "came and went"}:
@@ -163,12 +170,17 @@ def _is_silent(state: State) -> bool:
     return state["ready"] == "unknown"
 
 
+def _is_cordoned(state: State) -> bool:
+    return state["cordon"] in {"true", "true, and an Event"}
+
+
 PRESENT: Final = (
     # the card of a cordoned node says whether it is Ready
-    Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and state["cordon"] != "true"),
-    Present("Ready unknown", lambda state: _is_silent(state) and state["cordon"] != "true"),
+    Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and not _is_cordoned(state)),
+    Present("Ready unknown", lambda state: _is_silent(state) and not _is_cordoned(state)),
     Present("DiskPressure", lambda state: state["disk"] in {"true", "by Event"} and not _is_silent(state)),
-    Present("cordoned", lambda state: state["cordon"] == "true"),
+    Present("cordoned", lambda state: _is_cordoned(state) or state["cordon"] == "by Event"),
+    Present("cordoned, by an Event", lambda state: state["cordon"] == "by Event"),
     Present("KernelDeadlock", lambda state: state["problem"] == "true"),
     Present("Image GC", lambda state: state["gc"] == "fails"),
     Present("Memory is below its hard threshold", lambda state: state["memory"] == "low"),
@@ -180,7 +192,7 @@ QUESTIONS: Final[Mapping[str, Callable[[State, Mapping[str, Any]], bool]]] = {
     "pressure_history": lambda state, row: (row["ended_at"] is None) <= (state["disk"] in {"true", "by Event"}),
     "nodes": lambda state, row: (
         bool(row["ready"]) is (state["ready"] not in {"false", "unknown", "by Event"})
-        and bool(row["unschedulable"]) is (state["cordon"] == "true")
+        and bool(row["unschedulable"]) is _is_cordoned(state)
         and bool(row["problems"]) is (state["problem"] == "true")
     ),
     "image_gc": lambda state, row: (row["verdict"] == "insufficient_freed") <= state["gc"].startswith("fail"),
@@ -227,7 +239,7 @@ def _differences(told: Told, found: Mapping[str, set[str]]) -> dict[str, dict[st
 
 
 def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(told: Told) -> None:
-    items = [*not_ready(told.view), *problems(told.view), *findings(told.view), *terminating(told.view)]
+    items = [*not_ready(told.view), *cordoned_by_event(told.view), *problems(told.view), *findings(told.view), *terminating(told.view)]
     assert (
         _differences(
             told,
