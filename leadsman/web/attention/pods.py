@@ -8,7 +8,7 @@ from common.text import plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, owners_of
+from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, named_owner, owners_of
 from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
@@ -55,7 +55,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             text="They used more local storage than they may."
             if pods > 1
             else "It used more local storage than it may.",
-            step=Step(f"Raise the limit of {first_owner(rows)}, or find what fills it"),
+            step=Step(f"Raise the limit of {named_owner(rows)}, or find what fills it"),
             about=(("PodsEvicted", "limit"),),
         )
 
@@ -116,8 +116,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
     if denied and not _knew_of_less(denied):
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
-        kind, _, owner = first_owner(same).partition(" ")
-        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_map")
+        return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
     if said:
         name, resource = (plain(said[0][each]) for each in ("node", "resource"))
         name = "NODE" if name == UNKNOWN_NAME else name
@@ -159,7 +158,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             "times",
         )._replace(
             text=KERNEL_KILLS,
-            step=Step(f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak"),
+            step=Step(f"Raise the memory limit of {named_owner(rows, 'times')}, or find its leak"),
             about=(("ContainersOOMKilled", ""),),
         )
 

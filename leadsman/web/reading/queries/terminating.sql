@@ -1,10 +1,9 @@
 -- Pods that are still there ten minutes after their deletion was asked for, those for longest first
 SELECT
-    last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over,
-    if(last.5 = '', concat('Pod ', pod), concat(last.4, ' ', last.5)) AS owner
+    last.1 AS node, namespace, pod, last.2 AS since, last.3 = 'finished' AS is_over
 FROM
 (
-    SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change, owner_kind, owner_name),
+    SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
         (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS last
     FROM pod_bindings
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}

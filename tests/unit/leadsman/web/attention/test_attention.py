@@ -395,7 +395,7 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
         contradiction=("nvidia.com/gpu", 3, 8),
         is_contradicted=1,
     )
-    row = rejection("UnexpectedAdmissionError", 4, owner="Job tune-0")
+    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"))
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
     assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
     assert said["message"] in item.text
@@ -406,15 +406,15 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        ("ReplicaSet web-98cbc7457", "Scale ReplicaSet web-98cbc7457 down"),
-        ("StatefulSet db", "Scale StatefulSet db down"),
-        ("Job tune-0", "Suspend Job tune-0"),
-        ("DaemonSet agent", "Keep DaemonSet agent off these nodes"),
-        ("Pod lonely", "Delete Pod lonely"),
-        ("Workflow w", "Have Workflow w make fewer pods"),
+        (("ReplicaSet", "web-98cbc7457"), "Scale ReplicaSet web-98cbc7457 down"),
+        (("StatefulSet", "db"), "Scale StatefulSet db down"),
+        (("Job", "tune-0"), "Suspend Job tune-0"),
+        (("DaemonSet", "agent"), "Keep DaemonSet agent off these nodes"),
+        (("Pod", "lonely"), "Delete Pod lonely"),
+        (("Workflow", "w"), "Have Workflow w make fewer pods"),
     ],
 )
-def test_advice_fits_the_owner(owner: str, step: str) -> None:
+def test_advice_fits_the_owner(owner: tuple[str, str], step: str) -> None:
     (item,) = attention(view(node(), killed=(rejection("TopologyAffinityError", 1, owner=owner),)))
     assert str(item.step).startswith(step)
 
@@ -427,17 +427,17 @@ def test_a_nodes_badge_has_no_number_of_the_cluster() -> None:
     assert [badge.text for each in nodes for badge in named(each, items)] == ["pods rejected", "pods rejected"]
 
 
-LEAKY = "ReplicaSet leaky-98cbc7457"
+LEAKY = "ReplicaSet", "leaky-98cbc7457"
 
 
-def eviction(pods: int, owner: str = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
+def eviction(pods: int, owner: tuple[str, str] = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
     given = {"cause": "pressure", "resource": "memory", "node": "n", "namespace": "shop", "owner": owner}
     times = {"first_at": T0, "last_at": T0 + timedelta(minutes=minutes), "without_time": 0}
     return {**given, **times, "pods": pods, "unexplained": 0, **values}
 
 
 def test_evictions_of_one_resource_are_one_card_with_owners() -> None:
-    rows = eviction(5), eviction(1, "Pod best", minutes=3), eviction(2, resource="ephemeral-storage")
+    rows = eviction(5), eviction(1, ("Pod", "best"), minutes=3), eviction(2, resource="ephemeral-storage")
     item, disk = attention(view(node(), evicted=rows))
     assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted for memory")
     assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
@@ -461,13 +461,13 @@ def test_an_eviction_for_a_limit_of_its_own_is_apart() -> None:
 
 
 def test_of_many_owners_the_first_are_named() -> None:
-    (item,) = attention(view(node(), evicted=tuple(eviction(9 - n, f"Job j{n}") for n in range(5))))
+    (item,) = attention(view(node(), evicted=tuple(eviction(9 - n, ("Job", f"j{n}")) for n in range(5))))
     assert item.who.endswith("Job j2 in shop, 7 times; 2 more owners")
 
 
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
-    owner = {"owner": "ReplicaSet web-98cbc7457", "container": "", "times": pods, "pods": pods}
+    owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
 
