@@ -17,6 +17,7 @@ from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
+from streams.fold.titles import CONTAINER_GC_FAILS
 from streams.rules.eviction.signals import RESOURCES
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
@@ -159,7 +160,7 @@ _WARNINGS: Final = {
     "OOMKilling": "The kernel killed processes that ran out of memory",
     "SystemOOM": "The node ran out of memory",
     "BackOff": "Crash loop: containers end and are restarted again and again",
-    "ContainerGCFailed": "Garbage collection of containers fails",
+    "ContainerGCFailed": CONTAINER_GC_FAILS,
     "Failed": "Containers could not be started",
     "CgroupV1": "The node uses cgroup v1",
     "FailedAttachVolume": "Volumes could not be attached",

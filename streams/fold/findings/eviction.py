@@ -200,6 +200,14 @@ GC_WAS: Final = {
     "insufficient_freed": "freed too little",
 }
 """The same of what is over, or may be."""
+
+
+def image_gc_head(verdict: str, *, goes_on: bool = True) -> str:
+    """A verdict as a clause, for the story, cards and alerts alike; `goes_on` is false of what is over, or may be."""
+    words = GC_VERDICTS if goes_on else GC_WAS
+    return f"Image GC {words.get(verdict, verdict)}"
+
+
 _TOO_LITTLE: Final = frozenset({"insufficient_freed", "delete_error"})
 _QUIET: Final = {
     "insufficient_freed": timedelta(minutes=6),
@@ -301,4 +309,4 @@ class ImageGc(NamedTuple):
     @property
     def what(self) -> str:
         when = "" if self.time_known else " When it began is not known exactly."
-        return f"Image GC {GC_VERDICTS.get(self.verdict, self.verdict)}: {self.explanation}{when}"
+        return f"{image_gc_head(self.verdict)}: {self.explanation}{when}"

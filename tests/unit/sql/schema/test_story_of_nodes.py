@@ -42,8 +42,9 @@ def test_a_node_that_was_ready_before_is_ready_again(database: Database) -> None
     ]
 
 
-BY_EVENT = "The node is cordoned, by an Event: no new pods are placed on it."
-CORDONED = "The node is cordoned: no new pods are placed on it."
+BY_EVENT = "The node is cordoned, by an Event: no new pods are placed there."
+CORDONED = "The node is cordoned: no new pods are placed there."
+NO_LONGER = "The node is no longer cordoned."
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ CORDONED = "The node is cordoned: no new pods are placed on it."
             [BY_EVENT, "The node is no longer cordoned, by an Event."],
         ),
         ([_told(9, "NodeSchedulable")], []),
-        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, "The node is no longer cordoned."]),
+        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, NO_LONGER]),
         ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(6, True)], [BY_EVENT]),
         ([_seen(0, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [CORDONED]),
         ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [CORDONED]),

@@ -239,7 +239,13 @@ def _differences(told: Told, found: Mapping[str, set[str]]) -> dict[str, dict[st
 
 
 def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(told: Told) -> None:
-    items = [*not_ready(told.view), *cordoned_by_event(told.view), *problems(told.view), *findings(told.view), *terminating(told.view)]
+    items = [
+        *not_ready(told.view),
+        *cordoned_by_event(told.view),
+        *problems(told.view),
+        *findings(told.view),
+        *terminating(told.view),
+    ]
     assert (
         _differences(
             told,

@@ -85,7 +85,10 @@ def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, st
 def test_a_pod_that_is_over_and_stays_has_the_step_to_see_what_holds_it() -> None:
     """Nothing of it runs: neither its grace period nor its processes keep it."""
     (card,) = attention(view(node(), terminating=(lasts(is_over=True),)))
-    assert card.text == "d/db-0. Its containers have ended: a finalizer holds the object, or the kubelet has not cleaned up."
+    assert (
+        card.text
+        == "d/db-0. Its containers have ended: a finalizer holds the object, or the kubelet has not cleaned up."
+    )
     assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}."
     (card,) = attention(view(node(), terminating=(lasts(is_over=True), lasts(pod="db-1"))))
     assert "A long grace period lasts" in card.text
@@ -562,7 +565,8 @@ def test_every_card_has_a_next_step() -> None:
 def test_a_card_about_a_signal_has_its_exact_name_beside_the_words() -> None:
     inodes = margin(signal="nodefs.inodesFree", available=9, hard=10, soft=None, hard_met=True)
     (item,) = attention(view(node(margins=(inodes,))))
-    assert item.text == "n, inodes of the node's file system: 9 inodes available, threshold 10 inodes."
+    left = "9 inodes available, below the hard eviction threshold of 10 inodes."
+    assert item.text == f"n, inodes of the node's file system: {left}"
     assert item.signals == ("nodefs.inodesFree",)
 
 
