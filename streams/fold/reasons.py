@@ -72,8 +72,8 @@ def unguarded(reason: Amount, consequence: Amount) -> Amount:
     return said(reason, " ", consequence)
 
 
-def guard() -> str:
-    return "Set it in evictionHard, or mergeDefaultEvictionSettings (1.33 and later)."
+def guard(signal: Amount) -> Amount:
+    return said("Set ", signal, " in evictionHard, or mergeDefaultEvictionSettings (1.33 and later).")
 
 
 def sizing(

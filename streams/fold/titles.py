@@ -15,6 +15,9 @@ PODS_UNKNOWN: Final = "It is unknown whether its pods run."
 NO_REASON: Final = "No reason of its kubelet was seen."
 """Follows that a node is not Ready, where only an Event or a table shows it."""
 _COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
+OUTSIDE_PODS: Final = "Pods use almost none of it: look for processes and files outside pods."
+"""Follows that pods were evicted for a shortage which none of them explains."""
+OUT_OF_MEMORY: Final = "The node ran out of memory"
 CONTAINER_GC_FAILS: Final = "Garbage collection of containers fails"
 
 

@@ -17,7 +17,7 @@ from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
-from streams.fold.titles import CONTAINER_GC_FAILS
+from streams.fold.titles import CONTAINER_GC_FAILS, OUT_OF_MEMORY
 from streams.rules.eviction.signals import RESOURCES
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
@@ -158,7 +158,7 @@ def _silence(view: Overview) -> Iterator[Item]:
 _KERNEL: Final = frozenset({"OOMKilling", "SystemOOM"})
 _WARNINGS: Final = {
     "OOMKilling": "The kernel killed processes that ran out of memory",
-    "SystemOOM": "The node ran out of memory",
+    "SystemOOM": OUT_OF_MEMORY,
     "BackOff": "Crash loop: containers end and are restarted again and again",
     "ContainerGCFailed": CONTAINER_GC_FAILS,
     "Failed": "Containers could not be started",

@@ -13,9 +13,9 @@ from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import because, fewer
+from streams.alerting.rejections import REMOVE_OR_CORDON, because, fewer
 from streams.fold.findings import KERNEL_KILLS
-from streams.fold.titles import for_own_limits, oom_kills, pods_evicted, pods_rejected
+from streams.fold.titles import OUTSIDE_PODS, for_own_limits, oom_kills, pods_evicted, pods_rejected
 from streams.rules.events.admission import amount, of, parse_refusal
 from streams.rules.eviction.shortage import short_of
 
@@ -38,7 +38,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
         title = f"{pods_evicted(pods)} for {short_of(resource)}"
         yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
-            text="Pods use almost none of what filled the disk." if outside else "",
+            text=OUTSIDE_PODS if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
@@ -126,13 +126,13 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
             return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
         if words := _STEPS.get(said[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
-    return Step("Remove the cause or cordon the node", "refused_pods")
+    return Step(REMOVE_OR_CORDON, "refused_pods")
 
 
 _STEPS: Final = {
     "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods so that they are recreated"),
     "node_shutdown": Step("Delete the failed pods; their owners have others made on other nodes"),
-    "node_pressure": Step("Find what the node {} is short of", "pressure_history"),
+    "node_pressure": Step("Find what {} lacks", "pressure_history"),
     "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),

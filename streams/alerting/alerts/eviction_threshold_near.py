@@ -10,6 +10,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
 from streams.alerting.words import EVICTION_ADVICE, name
 from streams.fold.findings import EvictionSignal
+from streams.fold.reasons import guard, without_threshold
 from streams.fold.sentences import left_of
 from streams.fold.titles import near
 from streams.rules.eviction.signals import RESOURCES, measured
@@ -99,16 +100,11 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 
 def _bare(row: EvictionSignal, resource: str) -> Holds:
     left = left_of(resource in {"memory", "ephemeral-storage"}, row.available, row.capacity)
-    assumed = (
-        " No /configz was seen; the kubelet's default is assumed: no threshold."
-        if row.thresholds_assumed and not row.intended_by
-        else ""
-    )
+    why = without_threshold(row.signal, row.thresholds_assumed and not row.intended_by)
     return Holds(
         {"resource": resource},
         f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left}, and no eviction threshold",
-        f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in evictionHard; a key that is set "
-        f"drops the defaults of all others.{assumed}",
+        f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. {why} {guard(row.signal)}",
         at_once=row.available * 100 < row.capacity,
     )
 

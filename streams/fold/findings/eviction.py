@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted, how_often, size
 from common.durations import in_words
 from streams.fold.findings.row import row
+from streams.fold.titles import OUTSIDE_PODS
 from streams.rules.eviction.messages import PressureEviction, parse_evicted
 from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.eviction.shortage import short_of
@@ -138,7 +139,7 @@ class Eviction(NamedTuple):
     def outside(self) -> str:
         """A sentence for a shortage that no pod explains."""
         explained = self.pods_usage_ratio is None or self.pods_usage_ratio >= UNEXPLAINED
-        return "" if explained else "Pods use almost none of it: look for processes and files outside pods."
+        return "" if explained else OUTSIDE_PODS
 
     @property
     def remark(self) -> str:

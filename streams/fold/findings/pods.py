@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
+from streams.fold.titles import OUT_OF_MEMORY
 
 
 @row(table="pod_bindings")
@@ -140,7 +141,8 @@ _WINDOWS: Final = -65_536
 
 
 KERNEL_KILLS: Final = (
-    "Either the container reached its memory limit, or the node ran out of memory before the kubelet could evict."
+    "Either the container reached its memory limit, or "
+    f"{OUT_OF_MEMORY[0].lower()}{OUT_OF_MEMORY[1:]} before the kubelet could evict."
 )
 """Possible causes of an OOM kill."""
 
