@@ -43,7 +43,7 @@ def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) 
 
 
 def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
-    """What is left of something, as 14.4 GiB of 100 GiB left."""
+    """The amount that is left of something, as 14.4 GiB of 100 GiB left."""
     amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
     return said(next(amounts), " of ", next(amounts), " left")
 

@@ -14,7 +14,7 @@ PRESSURES: Final = {
 }
 """The node's conditions, as they follow "under"."""
 NO_NEW_PODS: Final = "no new pods are placed there"
-"""What a node that is cordoned, not Ready or under pressure has in common."""
+"""It is so of a node that is cordoned, not Ready or under pressure."""
 WHILE_UNDER_PRESSURE: Final = f"{NO_NEW_PODS.capitalize()}, and pods can be evicted."
 
 

@@ -1,4 +1,4 @@
-"""What alerts, cards and the story say of the same thing is composed in one place, which the others call."""
+"""Alerts, cards and the story call one place for what they say of the same thing."""
 
 import ast
 import re
