@@ -68,8 +68,8 @@ def test_what_is_lost_by_a_strict_mode_is_said_to_be_withheld() -> None:
         assert passing == text or "[withheld: " in passing or "[redacted]" in passing
 
 
-def test_the_security_page_has_the_counts() -> None:
-    found = COUNTED.search(" ".join((ROOT / "SECURITY.md").read_text().split()))
+def test_the_page_has_the_counts() -> None:
+    found = COUNTED.search(" ".join((ROOT / "docs/accuracy.md").read_text().split()))
     assert found is not None
     messages, forms, percent = map(int, found.groups())
     withheld = sum(STRICT.message(reason, text) != text for reason, text in said())
