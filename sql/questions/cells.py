@@ -77,7 +77,7 @@ FLAGS: Final = frozenset(
         *("exceeds_request", "fits", "found_late", "gc_first", "hard_met", "holds", "is_contradicted"),
         *("is_recent", "kubelet_restart", "logged", "lower_bound", "occurrences_lower_bound", "over_high"),
         *("over_limit", "ready", "required", "restarted", "settings_assumed", "soft_met", "status"),
-        *("terminating", "thresholds_assumed", "time_known", "truncated", "uneven", "unschedulable"),
+        *("thresholds_assumed", "time_known", "truncated", "uneven", "unschedulable"),
         *("was_next",),
     }
 )

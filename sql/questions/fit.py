@@ -82,7 +82,8 @@ SELECT cluster, node, ts, scope, strategy, largest_fit_cpus
 FROM numa_whatif WHERE cluster IN {clusters:Array(String)}
 """
 _PODS: Final = f"""
-SELECT cluster, namespace, labels, constraints, terminating, groupArray(node) AS nodes
+SELECT cluster, namespace, labels, constraints, deletion_asked_at IS NOT NULL AS terminating,
+    groupArray(node) AS nodes
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}

@@ -48,7 +48,8 @@ LEFT JOIN
     WHERE cluster IN {{clusters:Array(String)}}
     GROUP BY cluster, namespace, pod, uid
 ) AS h ON h.cluster = w.cluster AND h.namespace = w.namespace AND h.pod = w.pod AND h.uid = w.uid
-WHERE w.change = 'pending'
+WHERE w.change = 'pending' AND (w.cluster, w.uid) NOT IN
+    (SELECT cluster, uid FROM bound_by_event WHERE cluster IN {{clusters:Array(String)}})
 """
 AGAIN: Final = timedelta(seconds=5)
 _AT_ONCE: Final = 100

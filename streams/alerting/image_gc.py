@@ -5,7 +5,8 @@ from collections.abc import Callable
 from common.amounts import how_often
 from streams.alerting.definition import Change, Happened, Now, Recovered
 from streams.alerting.rule_settings import RuleSettings
-from streams.fold.findings import ImageGc
+from streams.alerting.words import name
+from streams.fold.findings import ImageGc, image_gc_head
 
 
 def on_verdict(
@@ -18,6 +19,12 @@ def on_verdict(
     if not is_ours or now.is_old(row.last_at, settings):
         return []
     return [Happened(labels, summary(row), row.explanation, until=row.last_at)]
+
+
+def failing(row: ImageGc) -> str:
+    """Say on which node image GC fails how."""
+    head = image_gc_head(row.verdict)
+    return f"Node {name(row.node)}: {head[0].lower()}{head[1:]}"
 
 
 def times(row: ImageGc) -> str:

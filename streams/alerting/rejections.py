@@ -13,6 +13,7 @@ from streams.alerting.words import SHOWN, name, shortened
 from streams.fold.findings import PodEnd
 from streams.rules.eviction.shortage import PRESSURES
 
+REMOVE_OR_CORDON: Final = "Remove the cause or cordon the node"
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of more, the rest are counted by row."""
 _MAX_OWNERS: Final = 100

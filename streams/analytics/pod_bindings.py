@@ -16,6 +16,7 @@ from ingest.model.records import ForgetRecord, InventoryRecord, PodPlacement, Po
 from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.rules.pod_ends.when import deletion_asked_at
 from streams.rules.pods.containers import alike
 from streams.rules.pods.qos import FINISHED, qos_class
 from streams.rules.pods.requests import (
@@ -68,8 +69,9 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
         return ()
     is_over = record.phase in FINISHED
     row = last._replace(ts=record.ts - timedelta(microseconds=1), node=record.target, phase=record.phase, reason="")
+    asked_at = row.ts if record.ends and not is_over else None
     change = "finished" if is_over else "updated"
-    return (row._replace(change=change, terminating=record.ends and not is_over, waits_for=""),)
+    return (row._replace(change=change, deletion_asked_at=asked_at, waits_for=""),)
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
@@ -126,6 +128,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
     metadata = pod.metadata
     change = _change(record, last)
     owner = next((o for o in metadata.owner_references or () if o.controller), None)
+    asked_at = deletion_asked_at(pod)
     asks = _asks(pod)
     return PodBinding(
         cluster=record.cluster,
@@ -156,7 +159,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         local_volumes=_shared(local_volumes(pod)),
         labels=_shared_map(tuple(sorted((metadata.labels or {}).items()))),
         constraints=intern(stored(constraints_of(pod))),
-        terminating=metadata.deletion_timestamp is not None and change not in {"finished", "deleted"},
+        deletion_asked_at=None if asked_at is None else min(asked_at, record.ts),
         waits_for=waits_for(pod),
     )
 
@@ -201,7 +204,7 @@ def _reason(pod: Pod) -> str:
 
 REDUCER: Final = Reducer(
     name="pod_bindings",
-    version=3,
+    version=4,
     log="node",
     takes=(PodRecord, InventoryRecord, ForgetRecord),
     state=State,
@@ -209,7 +212,7 @@ REDUCER: Final = Reducer(
 )
 CLUSTER_REDUCER: Final = Reducer(
     name="pending_pods",
-    version=3,
+    version=4,
     log="cluster",
     takes=(PodRecord, PodPlacement, InventoryRecord),
     state=State,

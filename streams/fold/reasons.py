@@ -15,6 +15,11 @@ _STALLED_ON_IO: Final = 40
 _HOUR: Final = 3600
 
 
+def stalled(resource: Amount, share: Amount) -> Amount:
+    """A time in which all tasks of a node waited (PSI)."""
+    return said("work stood still for ", resource, " for ", share, " of a minute")
+
+
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
     """Explain why far more or less is requested of a node than of the others; `share` is of pods, 0 to 1."""
     much = percent(share, 100)
@@ -41,8 +46,7 @@ def before_not_ready(
     conditions: Amount, evictions: Amount, memory_full_percent: Amount, io_full_percent: Amount, was_seen: Amount
 ) -> Amount:
     """The pressure before a node was not Ready: its conditions, joined, and how long work stood still in a minute."""
-    memory = said("work stood still for memory for ", percent(memory_full_percent), " of a minute")
-    io = said("work stood still for I/O for ", percent(io_full_percent), " of a minute")
+    memory, io = stalled("memory", percent(memory_full_percent)), stalled("I/O", percent(io_full_percent))
     found = joined(
         "; ",
         conditions,
@@ -68,8 +72,8 @@ def unguarded(reason: Amount, consequence: Amount) -> Amount:
     return said(reason, " ", consequence)
 
 
-def guard() -> str:
-    return "Set it in evictionHard, or mergeDefaultEvictionSettings (1.33 and later)."
+def guard(signal: Amount) -> Amount:
+    return said("Set ", signal, " in evictionHard, or mergeDefaultEvictionSettings (1.33 and later).")
 
 
 def sizing(

@@ -7,7 +7,9 @@ whole seconds. An empty name or text is left out.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from streams.rules.eviction.shortage import PRESSURES
+from streams.fold.reasons import stalled
+from streams.fold.titles import ready_unknown
+from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
 from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES
 from streams.rules.values.expressions import Amount, choose
@@ -26,8 +28,6 @@ from streams.rules.values.wording import (
 
 _NAMES: Final = {each: f"{measured(each)[0].upper()}{measured(each)[1:]}" for each in SIGNALS}
 _CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
-NO_REASON: Final = "No reason of its kubelet was seen."
-"""Follows that a node is not Ready, where only an Event or a table shows it."""
 _UNDER: Final = {condition: f" under {pressure}" for condition, pressure in PRESSURES.items()}
 
 
@@ -38,9 +38,14 @@ def kubelet_started() -> str:
 def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
     """The least that was left of a signal that nothing guards."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
-    left, whole = (choose(of_bytes, sized(each), grouped(each)) for each in (lowest, capacity))
-    ran = said(among(_NAMES, signal), " ran low without a threshold: ", left, " of ", whole, " left. ")
+    ran = said(among(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
     return said(ran, among(_CONSEQUENCES, signal))
+
+
+def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
+    """The amount that is left of something, as 14.4 GiB of 100 GiB left."""
+    amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
+    return said(next(amounts), " of ", next(amounts), " left")
 
 
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
@@ -132,7 +137,7 @@ def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
-        otherwise="Whether the node is Ready is unknown: its kubelet does not report.",
+        otherwise=f"{_capital(ready_unknown('the node'))}.",
     )
 
 
@@ -166,14 +171,20 @@ def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
 
 
 def cordon(cordoned: Amount) -> Amount:
-    return choose(cordoned, "The node is cordoned: no new pods are placed on it.", "The node is no longer cordoned.")
+    return choose(cordoned, f"The node is cordoned: {NO_NEW_PODS}.", "The node is no longer cordoned.")
+
+
+def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
+    """A cordon that no Node object shows, which can show its end."""
+    ends = choose(by_event, "The node is no longer cordoned, by an Event.", cordon(False))
+    return choose(cordoned, f"The node is cordoned, by an Event: {NO_NEW_PODS}.", ends)
 
 
 def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
     """A time in which all tasks of a node waited (PSI); `percent` of the worst minute."""
     swap = choose(swapped > 0, said("; ", sized(swapped), " of swap was in use"), "")
-    for_up_to = said(", for up to ", grouped(percent), " % of a minute, for ", lasting(seconds))
-    return said("Work stood still for ", resource, for_up_to, swap, ".")
+    most = stalled(resource, said("up to ", grouped(percent), " %"))
+    return said("For ", lasting(seconds), ", ", most, swap, ".")
 
 
 def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
@@ -229,6 +240,10 @@ def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, r
     return joined(", ", said("Pod ", namespace, "/", pod, " ", change), phase, reason)
 
 
+def _capital(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}"
+
+
 def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
     return said(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
 
@@ -246,7 +261,8 @@ SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {
     each.__name__: each
     for each in (
         *(kubelet_started, ran_low, rejected, ended, taken, images_removed, not_admitted, disagreement, late_joiners),
-        *(readiness, readiness_by_event, began_often, machine, problem, cordon, stood_still, setting),
+        *(readiness, readiness_by_event, began_often, machine, problem, cordon, cordon_by_event),
+        *(stood_still, setting),
         *(silenced, pending, warning, fell_silent, unsampled, partial),
         *(event_seen, pod_changed),
     )

@@ -1,10 +1,24 @@
-"""The heads of sentences about several rows, which cards, alerts and folded lines of the timeline share.
+"""The parts of sentences that cards, alerts and lines of the story share, each composed once.
 
 Counts are of pods, kills or rows; `seconds` is the time from the first to the last, and is left out of a single one.
+Amounts are in the unit of their signal: bytes, inodes or processes.
 """
 
-from common.amounts import counted
+from typing import Final
+
+from common.amounts import count, counted, size
 from common.durations import in_words
+from streams.rules.eviction.signals import RESOURCES, measured
+
+PODS_UNKNOWN: Final = "It is unknown whether its pods run."
+"""Follows that a kubelet does not report."""
+NO_REASON: Final = "No reason of its kubelet was seen."
+"""Follows that a node is not Ready, where only an Event or a table shows it."""
+_COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
+OUTSIDE_PODS: Final = "Pods use almost none of it: look for processes and files outside pods."
+"""Follows that pods were evicted for a shortage which none of them explains."""
+OUT_OF_MEMORY: Final = "The node ran out of memory"
+CONTAINER_GC_FAILS: Final = "Garbage collection of containers fails"
 
 
 def pods_evicted(pods: int, seconds: float | None = None) -> str:
@@ -22,6 +36,40 @@ def pods_rejected(pods: int, seconds: float | None = None) -> str:
 
 def oom_kills(kills: int, seconds: float | None = None) -> str:
     return f"{counted(kills, 'OOM kill')}{_within(kills, seconds)}"
+
+
+def no_report(nodes: int = 1) -> str:
+    return "its kubelet does not report" if nodes == 1 else "their kubelets do not report"
+
+
+def ready_unknown(node: str) -> str:
+    """The condition Ready of a node, which is named as `the node` or `it`, has the status Unknown."""
+    return f"whether {node} is Ready is unknown: {no_report()}"
+
+
+def reported(message: str) -> str:
+    """Reason why a node is not Ready, by the message of its condition, without a full stop."""
+    return f"Its kubelet reports: {message}." if message else NO_REASON
+
+
+def amount_of(value: float, signal: str) -> str:
+    """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
+    kind = _COUNTED.get(RESOURCES.get(signal, ""))
+    return f"{count(value)} {kind}" if kind else size(value)
+
+
+def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str, name: str = "") -> str:
+    """A signal that is below a threshold, or will meet it: `when` is empty if it has; `name` is its exact name."""
+    limit = f"the {'hard' if is_hard else 'soft'} eviction threshold"
+    limit += "" if threshold is None else f" of {amount_of(threshold, signal)}"
+    ahead = f"and {limit} is met {when}" if when else f"below {limit}"
+    return f"{measured(signal)}{name and f' ({name})'}: {amount_of(available, signal)} available, {ahead}"
+
+
+def free_cpus(free: int | None, fits: int | None) -> str:
+    """Exclusive CPUs that are free on a node, and the most of them on one NUMA node; None is not known."""
+    are = "an unknown number of CPUs is free" if free is None else counted(free, "CPU is free", "CPUs are free")
+    return f"{are}, at most {'an unknown number' if fits is None else fits} of them on one NUMA node"
 
 
 def _within(times: int, seconds: float | None) -> str:

@@ -46,7 +46,7 @@ def _node(row: dict[str, Any]) -> Row:
 
 def _pod(row: dict[str, Any]) -> Row:
     """Its deletion is seen before it has ended, as another state."""
-    value = f"{row['node']}{' terminating' if row['terminating'] else ''}"
+    value = f"{row['node']}{' terminating' if row['deletion_asked_at'] else ''}"
     return Row(Thing("pods", row["pod"]), row["at"], int(row["reason"] or 0), row["change"] == "deleted", value)
 
 

@@ -9,7 +9,7 @@ from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
-from leadsman.web.attention.nodes import not_ready, problems
+from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
@@ -17,6 +17,7 @@ from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
 from leadsman.web.reading.words import sentence
+from streams.fold.titles import CONTAINER_GC_FAILS, OUT_OF_MEMORY
 from streams.rules.eviction.signals import RESOURCES
 
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
@@ -36,6 +37,7 @@ def attention(view: Overview) -> list[Item]:
     items = [
         *silence,
         *not_ready(view),
+        *cordoned_by_event(view),
         *problems(view),
         *out_of_memory(view),
         *waiting(view),
@@ -156,9 +158,9 @@ def _silence(view: Overview) -> Iterator[Item]:
 _KERNEL: Final = frozenset({"OOMKilling", "SystemOOM"})
 _WARNINGS: Final = {
     "OOMKilling": "The kernel killed processes that ran out of memory",
-    "SystemOOM": "The node ran out of memory",
+    "SystemOOM": OUT_OF_MEMORY,
     "BackOff": "Crash loop: containers end and are restarted again and again",
-    "ContainerGCFailed": "Garbage collection of containers fails",
+    "ContainerGCFailed": CONTAINER_GC_FAILS,
     "Failed": "Containers could not be started",
     "CgroupV1": "The node uses cgroup v1",
     "FailedAttachVolume": "Volumes could not be attached",

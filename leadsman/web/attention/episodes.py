@@ -31,6 +31,7 @@ _OF_NODES: Final = {
     **dict.fromkeys(
         (
             *("Ready by an Event", "cordoned", "uncordoned", "Cordon", "Drain", "Uncordon"),
+            *("cordoned by an Event", "uncordoned by an Event"),
             *("DeprovisioningTerminating", "DisruptionTerminating", "OSUpdateStarted", "Reboot", "ScaleDown"),
         ),
         Severity.NOTE,

@@ -11,8 +11,10 @@ from leadsman.web.attention.item import FAMILIES, Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
-from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
-from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS, GC_WAS
+from leadsman.web.reading.words import duration, plainly, sentence, unit
+from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, image_gc_head
+from streams.fold.sentences import left_of
+from streams.fold.titles import free_cpus
 from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
@@ -72,8 +74,8 @@ def _unguarded(view: Overview) -> Iterator[Item]:
                 found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
     for resource, nodes in found.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
-        left = f"{measured(margin.signal)}: {margin.words} of {amount(margin.capacity, margin.signal)}"
-        text = f"{_of(view, name, left)}. {CONSEQUENCES[resource]}"
+        left = left_of(unit(margin.signal) == "bytes", margin.available, margin.capacity)
+        text = f"{_of(view, name, f'{measured(margin.signal)}: {left}')}. {CONSEQUENCES[resource]}"
         yield Item(
             Severity.CRITICAL,
             f"{_BELOW[resource]} nearly used up, without a threshold",
@@ -99,7 +101,7 @@ def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
     what = [measured(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
-    alone = "; ".join(f"{measured(margin.signal)}: {margin.words}" for margin in margins)
+    alone = "; ".join(margin.nearest for margin in margins)
     return Item(
         severity,
         f"{_capital(what[0])} {are} {which} threshold"
@@ -153,7 +155,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
                 yield Item(
                     Severity.CRITICAL,
-                    f"Image GC {(GC_VERDICTS if goes_on else GC_WAS)[verdict]}",
+                    image_gc_head(verdict, goes_on=goes_on),
                     text if goes_on else f"{text} Whether it still does is not known: nothing was heard of it since.",
                     nodes,
                     "image-gc",
@@ -198,7 +200,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
         same = [each for each in acting if _family(each[2]) == family]
         _, name, nearest = same[0]
         nodes = distinct(each[1] for each in same)
-        text = _of(view, name, f"{measured(nearest.signal)}: {nearest.words}, {nearest.ahead}.")
+        text = _of(view, name, f"{nearest.nearest}.")
         about = [("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in same]
         yield Item(
             Severity.WARNING,
@@ -215,7 +217,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
     saved = sorted(each for each in soon if each[2].gc_first)
     if saved:
         _, name, first_saved = saved[0]
-        text = f"{measured(first_saved.signal)}: {first_saved.ahead}, but image GC acts before that."
+        text = f"{first_saved.nearest}, but image GC acts before that."
         step = Step("Nothing to do unless image GC fails", "image_gc")
         nodes = distinct(each[1] for each in saved)
         signals, text = (first_saved.signal,), _of(view, name, text)
@@ -314,9 +316,7 @@ def _numa(view: Overview) -> Iterator[Item]:
     if nodes:
         most = max(nodes, key=lambda node: (node.numa or {})["stranded_cpus"])
         numa = most.numa or {}
-        largest = f"the largest exclusive pod that fits has {numa['largest_fit_cpus']}"
-        free = counted(numa["free_cpus"], "CPU is free", "CPUs are free")
-        text = _of(view, most.name, f"{free}, {largest}.")
+        text = _of(view, most.name, f"{free_cpus(numa['free_cpus'], numa['largest_fit_cpus'])}.")
         names = tuple(node.name for node in nodes)
         yield Item(
             Severity.WARNING,

@@ -85,16 +85,21 @@ def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
     """The owners of rows, the most first: `ReplicaSet leaky-98cbc7457 in shop, 5 times`."""
     counts: Counter[str] = Counter()
     for row in rows:
-        counts[f"{plain(row['owner'], NAME)} in {plain(row['namespace'], NAME)}"] += row[column]
+        counts[f"{plain(' '.join(row['owner']), NAME)} in {plain(row['namespace'], NAME)}"] += row[column]
     shown = [f"{owner}, {how_often(times)}" for owner, times in counts.most_common(OWNERS)]
     if len(counts) > OWNERS:
         shown.append(counted(len(counts) - OWNERS, "more owner"))
     return "; ".join(shown)
 
 
-def first_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
-    """The owner of most, without its namespace."""
-    return plain(max(rows, key=lambda row: row[column])["owner"], NAME)
+def first_owner(rows: Iterable[RowDict], column: str = "pods") -> tuple[str, str]:
+    """The kind and name of the owner of most."""
+    kind, name = max(rows, key=lambda row: row[column])["owner"]
+    return kind, name
+
+
+def named_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
+    return plain(" ".join(first_owner(rows, column)), NAME)
 
 
 FAMILIES: Final = {

@@ -11,7 +11,8 @@ from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
-from streams.fold.sentences import NO_REASON
+from streams.fold.titles import PODS_UNKNOWN, no_report, reported
+from streams.rules.eviction.shortage import NO_NEW_PODS
 from streams.rules.pod_ends.when import drainer
 
 
@@ -21,15 +22,13 @@ def not_ready(view: Overview) -> Iterator[Item]:
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
     if rows := [row for row in others if row["ready"] is not None]:
-        said = plain(rows[0]["message"])
-        reported = f"Its kubelet reports: {sentence(said)} " if said else f"{NO_REASON} "
-        text = f"{reported if len(rows) == 1 else ''}{_leases(rows)}No new pods are placed there."
+        said = reported(sentence(plain(rows[0]["message"])).rstrip("."))
+        text = f"{f'{said} ' if len(rows) == 1 else ''}{_leases(rows)}{NO_NEW_PODS.capitalize()}."
         step = Step(f"See kubectl describe node {plain(rows[0]['node'])} and its kubelet's and runtime's logs")
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
-        text = f"The {'kubelet does' if len(rows) == 1 else 'kubelets do'} not report. {_leases(rows)}"
-        text += "It is unknown whether its pods run."
+        text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{PODS_UNKNOWN}"
         step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
@@ -39,7 +38,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if cordoned := [row for row in drained if row not in taken]:
         down = sum(map(is_not_ready, cordoned))
         of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
-        text = "No new pods are placed there." + (f" {of_them} not Ready." if down else "")
+        text = f"{NO_NEW_PODS.capitalize()}." + (f" {of_them} not Ready." if down else "")
         ready = [row for row in cordoned if row["ready"]]
         state = "it is not Ready" if is_not_ready(cordoned[0]) else "whether it is Ready is not known"
         step = Step(
@@ -50,6 +49,15 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def cordoned_by_event(view: Overview) -> Iterator[Item]:
+    """Report a cordon that only an Event shows, as that."""
+    if rows := view.event_cordons:
+        title = "Cordoned, by an Event" if view.node else f"{counted(len(rows), 'node')} cordoned, by an Event"
+        nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
+        step = Step(f"See whether it still is: kubectl get node {plain(nodes[0])}")
+        yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
 
 
 def is_not_ready(row: RowDict) -> bool:

@@ -8,14 +8,14 @@ from common.text import plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, owners_of
+from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, named_owner, owners_of
 from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import because, fewer
+from streams.alerting.rejections import REMOVE_OR_CORDON, because, fewer
 from streams.fold.findings import KERNEL_KILLS
-from streams.fold.titles import for_own_limits, oom_kills, pods_evicted, pods_rejected
+from streams.fold.titles import OUTSIDE_PODS, for_own_limits, oom_kills, pods_evicted, pods_rejected
 from streams.rules.events.admission import amount, of, parse_refusal
 from streams.rules.eviction.shortage import short_of
 
@@ -38,7 +38,7 @@ def evicted(view: Overview) -> Iterator[Item]:
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
         title = f"{pods_evicted(pods)} for {short_of(resource)}"
         yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
-            text="Pods use almost none of what filled the disk." if outside else "",
+            text=OUTSIDE_PODS if outside else "",
             step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
@@ -55,7 +55,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             text="They used more local storage than they may."
             if pods > 1
             else "It used more local storage than it may.",
-            step=Step(f"Raise the limit of {first_owner(rows)}, or find what fills it"),
+            step=Step(f"Raise the limit of {named_owner(rows)}, or find what fills it"),
             about=(("PodsEvicted", "limit"),),
         )
 
@@ -116,8 +116,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
     if denied and not _knew_of_less(denied):
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
-        kind, _, owner = first_owner(same).partition(" ")
-        return Step(f"{fewer(kind, owner)}, and see what fits", "numa_map")
+        return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
     if said:
         name, resource = (plain(said[0][each]) for each in ("node", "resource"))
         name = "NODE" if name == UNKNOWN_NAME else name
@@ -127,13 +126,13 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
             return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
         if words := _STEPS.get(said[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
-    return Step("Remove the cause or cordon the node", "refused_pods")
+    return Step(REMOVE_OR_CORDON, "refused_pods")
 
 
 _STEPS: Final = {
     "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods so that they are recreated"),
     "node_shutdown": Step("Delete the failed pods; their owners have others made on other nodes"),
-    "node_pressure": Step("Find what the node {} is short of", "pressure_history"),
+    "node_pressure": Step("Find what {} lacks", "pressure_history"),
     "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
@@ -159,7 +158,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             "times",
         )._replace(
             text=KERNEL_KILLS,
-            step=Step(f"Raise the memory limit of {first_owner(rows, 'times')}, or find its leak"),
+            step=Step(f"Raise the memory limit of {named_owner(rows, 'times')}, or find its leak"),
             about=(("ContainersOOMKilled", ""),),
         )
 
@@ -197,7 +196,7 @@ def _next_step(row: RowDict) -> Step:
         return Step("See where each would fit", "pending_pods --by node")
     if row["event"] == "FailedAttachVolume":
         return Step("See how many volumes the node has, and can attach", "node_volumes")
-    return Step(f"Read the Events of its pods: kubectl describe pod -n {plain(row['namespace'])} {plain(row['pod'])}")
+    return Step(f"Read the Events of its pods: kubectl describe pod {_named(row)}")
 
 
 def _contradicted(view: Overview) -> Item:
@@ -257,13 +256,22 @@ def terminating(view: Overview) -> Iterator[Item]:
             step = Step(
                 f"{plain(away[0])} has the taint out-of-service: see why the pod garbage collector deletes none"
             )
+    elif all(row["is_over"] for row in rows):
+        have = "Its containers have" if len(rows) == 1 else "Their containers have"
+        text = f"{have} ended: a finalizer holds the object, or the kubelet has not cleaned up."
+        step = Step(f"See its finalizers: kubectl get pod {_named(rows[0])} -o jsonpath={{.metadata.finalizers}}")
     else:
         text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
-        step = Step(f"Read kubectl describe pod -n {plain(rows[0]['namespace'])} {plain(rows[0]['pod'])}")
+        step = Step(f"Read kubectl describe pod {_named(rows[0])}")
     yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
 
 
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+
+
+def _named(row: RowDict) -> str:
+    """A pod as kubectl takes it."""
+    return f"-n {plain(row['namespace'])} {plain(row['pod'])}"
 
 
 def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from common.durations import ahead_in_words
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.words import amount
+from streams.fold.titles import near
 
 SOON_SECONDS: Final = 3600.0
 """A threshold that is met within this time is near."""
@@ -73,13 +74,30 @@ class Margin(NamedTuple):
         return f"{available}, threshold {amount(self.threshold, self.signal)}"
 
     @property
+    def nearest(self) -> str:
+        """A sentence without a full stop: the threshold that is met, or will be first."""
+        is_hard = self.hard_met if self.met else self.seconds == self.seconds_to_hard
+        return near(
+            self.signal,
+            self.available,
+            self.hard if is_hard else self.soft,
+            is_hard=is_hard,
+            when=self._when(is_hard=is_hard),
+        )
+
+    @property
     def ahead(self) -> str:
         """When a threshold is met, or empty."""
         if self.met or self.seconds is None:
             return ""
         is_hard = self.seconds == self.seconds_to_hard
+        return f"{'hard' if is_hard else 'soft'} threshold {self._when(is_hard=is_hard)}"
+
+    def _when(self, *, is_hard: bool) -> str:
+        if self.met or self.seconds is None:
+            return ""
         earliest, latest = (self.hard_band if is_hard else self.soft_band) or (None, None)
-        return f"{'hard' if is_hard else 'soft'} threshold {ahead_in_words(earliest, self.seconds, latest)}"
+        return ahead_in_words(earliest, self.seconds, latest)
 
 
 def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:

@@ -153,6 +153,8 @@ class Overview(NamedTuple):
     """Only what concerns this one; empty is the whole cluster."""
     culprits: tuple[RowDict, ...] = ()
     """The pod that grows most on each node that is short of memory or disk at the end, by kind."""
+    event_cordons: tuple[RowDict, ...] = ()
+    """Nodes that are cordoned at the end, as only Events show."""
     contradicted: Mapping[str, str] = MappingProxyType({})
     """A node with room by the API, by the uid of a pod for which the scheduler has just found no node; only with
     `with_contradictions`.
@@ -205,6 +207,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
         tuple(ask(db, "problems", scope, node=node)),
         read_begun(db, scope, nodes, not_ready, late=late_joiners is not None),
         culprits=tuple(_read_culprits(db, scope, nodes)),
+        event_cordons=tuple(ask(db, "event_cordons", scope, node=node)),
     )
     if node and not nodes and (_names_any(view) or read_seen(db, scope, node).within(scope)):
         nodes = read_nodes(db, scope, skews, image_gc, node, named=True)
@@ -277,6 +280,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         terminating=on_it(view.terminating),
         problems=on_it(view.problems),
         culprits=on_it(view.culprits),
+        event_cordons=on_it(view.event_cordons),
     )
 
 

@@ -6,6 +6,7 @@ from typing import Final
 
 from common import amounts
 from common.durations import in_words
+from streams.fold.titles import amount_of
 from streams.rules.eviction.signals import PID_AVAILABLE
 
 KINDS: Final = {
@@ -60,8 +61,7 @@ def amount(value: float | None, signal: str) -> str:
     """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
     if value is None:
         return "unknown"
-    kind = unit(signal)
-    return size(value) if kind == "bytes" else f"{count(value)} {kind}"
+    return amount_of(value, signal)
 
 
 def size(value: float | None) -> str:

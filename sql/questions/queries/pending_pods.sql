@@ -117,27 +117,5 @@ LEFT JOIN
     FROM pods_not_retried
 ) AS n ON n.cluster = p.cluster AND n.namespace = p.namespace AND n.pod = p.pod
 WHERE ({fitting:UInt8} = 0 OR n.verdict != '')
-    -- Its scheduler bound it after it was last seen to wait, and not an older pod of its name, which of a text is its uid
-    AND (p.cluster, p.uid) NOT IN
-    (
-        SELECT cluster, uid
-        FROM
-        (
-            SELECT cluster, object_uid AS uid, ts, reason = 'Scheduled' AS is_bound
-            FROM node_events
-            WHERE object_kind = 'Pod' AND object_uid != '' AND reason IN ('Scheduled', 'FailedScheduling') AND ({cluster:String} = '' OR cluster = {cluster:String})
-                AND (cluster, object_uid) IN
-                (
-                    SELECT cluster, uid FROM pod_bindings WHERE node = ''
-                    UNION ALL
-                    SELECT cluster, object_uid FROM node_events WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
-                )
-            UNION ALL
-            SELECT cluster, uid, toStartOfSecond(ts) AS ts, toUInt8(0) AS is_bound
-            FROM pod_bindings
-            WHERE change = 'pending' AND ({cluster:String} = '' OR cluster = {cluster:String})
-        )
-        GROUP BY cluster, uid
-        HAVING maxIf(ts, is_bound) >= maxIf(ts, NOT is_bound)
-    )
+    AND (p.cluster, p.uid) NOT IN (SELECT cluster, uid FROM bound_by_event WHERE ({cluster:String} = '' OR cluster = {cluster:String}))
 ORDER BY p.cluster, p.namespace, p.pod

@@ -15,8 +15,7 @@ SELECT
     b.owner AS owner,
     b.node AS node,
     b.since AS since,
-    -- Times of Events are whole seconds; an older pod can have had its name, which of a text is its uid
-    if(b.until IS NULL AND b.node = '' AND e.scheduled_at >= greatest(toStartOfSecond(b.waited_at), e.failed_at), greatest(e.scheduled_at, b.waited_at), b.until) AS until,
+    if(b.until IS NULL AND b.node = '' AND s.uid != '', greatest(s.bound_at, b.waited_at), b.until) AS until,
     b.reason AS reason,
     multiIf(
         b.node = '' AND notEmpty(b.waits_for), b.waits_for,
@@ -69,14 +68,11 @@ LEFT JOIN
             type = 'Warning' AND component NOT IN (SELECT component FROM autoscalers)) AS warning,
         warning.1 AS why,
         warning.2 AS event,
-        argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler,
-        maxIf(ts, reason = 'Scheduled') AS scheduled_at,
-        maxIf(ts, reason = 'FailedScheduling') AS failed_at
+        argMaxIf(concat(component, ': ', message), (ts, message), component IN (SELECT component FROM autoscalers)) AS autoscaler
     FROM node_events FINAL
     PREWHERE object_kind = 'Pod' AND
-        (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp')
-        OR (reason = 'Scheduled' AND (cluster, object_uid) IN
-            (SELECT cluster, uid FROM pod_bindings GROUP BY cluster, uid HAVING argMax(node, (ts, node)) = '' SETTINGS final = 0)))
+        (type = 'Warning' OR reason IN ('Nominated', 'NotTriggerScaleUp', 'TriggeredScaleUp'))
     GROUP BY cluster, object_uid
 ) AS e ON e.cluster = b.cluster AND e.uid = b.uid
+LEFT JOIN bound_by_event AS s ON s.cluster = b.cluster AND s.uid = b.uid
 COMMENT 'How long each pod was Pending, unscheduled or not started, and the last words about why'

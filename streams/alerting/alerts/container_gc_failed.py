@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from common.amounts import how_often
+from common.amounts import counted
 from streams.alerting.active import Group
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeEvent
+from streams.fold.titles import CONTAINER_GC_FAILS
 
 
 class Settings(RuleSettings):
@@ -29,7 +30,8 @@ def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now
 
 
 def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
-    return f"Node {name(row.node)}: garbage collection of containers failed {how_often(group.count)}", (
+    fails = f"{CONTAINER_GC_FAILS[0].lower()}{CONTAINER_GC_FAILS[1:]}"
+    return f"Node {name(row.node)}: {fails}, {counted(group.count, 'time')}", (
         "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes. They "
         "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Check the "
         f"container runtime and its log. The kubelet reported: {name(row.message)}"

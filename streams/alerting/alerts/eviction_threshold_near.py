@@ -8,8 +8,11 @@ import pydantic
 from common.durations import ahead_in_words, in_words
 from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Need, Nothing, Now
 from streams.alerting.rule_settings import Percent, RuleSettings, Seconds
-from streams.alerting.words import EVICTION_ADVICE, amount, name
+from streams.alerting.words import EVICTION_ADVICE, name
 from streams.fold.findings import EvictionSignal
+from streams.fold.reasons import guard, without_threshold
+from streams.fold.sentences import left_of
+from streams.fold.titles import near
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
@@ -81,17 +84,14 @@ def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
 def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     is_hard, when = _first(row)
     threshold = row.hard_threshold if is_hard else row.soft_threshold
-    limit = f"the {'hard' if is_hard else 'soft'} eviction threshold"
-    if threshold is not None:
-        limit += f" of {amount(threshold, resource)}"
-    ahead = f"and {limit} is met {when}" if when else f"below {limit}"
+    left = near(row.signal, row.available, threshold, is_hard=is_hard, when=when, name=row.signal)
     grace = ""
     if not is_hard and row.soft_grace_seconds:
         grace = f" for longer than its grace period, {in_words(row.soft_grace_seconds)},"
     assumed = f" {row.assumption}" if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
-        f"{_available(row, resource)}, {ahead}",
+        f"Node {name(row.node)}: {left}",
         f"Below the threshold{grace} the kubelet evicts pods, one after the other. "
         f"{EVICTION_ADVICE[resource]}. See which pod is next: leadsman query next_eviction.{assumed}",
         at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,
@@ -99,25 +99,14 @@ def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
 
 
 def _bare(row: EvictionSignal, resource: str) -> Holds:
-    percent = 100 * row.available / row.capacity
-    assumed = (
-        " No /configz was seen; the kubelet's default is assumed: no threshold."
-        if row.thresholds_assumed and not row.intended_by
-        else ""
-    )
+    left = left_of(resource in {"memory", "ephemeral-storage"}, row.available, row.capacity)
+    why = without_threshold(row.signal, row.thresholds_assumed and not row.intended_by)
     return Holds(
         {"resource": resource},
-        f"{_available(row, resource)}, {percent:.1f} %, and no eviction threshold",
-        f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. Set {row.signal} in evictionHard; a key that is set "
-        f"drops the defaults of all others.{assumed}",
+        f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left}, and no eviction threshold",
+        f"{CONSEQUENCES[resource]} {EVICTION_ADVICE[resource]}. {why} {guard(row.signal)}",
         at_once=row.available * 100 < row.capacity,
     )
-
-
-def _available(row: EvictionSignal, resource: str) -> str:
-    """The signal in words and as the kubelet spells it, and what is left."""
-    left = amount(row.available, resource)
-    return f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left} available"
 
 
 def _first(row: EvictionSignal) -> tuple[bool, str]:

@@ -7,9 +7,8 @@ import msgspec
 
 from common.amounts import size
 from streams.alerting.definition import AlertDefinition, Change, Need, Now
-from streams.alerting.image_gc import on_verdict, times
+from streams.alerting.image_gc import failing, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
-from streams.alerting.words import name
 from streams.fold.findings import EvictionSignal, ImageGc, KubeletSetting, frees_too_little
 from streams.rules.image_gc.thresholds import usage_percent
 
@@ -64,8 +63,8 @@ def is_full(state: State) -> bool:
 def _summary(row: ImageGc) -> str:
     used = "" if row.usage_percent is None else f" at {row.usage_percent} % used (limit {row.high_percent} %)"
     wanted = "" if row.wanted_bytes is None else f" of {size(row.wanted_bytes)}"
-    freed = "too little" if row.freed_bytes is None else f"{size(row.freed_bytes)}{wanted}"
-    return f"Node {name(row.node)}: image GC freed {freed}{used}, {times(row)}"
+    freed = "" if row.freed_bytes is None else f", {size(row.freed_bytes)}{wanted}"
+    return f"{failing(row)}{freed}{used}, {times(row)}"
 
 
 ALERT: Final = AlertDefinition(

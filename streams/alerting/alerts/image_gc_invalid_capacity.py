@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now
-from streams.alerting.image_gc import on_verdict, times
+from streams.alerting.image_gc import failing, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import ImageGc, NodeEvent, frees_too_little
@@ -46,7 +46,7 @@ def _on_event(row: NodeEvent, settings: Settings, now: Now) -> list[Change]:
 
 
 def _summary(row: ImageGc) -> str:
-    return f"Node {name(row.node)}: image GC fails because {because(row.reason)} ({times(row)}); no image is deleted"
+    return f"{failing(row)} because {because(row.reason)} ({times(row)})"
 
 
 ALERT: Final = AlertDefinition(

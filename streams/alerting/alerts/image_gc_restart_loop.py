@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.alerting.definition import AlertDefinition, Change, Need, Nothing, Now
-from streams.alerting.image_gc import on_verdict, times
+from streams.alerting.image_gc import failing, on_verdict, times
 from streams.alerting.rule_settings import RuleSettings
-from streams.alerting.words import name
 from streams.fold.findings import ImageGc
 
 
@@ -20,9 +19,7 @@ def step(
 
 
 def _summary(row: ImageGc) -> str:
-    return (
-        f"Node {name(row.node)}: the kubelet restarts again and again, and image GC failed at the start {times(row)}"
-    )
+    return f"{failing(row)} ({times(row)})"
 
 
 ALERT: Final = AlertDefinition(

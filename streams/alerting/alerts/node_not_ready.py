@@ -8,16 +8,17 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
-from streams.fold.sentences import NO_REASON
+from streams.fold.titles import PODS_UNKNOWN, ready_unknown, reported
+from streams.rules.eviction.shortage import NO_NEW_PODS
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
-    "It is unknown whether its pods still run. After five minutes, unless they tolerate it for longer, they are "
+    f"{PODS_UNKNOWN} After five minutes, unless they tolerate it for longer, they are "
     "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
     "machine is gone."
 )
 _REFUSES: Final = (
-    "No new pods are placed on it. After five minutes, unless they tolerate it for longer, its pods are deleted and "
+    f"{NO_NEW_PODS.capitalize()}. After five minutes, unless they tolerate it for longer, its pods are deleted and "
     "replaced elsewhere. See kubectl describe node and the logs of kubelet and container runtime."
 )
 
@@ -32,16 +33,14 @@ def _not_ready(row: NodeRow, settings: RuleSettings, now: Now) -> Change:
     if row.ready:
         return Ends({})
     since = row.ready_since or row.ts
-    unknown = "Ready is Unknown, because its kubelet does not report,"
-    what, text = (unknown, _SILENT) if row.ready is None else ("not Ready", _REFUSES)
-    reported = ""
+    what, text = (f"{ready_unknown('it')},", _SILENT) if row.ready is None else ("not Ready", _REFUSES)
+    said = ""
     if row.ready is not None:  # kubectl's tables and Events call a node NotReady of which nothing is known, too
-        said = f"Its kubelet runs and reports the problem itself: {sentence(row.ready_message)}"
-        reported = said if row.ready_message else f"{NO_REASON} "
+        said = f"{reported(sentence(row.ready_message).rstrip('. '))} "
     return Holds(
         {},
         f"Node {name(row.node)}: {what} since {timestamp(since)}",
-        f"{reported}{text}",
+        f"{said}{text}",
         at_once=now.at - since >= timedelta(seconds=settings.for_seconds),
     )
 

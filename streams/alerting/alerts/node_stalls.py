@@ -7,6 +7,8 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Percent, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import NodeStall
+from streams.fold.reasons import stalled
+from streams.rules.values.wording import percent
 
 
 class Settings(RuleSettings):
@@ -58,7 +60,7 @@ def _of(
     others = "" if some is None else f" (some of it: {some:.0f} %)"
     return Holds(
         labels,
-        f"Node {name(row.node)}: all work stood still for {what} for {full:.0f} % of the last minute{others}",
+        f"Node {name(row.node)}: {stalled(what, percent(full))}{others}",
         advice,
     )
 

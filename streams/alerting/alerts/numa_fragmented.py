@@ -8,6 +8,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import numa_evidence, place
 from streams.fold.findings import NumaSkew
+from streams.fold.titles import free_cpus
 
 
 class Settings(RuleSettings):
@@ -27,8 +28,7 @@ def _fragmented(row: NumaSkew, settings: Settings) -> Change:
         return Ends(labels)
     return Holds(
         labels,
-        f"{place(row.cluster, row.node)}: {counted(free, 'CPU is', 'CPUs are')} free, but no NUMA node has more than "
-        f"{fit} of them",
+        f"{place(row.cluster, row.node)}: {free_cpus(free, fit)}",
         f"A pod that asks for {counted(request, 'exclusive CPU')} on one NUMA node fits nowhere, although enough are "
         "free. Move pods to free up one NUMA node. See which placement would have kept room: leadsman query "
         f"numa_whatif. See what fits now: leadsman fit --cpu {request} --exclusive. "

@@ -10,6 +10,7 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import Count, Ratio, RuleSettings
 from streams.alerting.words import numa_evidence, place, sentence
 from streams.fold.findings import LateJoiners, NumaSkew
+from streams.fold.titles import free_cpus
 
 
 class Settings(RuleSettings):
@@ -45,20 +46,12 @@ def _skew(row: NumaSkew, settings: Settings, state: State) -> Change:
     return Holds(
         labels,
         f"{place(row.cluster, row.node)}: exclusive CPUs differ by {100 * row.skew_ratio:.0f} % between {between} "
-        f"({_free(row.free_cpus)} free, at most {_count(row.largest_fit_cpus)} of them on one NUMA node)",
+        f"({free_cpus(row.free_cpus, row.largest_fit_cpus)})",
         f"Pods with exclusive CPUs pile up. {sentence(row.explanation)}{sentence(state.late_joiners)}"
         "Move some to nodes with free CPUs, or let the scheduler place by NUMA node. See the map: leadsman query "
         "numa_map. Compare strategies: leadsman query numa_whatif. "
         f"{numa_evidence(row.source, row.fidelity)}",
     )
-
-
-def _free(cpus: int | None) -> str:
-    return "an unknown number of CPUs" if cpus is None else counted(cpus, "CPU")
-
-
-def _count(number: int | None) -> str:
-    return "an unknown number" if number is None else str(number)
 
 
 ALERT: Final = AlertDefinition(

@@ -7,7 +7,15 @@ from ingest.model.records import RejectionRecord
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from streams.alerting.active import Group, key_of
 from streams.alerting.definition import AlertDefinition, Change, Happened, Need, Nothing, Now, Recovered
-from streams.alerting.rejections import because, owned_by, owners_of, plus, reason_of, workload_labels
+from streams.alerting.rejections import (
+    REMOVE_OR_CORDON,
+    because,
+    owned_by,
+    owners_of,
+    plus,
+    reason_of,
+    workload_labels,
+)
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import name
 from streams.fold.findings import PodEnd
@@ -63,7 +71,7 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
 def _words(node: str, reason: str, group: Group) -> tuple[str, str]:
     return f"Node {name(node)}: {pods_rejected(group.count, group.seconds)} because {because(reason)}", (
         f"Pods of {owners_of(group)}. A rejected pod stays Failed, and its controller creates a replacement, which "
-        "is rejected too as long as the scheduler places it here. Remove the cause, or cordon the node. List the "
+        f"is rejected too as long as the scheduler places it here. {REMOVE_OR_CORDON}. List the "
         "rejections with the kubelet's messages: leadsman query pod_ends --param cause=admission."
     )
 

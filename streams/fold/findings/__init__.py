@@ -16,6 +16,7 @@ from streams.fold.findings.eviction import (
     Reclaim,
     frees_too_little,
     gc_is_heard,
+    image_gc_head,
 )
 from streams.fold.findings.nodes import (
     REPEAT_EVERY,
@@ -112,6 +113,7 @@ __all__ = [
     "Watch",
     "frees_too_little",
     "gc_is_heard",
+    "image_gc_head",
     "stored_types",
     "stored_values",
 ]

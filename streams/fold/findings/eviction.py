@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted, how_often, size
 from common.durations import in_words
 from streams.fold.findings.row import row
+from streams.fold.titles import OUTSIDE_PODS
 from streams.rules.eviction.messages import PressureEviction, parse_evicted
 from streams.rules.eviction.order import UNEXPLAINED
 from streams.rules.eviction.shortage import short_of
@@ -138,7 +139,7 @@ class Eviction(NamedTuple):
     def outside(self) -> str:
         """A sentence for a shortage that no pod explains."""
         explained = self.pods_usage_ratio is None or self.pods_usage_ratio >= UNEXPLAINED
-        return "" if explained else "Pods use almost none of it: look for processes and files outside pods."
+        return "" if explained else OUTSIDE_PODS
 
     @property
     def remark(self) -> str:
@@ -200,6 +201,14 @@ GC_WAS: Final = {
     "insufficient_freed": "freed too little",
 }
 """The same of what is over, or may be."""
+
+
+def image_gc_head(verdict: str, *, goes_on: bool = True) -> str:
+    """A verdict as a clause, for the story, cards and alerts alike; `goes_on` is false of what is over, or may be."""
+    words = GC_VERDICTS if goes_on else GC_WAS
+    return f"Image GC {words.get(verdict, verdict)}"
+
+
 _TOO_LITTLE: Final = frozenset({"insufficient_freed", "delete_error"})
 _QUIET: Final = {
     "insufficient_freed": timedelta(minutes=6),
@@ -301,4 +310,4 @@ class ImageGc(NamedTuple):
     @property
     def what(self) -> str:
         when = "" if self.time_known else " When it began is not known exactly."
-        return f"Image GC {GC_VERDICTS.get(self.verdict, self.verdict)}: {self.explanation}{when}"
+        return f"{image_gc_head(self.verdict)}: {self.explanation}{when}"

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
+from streams.fold.titles import OUT_OF_MEMORY
 
 
 @row(table="pod_bindings")
@@ -43,8 +44,8 @@ class PodBinding(NamedTuple):
     labels: dict[str, str] = {}  # noqa: RUF012  as above
     constraints: str = ""
     """Inputs of the scheduler besides requests and tolerations, as the JSON of `Constraints`, or empty."""
-    terminating: bool = False
-    """Its deletion was asked for."""
+    deletion_asked_at: datetime | None = None
+    """None if its deletion was not asked for."""
     waits_for: str = ""
     """Reason why it is Pending, by its own status."""
 
@@ -140,7 +141,8 @@ _WINDOWS: Final = -65_536
 
 
 KERNEL_KILLS: Final = (
-    "Either the container reached its memory limit, or the node ran out of memory before the kubelet could evict."
+    "Either the container reached its memory limit, or "
+    f"{OUT_OF_MEMORY[0].lower()}{OUT_OF_MEMORY[1:]} before the kubelet could evict."
 )
 """Possible causes of an OOM kill."""
 

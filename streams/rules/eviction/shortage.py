@@ -13,7 +13,9 @@ PRESSURES: Final = {
     "PIDPressure": "PID pressure",
 }
 """The node's conditions, as they follow "under"."""
-WHILE_UNDER_PRESSURE: Final = "No new pods are placed there, and pods can be evicted."
+NO_NEW_PODS: Final = "no new pods are placed there"
+"""It is so of a node that is cordoned, not Ready or under pressure."""
+WHILE_UNDER_PRESSURE: Final = f"{NO_NEW_PODS.capitalize()}, and pods can be evicted."
 
 
 def short_of(resource: str) -> str:

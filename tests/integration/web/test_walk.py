@@ -59,7 +59,7 @@ WALKS: Final = {
         NODE_PRESSURE,
         "ImageGCInsufficientFreed",
         "real-node-1",
-        "image GC freed 0 B of 180 GiB",
+        "0 B of 180 GiB",
         ("Find what fills the disk", "Pull it again and pin"),
         (
             (

@@ -4,7 +4,7 @@ SELECT
     e.resource AS resource,
     e.node AS node,
     e.namespace AS namespace,
-    if(o.owner = '', concat('Pod ', e.pod), o.owner) AS owner,
+    if(o.owner.2 = '', ('Pod', e.pod), o.owner) AS owner,
     count() AS pods,
     min(e.ts) AS first_at,
     max(e.ts) AS last_at,
@@ -13,7 +13,7 @@ SELECT
 FROM pod_evictions AS e
 LEFT JOIN
 (
-    SELECT uid, any(multiIf(owner_name = '', '', owner_kind = 'Node', concat('StaticPod ', pod), concat(owner_kind, ' ', owner_name))) AS owner
+    SELECT uid, any(multiIf(owner_name = '', ('', ''), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name))) AS owner
     FROM pod_ends
     WHERE cluster = {cluster:String} AND container = ''
     GROUP BY uid

@@ -4,7 +4,7 @@ SELECT
     multiIf(cause = 'oom_kill', '', refused_by = 'node_pressure', pod_ends.resource, pod_ends.reason) AS reason,
     node,
     namespace,
-    multiIf(owner_name = '', concat('Pod ', pod), owner_kind = 'Node', concat('StaticPod ', pod), concat(owner_kind, ' ', owner_name)) AS owner,
+    multiIf(owner_name = '', ('Pod', pod), owner_kind = 'Node', ('StaticPod', pod), (toString(owner_kind), owner_name)) AS owner,
     container,
     count() AS times,
     uniqExact(uid) AS pods,

@@ -12,6 +12,7 @@ FROM
     GROUP BY namespace, uid
 )
 WHERE latest.1 = 'pending' AND latest.2 = '' AND latest.3 > 0
+    AND uid NOT IN (SELECT uid FROM bound_by_event WHERE cluster = {cluster:String} AND bound_at < {until:DateTime64(6)})
 GROUP BY namespace, owner, cpus
 ORDER BY pods DESC, cpus DESC, namespace, owner
 LIMIT 20

@@ -26,6 +26,6 @@ LEFT JOIN
         AND uid IN (SELECT uid FROM scheduling_failures WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)})
     GROUP BY namespace, pod, uid
 ) AS b ON f.namespace = b.namespace AND f.pod = b.pod AND f.uid = b.uid
-WHERE b.change IN ('pending', '')
+WHERE b.change IN ('pending', '') AND f.uid NOT IN (SELECT uid FROM bound_by_event WHERE cluster = {cluster:String} AND bound_at < {until:DateTime64(6)})
 ORDER BY said_at DESC, namespace, pod
 LIMIT 200

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS pod_bindings
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here',
     labels Map(LowCardinality(String), String) COMMENT 'Its labels',
     constraints String COMMENT 'Inputs of the scheduler besides requests and tolerations, as JSON: nodes, ports, affinity, anti_affinity, spread, gates, volumes, claimed, devices, claims. claimed has its volumes, their claims, and whether these are made for it. devices has its device claims, their objects, and whether these are made for it. claims has device claims without a known object. Empty if there are no inputs',
-    terminating UInt8 COMMENT '1 if its deletion was asked for and it has not finished yet',
+    deletion_asked_at Nullable(DateTime64(6, 'UTC')) COMMENT 'When its deletion was asked for; null if it was not' CODEC(Delta, ZSTD(1)),
     waits_for String COMMENT 'Why it is Pending, by its own status: a text of the scheduler that names no nodes, or why a container cannot start; else empty'
 )
 ENGINE = ReplacingMergeTree

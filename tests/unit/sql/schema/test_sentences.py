@@ -33,7 +33,7 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
     **dict.fromkeys(
         ("has_earliest", "has_latest", "by_taint", "again", "is_ready", "called_off", "configured"), (True, False)
     ),
-    **dict.fromkeys(("begins", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
+    **dict.fromkeys(("begins", "by_event", "cordoned", "at_least", "was_seen", "thresholds_assumed"), (True, False)),
     **dict.fromkeys(("earliest", "latest", "until"), (datetime(2026, 7, 1, 12, tzinfo=UTC),)),
     "cause": (
         "not_ready",

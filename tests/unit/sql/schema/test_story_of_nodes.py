@@ -3,9 +3,11 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from components.rows import T0, dicts, row, store
 from sql.database.open import Database
-from streams.fold.findings import NodeRow
+from streams.fold.findings import NodeEvent, NodeRow, Row
 
 
 def _seen(minute: int, ready: bool | None, **more: Any) -> NodeRow:
@@ -13,7 +15,13 @@ def _seen(minute: int, ready: bool | None, **more: Any) -> NodeRow:
     return row(NodeRow, node="n", uid="n", ts=at, ready=ready, **more)
 
 
-def _lines(database: Database, *rows: NodeRow) -> list[str]:
+def _told(minute: float, reason: str) -> NodeEvent:
+    at = T0 + timedelta(minutes=minute)
+    of = {"object_kind": "Node", "object_name": "n", "name": f"{reason}{minute}", "reason": reason, "occurrences": 1}
+    return row(NodeEvent, node="n", ts=at, observed_at=at, **of)
+
+
+def _lines(database: Database, *rows: Row) -> list[str]:
     store(database, *rows)
     return [each["what"] for each in dicts(database, "SELECT what FROM story WHERE kind = 'node' ORDER BY ts")]
 
@@ -32,3 +40,32 @@ def test_a_node_that_was_ready_before_is_ready_again(database: Database) -> None
         "Whether the node is Ready is unknown: its kubelet does not report.",
         "The node is Ready again.",
     ]
+
+
+BY_EVENT = "The node is cordoned, by an Event: no new pods are placed there."
+CORDONED = "The node is cordoned: no new pods are placed there."
+NO_LONGER = "The node is no longer cordoned."
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines"),
+    [
+        ([_told(5, "NodeNotSchedulable")], [BY_EVENT]),
+        ([_told(5, "NodeNotSchedulable"), _told(6, "NodeNotSchedulable")], [BY_EVENT]),
+        (
+            [_told(5, "NodeNotSchedulable"), _told(9, "NodeSchedulable")],
+            [BY_EVENT, "The node is no longer cordoned, by an Event."],
+        ),
+        ([_told(9, "NodeSchedulable")], []),
+        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, NO_LONGER]),
+        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(6, True)], [BY_EVENT]),
+        ([_seen(0, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [CORDONED]),
+        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [CORDONED]),
+    ],
+    ids=("alone", "repeated", "ended", "end alone", "ended by object", "read beside it", "known", "shown later"),
+)  # fmt: skip
+def test_a_cordon_is_by_an_event_where_no_object_shows_it(
+    database: Database, rows: list[Row], lines: list[str]
+) -> None:
+    """The Event of a kubelet that starts on a cordoned node repeats what the object has."""
+    assert _lines(database, *rows) == lines

@@ -93,7 +93,7 @@ def test_a_deletion_in_the_distant_future_is_a_deletion_still() -> None:
     """A pod's grace period can be as long as whoever creates it likes."""
     deleted = pod("12:00:01", "p", "n", metadata={"deletionTimestamp": "2290-01-01T00:00:00Z"})
     database, _ = replayed(pod("12:00:00", "p", "n"), deleted)
-    assert [each.terminating for each in database.of(PodBinding)][-1]
+    assert [each.deletion_asked_at for each in database.of(PodBinding)][-1]
 
 
 @pytest.mark.parametrize("number", [2**31, 2**62, 2**63, 2**64, 10**30, -(2**63) - 1])

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from components.database import EmptyDatabase
+from fakes.checkpoints import write_cpu_manager_state
 from field.test_what_is_so import END, GIB, NOTHING_FREED, WELL, Line, Object, at, condition, event, pod, sample
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
@@ -22,12 +23,13 @@ from leadsman.run.settings import Settings
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity, badges
 from leadsman.web.attention.findings import findings
-from leadsman.web.attention.nodes import not_ready, problems
-from leadsman.web.attention.pods import terminating
+from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
+from leadsman.web.attention.pods import resizes, terminating
 from leadsman.web.reading.overview import Overview, read_overview, read_spans
 from leadsman.web.reading.scope import ALL, Asked, choose
 from profiles import drawn
-from sql.questions.queries import run, saved_query
+from sql.questions.queries import run, with_forms
+from streams.rules.numa.cpu_checkpoint import CpuManagerState
 
 pytestmark = pytest.mark.engine
 
@@ -36,13 +38,15 @@ FIRST, LATER, LAST = 1.0, 6.0, 7.0
 STATES: Final[Mapping[str, Sequence[str]]] = {
     "ready": ("", "false", "unknown", "by Event", "false, ended", "unknown, ended", "false, ended by Event", "back"),
     "disk": ("", "true", "by Event", "ended", "ended by Event", "came and went"),
-    "cordon": ("", "true", "ended"),
+    "cordon": ("", "true", "ended", "true, and an Event", "by Event", "by Event, ended", "by Event, ended by Node"),
     "problem": ("", "true", "ended"),
     "gc": ("", "fails", "failed long ago", "failed, then sampled"),
     "memory": ("", "low", "low, ended", "low long ago"),
     "requests": ("", "too many", "ended"),
     "pending": ("", "true", "bound", "bound by Event"),
-    "terminating": ("", "true", "gone"),
+    "numa": ("", "uneven", "ended"),
+    "resize": ("", "deferred", "infeasible", "deferred, ended", "infeasible, ended", "deferred, gone"),
+    "terminating": ("", "true", "finished", "gone", "finished, gone"),
 }
 State = dict[str, str]
 NONE: Final = dict.fromkeys(STATES, "")
@@ -55,6 +59,7 @@ def lines(name: str, state: State) -> Iterator[Line]:
     yield from _events(name, state)
     yield from _pods(name, state)
     yield from _samples(name, state)
+    yield from _numa(name, state)
 
 
 def _node(name: str, state: State) -> Iterator[Line]:
@@ -75,15 +80,18 @@ def _node(name: str, state: State) -> Iterator[Line]:
         first["KernelDeadlock"] = condition("KernelDeadlock", "True", -30, reason="DockerHung", message="blocked")
     if state["problem"] == "ended":
         later["KernelDeadlock"] = condition("KernelDeadlock", "False", 5, reason="Well", message="no deadlock")
-    yield _object(name, FIRST, first, cordoned=bool(state["cordon"]))
-    if later or state["cordon"] == "ended":
-        yield _object(name, LATER, first | later, cordoned=state["cordon"] == "true")
+    is_shown = state["cordon"] in {"true", "ended", "true, and an Event"}
+    yield _object(name, FIRST, first, cordoned=is_shown)
+    if later or state["cordon"] in {"ended", "by Event, ended by Node"}:
+        yield _object(name, LATER, first | later, cordoned=is_shown and state["cordon"] != "ended")
+    if state["cordon"] == "by Event, ended by Node":
+        yield _object(name, LAST, {**first, **later}, cordoned=False, labels={"read": "again"})
 
 
-def _object(name: str, minutes: float, conditions: Mapping[str, Object], *, cordoned: bool) -> Line:
+def _object(name: str, minutes: float, conditions: Mapping[str, Object], *, cordoned: bool, **more: Any) -> Line:
     room = {"cpu": "4", "memory": "16Gi", "pods": "110", "ephemeral-storage": "100Gi"}
     status = {"capacity": room, "allocatable": room, "conditions": [*conditions.values()]}
-    meta = {"name": name, "uid": name, "creationTimestamp": at(-90)}
+    meta = {"name": name, "uid": name, "creationTimestamp": at(-90), **more}
     made = {"metadata": meta, "spec": {"unschedulable": cordoned}, "status": status}
     return minutes, "watch", "nodes", "MODIFIED", "", made
 
@@ -93,6 +101,10 @@ def _events(name: str, state: State) -> Iterator[Line]:
         yield _says(name, "NodeNotReady", LAST if state["ready"] == "by Event" else LAST - 0.5)
     if state["ready"] in {"false, ended by Event", "back"}:
         yield _says(name, "NodeReady", LAST)
+    if state["cordon"] in {"true, and an Event", "by Event", "by Event, ended", "by Event, ended by Node"}:
+        yield _says(name, "NodeNotSchedulable", 2 if state["cordon"].endswith("Node") else LAST - 0.5)
+    if state["cordon"] == "by Event, ended":
+        yield _says(name, "NodeSchedulable", LAST)
     if state["disk"] in {"by Event", "came and went"}:
         yield _says(name, "NodeHasDiskPressure", LAST - 0.5)
     if state["disk"] in {"ended by Event", "came and went"}:
@@ -125,11 +137,22 @@ def _pods(name: str, state: State) -> Iterator[Line]:
         yield pod(f"p-{name}", "", waits, FIRST)
     if state["pending"] == "bound":
         yield pod(f"p-{name}", name, running, LATER)
+    if state["resize"]:
+        words = {"reason": state["resize"].partition(",")[0].capitalize(), "message": "No room."}
+        wants = {"conditions": [condition("PodResizePending", "True", -2, **words)]}
+        resized = pod(f"r-{name}", name, running | wants, FIRST)
+        yield resized
+        if state["resize"].endswith("ended"):
+            yield pod(f"r-{name}", name, running, LATER)
+        if state["resize"].endswith("gone"):
+            yield _gone(resized)
     if state["terminating"]:
         leaving: Any = {"deletionTimestamp": at(-30), "deletionGracePeriodSeconds": 30}
-        stays = pod(f"t-{name}", name, running, FIRST, **leaving)
+        over = {"phase": "Succeeded", "startTime": at(-59)}
+        status = over if state["terminating"].startswith("finished") else running
+        stays = pod(f"t-{name}", name, status, FIRST, **leaving)
         yield stays
-        if state["terminating"] == "gone":
+        if state["terminating"].endswith("gone"):
             yield _gone(stays)
 
 
@@ -150,6 +173,23 @@ def _samples(name: str, state: State) -> Iterator[Line]:
         yield sample(name, END)
 
 
+def _numa(name: str, state: State) -> Iterator[Line]:
+    """Two of the three CPUs that NUMA node 0 has to give, one of which is left, beside four of NUMA node 1."""
+    if state["numa"]:
+        cpus = [{"cpu": cpu, "core": cpu, "socket": 0, "numa": cpu // 4} for cpu in range(8)]
+        config = {"cpuManagerPolicy": "static", "reservedSystemCPUs": "0"}
+        yield FIRST, "agent", "cpu_topology", "SNAPSHOT", name, {"cpus": cpus}
+        yield FIRST, "kubelet", "configz", "SNAPSHOT", name, {"kubeletconfig": config}
+        yield _checkpoint(name, FIRST, "0,3-7", {"e": {"app": "1-2"}})
+        if state["numa"] == "ended":
+            yield _checkpoint(name, LATER, "0-7", {})
+
+
+def _checkpoint(name: str, minutes: float, shared: str, held: dict[str, dict[str, str]]) -> Line:
+    written = write_cpu_manager_state(CpuManagerState("static", shared, held, {}, 2))
+    return minutes, "agent", "cpu_manager_state", "SNAPSHOT", name, json.loads(written)
+
+
 class Present(NamedTuple):
     """A card by its title, and the states in which it holds at the end."""
 
@@ -161,36 +201,70 @@ def _is_silent(state: State) -> bool:
     return state["ready"] == "unknown"
 
 
+def _is_cordoned(state: State) -> bool:
+    return state["cordon"] in {"true", "true, and an Event"}
+
+
 PRESENT: Final = (
     # the card of a cordoned node says whether it is Ready
-    Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and state["cordon"] != "true"),
-    Present("Ready unknown", lambda state: _is_silent(state) and state["cordon"] != "true"),
+    Present("not Ready", lambda state: state["ready"] in {"false", "by Event"} and not _is_cordoned(state)),
+    Present("Ready unknown", lambda state: _is_silent(state) and not _is_cordoned(state)),
     Present("DiskPressure", lambda state: state["disk"] in {"true", "by Event"} and not _is_silent(state)),
-    Present("cordoned", lambda state: state["cordon"] == "true"),
+    Present("cordoned", lambda state: _is_cordoned(state) or state["cordon"] == "by Event"),
+    Present("cordoned, by an Event", lambda state: state["cordon"] == "by Event"),
     Present("KernelDeadlock", lambda state: state["problem"] == "true"),
     Present("Image GC", lambda state: state["gc"] == "fails"),
     Present("Memory is below its hard threshold", lambda state: state["memory"] == "low"),
     Present("More requested than allocatable", lambda state: state["requests"] == "too many"),
-    Present("still Terminating", lambda state: state["terminating"] == "true"),
+    Present("Uneven NUMA nodes", lambda state: state["numa"] == "uneven"),
+    Present("deferred", lambda state: state["resize"] == "deferred"),
+    Present("infeasible", lambda state: state["resize"] == "infeasible"),
+    Present("still Terminating", lambda state: state["terminating"] in {"true", "finished"}),
 )
+
+
+def _is_there(state: State, pod_name: str) -> bool:
+    """Tell whether a pod of `_pods` runs on its node at the end."""
+    return {
+        "large": state["requests"] == "too many",
+        "p": state["pending"] == "bound",
+        "r": not state["resize"].endswith("gone"),
+        "t": state["terminating"] == "true",
+    }[pod_name.partition("-")[0]]
+
+
 QUESTIONS: Final[Mapping[str, Callable[[State, Mapping[str, Any]], bool]]] = {
     "not_ready": lambda state, row: (row["until"] is None) <= (state["ready"] in {"false", "unknown", "by Event"}),
     "pressure_history": lambda state, row: (row["ended_at"] is None) <= (state["disk"] in {"true", "by Event"}),
     "nodes": lambda state, row: (
         bool(row["ready"]) is (state["ready"] not in {"false", "unknown", "by Event"})
-        and bool(row["unschedulable"]) is (state["cordon"] == "true")
+        and bool(row["unschedulable"]) is _is_cordoned(state)
         and bool(row["problems"]) is (state["problem"] == "true")
     ),
     "image_gc": lambda state, row: (row["verdict"] == "insufficient_freed") <= state["gc"].startswith("fail"),
+    "pending_resizes": lambda state, row: row["state"] == state["resize"],
+    "cgroups": lambda state, row: _is_there(state, row["pod"]),
+    "requests": lambda state, row: _is_there(state, row["pod"]),
     "fit": lambda state, row: (row["requested"] > row["allocatable"]) <= (state["requests"] == "too many"),
 }
 """Checks by question: they tell whether a row about a node may be in the answer."""
+
+
+OF_PENDING: Final = frozenset({"pending_pods", "pending_fit"})
+"""Questions about pods that wait for a node."""
+AMOUNTS: Final = frozenset(
+    {"alert_coverage", "disk_growth", "node_sizing", "node_volumes", "prediction_accuracy", "pull_loops"}
+    | {"restart_ends", "settings_warnings", "unguarded_signals", "zones"}
+)
+"""Questions about amounts, settings and advice, whose rows say of nothing that it lasts."""
 
 
 class Told(NamedTuple):
     states: Mapping[str, State]
     view: Overview
     rows: Mapping[str, Sequence[Mapping[str, Any]]]
+    dated: frozenset[str]
+    """Questions whose rows have a time."""
 
 
 @pytest.fixture(scope="module")
@@ -203,11 +277,12 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
         replay(database, map(decode, read_sources([capture])), Settings())
         spans = read_spans(database)
         view = read_overview(database, choose(spans, Asked(last=ALL)), spans)
-        rows = {}
-        for name in (*QUESTIONS, "pending_pods"):
-            answer = run(database, saved_query(name), {})
-            rows[name] = [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
-        yield Told(states, view, rows)
+        rows, dated = {}, set()
+        for query in with_forms():
+            answer = run(database, query, {})
+            rows[query.name] = [dict(zip(answer.column_names, row, strict=True)) for row in answer.rows]
+            dated |= {query.name} if any("DateTime" in each for each in answer.column_types) else set()
+        yield Told(states, view, rows, frozenset(dated))
 
 
 def _written(minutes: float, source: str, resource: str, change: str, node: str, thing: Object) -> str:
@@ -225,7 +300,8 @@ def _differences(told: Told, found: Mapping[str, set[str]]) -> dict[str, dict[st
 
 
 def test_a_card_is_in_the_present_tense_about_the_nodes_on_which_it_is_so_and_no_others(told: Told) -> None:
-    items = [*not_ready(told.view), *problems(told.view), *findings(told.view), *terminating(told.view)]
+    rules = not_ready, cordoned_by_event, problems, findings, resizes, terminating
+    items = [item for rule in rules for item in rule(told.view)]
     assert (
         _differences(
             told,
@@ -261,7 +337,15 @@ def _was_low(told: Told, name: str) -> bool:
 def test_pods_that_were_bound_meanwhile_wait_nowhere(told: Told) -> None:
     waiting = {f"p-{name}" for name, state in told.states.items() if state["pending"] == "true"}
     assert {uid for row in told.view.waiting for uid in row["uids"]} == waiting
-    assert {row["pod"] for row in told.rows["pending_pods"]} == waiting
+    assert {row["pod"] for row in told.view.pending} == waiting
+    for query in OF_PENDING:
+        assert {row["pod"] for row in told.rows[query]} == waiting
+
+
+def test_every_question_says_when_or_is_checked(told: Told) -> None:
+    """A question without a time in its rows speaks of now: it has a place here."""
+    assert told.rows.keys() - told.dated == (QUESTIONS.keys() - told.dated) | AMOUNTS | {"pending_fit"}
+    assert AMOUNTS & told.dated == set()
 
 
 @pytest.mark.parametrize("query", QUESTIONS)
@@ -274,6 +358,7 @@ def test_no_row_of_a_question_holds_what_is_over_or_was_not_seen(told: Told, que
     ("not_ready", "ready", {"false", "unknown", "by Event"}),
     ("pressure_history", "disk", {"true", "by Event"}),
     ("image_gc", "gc", {"fails"}),
+    ("pending_resizes", "resize", {"deferred", "infeasible"}),
 ])  # fmt: skip
 def test_a_question_has_a_row_of_each_node_on_which_it_is_so(
     told: Told, query: str, kind: str, states: set[str]

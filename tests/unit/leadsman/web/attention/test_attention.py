@@ -43,7 +43,8 @@ def titles(seen: Overview) -> list[tuple[str, str]]:
 
 
 def lasts(**values: Any) -> dict[str, Any]:
-    return {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": "", **values}
+    of = {"node": "n", "namespace": "d", "pod": "db-0", "since": T0, "message": "no room", "owner": ""}
+    return of | {"is_over": False, **values}
 
 
 @pytest.mark.parametrize("stale", [False, True])
@@ -79,6 +80,18 @@ def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, st
     seen = view(node(), terminating=(lasts(),), not_ready=() if ready else (state | lease,))
     (card,) = [item for item in attention(seen) if item.title == "1 pod still Terminating"]
     assert step in str(card.step)
+
+
+def test_a_pod_that_is_over_and_stays_has_the_step_to_see_what_holds_it() -> None:
+    """Nothing of it runs: neither its grace period nor its processes keep it."""
+    (card,) = attention(view(node(), terminating=(lasts(is_over=True),)))
+    assert (
+        card.text
+        == "d/db-0. Its containers have ended: a finalizer holds the object, or the kubelet has not cleaned up."
+    )
+    assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}."
+    (card,) = attention(view(node(), terminating=(lasts(is_over=True), lasts(pod="db-1"))))
+    assert "A long grace period lasts" in card.text
 
 
 def test_a_quiet_cluster_needs_none() -> None:
@@ -385,7 +398,7 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
         contradiction=("nvidia.com/gpu", 3, 8),
         is_contradicted=1,
     )
-    row = rejection("UnexpectedAdmissionError", 4, owner="Job tune-0")
+    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"))
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
     assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
     assert said["message"] in item.text
@@ -396,15 +409,15 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        ("ReplicaSet web-98cbc7457", "Scale ReplicaSet web-98cbc7457 down"),
-        ("StatefulSet db", "Scale StatefulSet db down"),
-        ("Job tune-0", "Suspend Job tune-0"),
-        ("DaemonSet agent", "Keep DaemonSet agent off these nodes"),
-        ("Pod lonely", "Delete Pod lonely"),
-        ("Workflow w", "Have Workflow w make fewer pods"),
+        (("ReplicaSet", "web-98cbc7457"), "Scale ReplicaSet web-98cbc7457 down"),
+        (("StatefulSet", "db"), "Scale StatefulSet db down"),
+        (("Job", "tune-0"), "Suspend Job tune-0"),
+        (("DaemonSet", "agent"), "Keep DaemonSet agent off these nodes"),
+        (("Pod", "lonely"), "Delete Pod lonely"),
+        (("Workflow", "w"), "Have Workflow w make fewer pods"),
     ],
 )
-def test_advice_fits_the_owner(owner: str, step: str) -> None:
+def test_advice_fits_the_owner(owner: tuple[str, str], step: str) -> None:
     (item,) = attention(view(node(), killed=(rejection("TopologyAffinityError", 1, owner=owner),)))
     assert str(item.step).startswith(step)
 
@@ -417,17 +430,17 @@ def test_a_nodes_badge_has_no_number_of_the_cluster() -> None:
     assert [badge.text for each in nodes for badge in named(each, items)] == ["pods rejected", "pods rejected"]
 
 
-LEAKY = "ReplicaSet leaky-98cbc7457"
+LEAKY = "ReplicaSet", "leaky-98cbc7457"
 
 
-def eviction(pods: int, owner: str = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
+def eviction(pods: int, owner: tuple[str, str] = LEAKY, *, minutes: int = 0, **values: Any) -> dict[str, Any]:
     given = {"cause": "pressure", "resource": "memory", "node": "n", "namespace": "shop", "owner": owner}
     times = {"first_at": T0, "last_at": T0 + timedelta(minutes=minutes), "without_time": 0}
     return {**given, **times, "pods": pods, "unexplained": 0, **values}
 
 
 def test_evictions_of_one_resource_are_one_card_with_owners() -> None:
-    rows = eviction(5), eviction(1, "Pod best", minutes=3), eviction(2, resource="ephemeral-storage")
+    rows = eviction(5), eviction(1, ("Pod", "best"), minutes=3), eviction(2, resource="ephemeral-storage")
     item, disk = attention(view(node(), evicted=rows))
     assert (item.severity, item.title) == (Severity.CRITICAL, "6 pods evicted for memory")
     assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
@@ -451,13 +464,13 @@ def test_an_eviction_for_a_limit_of_its_own_is_apart() -> None:
 
 
 def test_of_many_owners_the_first_are_named() -> None:
-    (item,) = attention(view(node(), evicted=tuple(eviction(9 - n, f"Job j{n}") for n in range(5))))
+    (item,) = attention(view(node(), evicted=tuple(eviction(9 - n, ("Job", f"j{n}")) for n in range(5))))
     assert item.who.endswith("Job j2 in shop, 7 times; 2 more owners")
 
 
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
-    owner = {"owner": "ReplicaSet web-98cbc7457", "container": "", "times": pods, "pods": pods}
+    owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
 
@@ -552,7 +565,8 @@ def test_every_card_has_a_next_step() -> None:
 def test_a_card_about_a_signal_has_its_exact_name_beside_the_words() -> None:
     inodes = margin(signal="nodefs.inodesFree", available=9, hard=10, soft=None, hard_met=True)
     (item,) = attention(view(node(margins=(inodes,))))
-    assert item.text == "n, inodes of the node's file system: 9 inodes available, threshold 10 inodes."
+    left = "9 inodes available, below the hard eviction threshold of 10 inodes."
+    assert item.text == f"n, inodes of the node's file system: {left}"
     assert item.signals == ("nodefs.inodesFree",)
 
 

@@ -17,6 +17,7 @@ from streams.fold.findings import (
     EvictionSignal,
     ImageGc,
     LateJoiners,
+    NodeEvent,
     NodeFit,
     NodeRow,
     NumaSkew,
@@ -67,6 +68,11 @@ def _gc(verdict: str, seconds: float, reason: str = "invalid_capacity") -> Image
     return row(ImageGc, ts=at(seconds), node="n", verdict=verdict, last_at=at(seconds), updated_at=at(seconds), **of)
 
 
+def _told(seconds: float, reason: str) -> NodeEvent:
+    of = {"object_kind": "Node", "object_name": "n", "name": reason, "reason": reason, "occurrences": 1}
+    return row(NodeEvent, ts=at(seconds), observed_at=at(seconds), node="n", **of)
+
+
 def _late(seconds: float, verdict: str) -> LateJoiners:
     return row(LateJoiners, ts=at(seconds), verdict=verdict, youngest_nodes=["n"], oldest_nodes=["n"])
 
@@ -99,7 +105,8 @@ _AT_ONCE = {f"seconds_to_{which}": 0.0 for which in ("hard", "soft", "hard_earli
 PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None, ready_message="Kubelet stopped posting node status.")], [_node(50)]),
-    Pair("cordoned", [_node(1, unschedulable=True)], [_node(50)]),
+    Pair("nodes cordoned", [_node(1, unschedulable=True)], [_node(50)]),
+    Pair("cordoned, by an Event", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
         "DiskPressure",
@@ -131,7 +138,7 @@ PAIRS = (
     Pair("1 pod Pending", [PENDING, REFUSED], [BOUND]),
     Pair(
         "still Terminating",
-        [row(PodEnd, ts=at(-700), **DELETED), _going(1, terminating=True)],
+        [row(PodEnd, ts=at(-700), **DELETED), _going(1, deletion_asked_at=at(-700))],
         [row(PodEnd, ts=at(-700), deleted=True, updated_at=at(50), **DELETED), _going(50, "deleted")],
     ),
     Pair("resize deferred", [_going(1), _resize(1, "deferred")], [_resize(50, "done")]),
@@ -147,13 +154,13 @@ PAIRS = (
 
 NOTHING = "No evictions, node pressure"
 """Start of the sentence that nothing was found."""
-NOTES = {"cordoned", "karpenter"}
+NOTES = {"nodes cordoned", "cordoned, by an Event", "karpenter"}
 """Pairs that are nothing wrong."""
 
 
 def _of(name: str, rows: Sequence[Row]) -> list[Row]:
     """The rows on a node, of a pod or an alert of that name."""
-    named, listed = ("node", "uid", "pod", "fingerprint"), ("youngest_nodes", "oldest_nodes")
+    named, listed = ("node", "uid", "pod", "fingerprint", "object_name"), ("youngest_nodes", "oldest_nodes")
     fields = [
         {field: name for field in named if getattr(each, field, "")}
         | {field: [name] for field in listed if getattr(each, field, ())}

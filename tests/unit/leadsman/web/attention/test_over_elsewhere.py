@@ -26,7 +26,7 @@ GC: Final = Question("image_gc", lambda row: row["verdict"] not in {"", "recover
 ASKED: Final = {
     "not Ready": NOT_READY,
     "Ready unknown": NOT_READY,
-    "cordoned": Question("nodes", lambda row: bool(row["unschedulable"])),
+    "nodes cordoned": Question("nodes", lambda row: bool(row["unschedulable"])),
     "karpenter": Question("nodes", lambda row: bool(row["taints"])),
     "DiskPressure": Question("pressure_history", lambda row: row["ended_at"] is None),
     "below the hard threshold on 1 node": NEXT,
@@ -45,8 +45,8 @@ ASKED: Final = {
     "Condition KernelDeadlock": Question("nodes", lambda row: bool(row["problems"])),
     "PodsEvicted": Question("alerts", lambda row: row["status"] == "firing"),
 }
-WITHOUT_QUESTION: Final = {"Uneven NUMA nodes"}
-"""`numa_map` has the room of each NUMA node, and no verdict."""
+WITHOUT_QUESTION: Final = {"Uneven NUMA nodes", "cordoned, by an Event"}
+"""`numa_map` has the room of each NUMA node, and no verdict; a cordon by an Event is a line of the story."""
 
 
 def _in(cluster: str, rows: list[Row]) -> list[Row]:

@@ -89,7 +89,7 @@ def test_what_happened_is_never_in_the_present_tense(given: dict[str, Any]) -> N
 
 IN_ROWS: Final = frozenset(
     {"_thresholds_met", "_unguarded", "_image_gc", "_overcommitted", "_numa", "not_ready", "problems", "resizes"}
-    | {"terminating"}
+    | {"terminating", "cordoned_by_event"}
 )
 """Rules whose pairs of rows are in `test_over`."""
 

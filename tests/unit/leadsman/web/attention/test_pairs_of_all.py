@@ -11,7 +11,6 @@ from streams.fold.findings import (
     Eviction,
     KubeletLogLine,
     KubeletSetting,
-    NodeEvent,
     NodeLease,
     NodeStall,
     NumaAdmissionFailure,
@@ -36,7 +35,7 @@ from unit.leadsman.web.attention.test_over import PAIRS
 from unit.leadsman.web.attention.test_over_elsewhere import ALERTS as PAIRED
 
 OCCURRENCES: Final = frozenset(
-    {Eviction, KubeletLogLine, NodeEvent, NumaAdmissionFailure, Reclaim, SchedulerBlindSpot, SourceError, DeadLetter}
+    {Eviction, KubeletLogLine, NumaAdmissionFailure, Reclaim, SchedulerBlindSpot, SourceError, DeadLetter}
 )
 """They happen and do not last: `test_over_in_cards` proves that no card of them is in the present tense."""
 MEASURES: Final = frozenset(

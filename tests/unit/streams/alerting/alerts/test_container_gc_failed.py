@@ -19,7 +19,7 @@ def test_the_third_failure_raises_it_with_what_the_kubelet_reported() -> None:
     log(0, failure(0))
     assert log(60, failure(60)) == []
     assert log(120, failure(120)) == ["firing ContainerGCFailed"]
-    assert log.summaries == ["Node n: garbage collection of containers failed 3 times"]
+    assert log.summaries == ["Node n: garbage collection of containers fails, 3 times"]
     assert log.descriptions[0].endswith(STUCK)
 
 

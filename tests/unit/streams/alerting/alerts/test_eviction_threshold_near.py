@@ -160,7 +160,7 @@ def test_a_signal_without_any_threshold_fires_when_little_is_left() -> None:
     assert log(100, low) == FIRING
     assert [labels["resource"] for labels in log.labels] == ["ephemeral-storage"]
     assert log.summaries == [
-        "Node n: the node's file system (nodefs.available): 4.00 GiB available, 4.0 %, and no eviction threshold"
+        "Node n: the node's file system (nodefs.available): 4.00 GiB of 100 GiB left, and no eviction threshold"
     ]
     assert "Set nodefs.available in evictionHard" in log.descriptions[0]
 

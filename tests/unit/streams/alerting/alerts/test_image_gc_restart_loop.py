@@ -6,7 +6,7 @@ from components.alert_log import AlertLog, image_gc
 def test_a_restart_loop_raises_it_and_no_other() -> None:
     log = AlertLog()
     assert log(0, image_gc(0, "restart_loop", "invalid_capacity", occurrences=4)) == ["firing ImageGCRestartLoop"]
-    assert "image GC failed at the start 4 times" in log.summaries[0]
+    assert "image GC fails at every start of the kubelet (4 times)" in log.summaries[0]
 
 
 def test_it_is_resolved_when_no_start_failed_for_so_long() -> None:

@@ -41,11 +41,9 @@ def test_not_ready_and_silent_are_distinguished_with_since_when() -> None:
     silent(3600, node(ready=None))
     assert refuses.summaries == ["Node n: not Ready since 2026-07-01 12:00:00 UTC"]
     assert silent.summaries == [
-        "Node n: Ready is Unknown, because its kubelet does not report, since 2026-07-01 12:00:00 UTC"
+        "Node n: whether it is Ready is unknown: its kubelet does not report, since 2026-07-01 12:00:00 UTC"
     ]
-    assert refuses.descriptions[0].startswith(
-        "Its kubelet runs and reports the problem itself: Container runtime is down. No new pods"
-    )
+    assert refuses.descriptions[0].startswith("Its kubelet reports: Container runtime is down. No new pods")
     assert silent.descriptions[0].startswith("The API server no longer hears its kubelet")
 
 
@@ -89,4 +87,4 @@ def test_without_a_reason_nobody_says_that_the_kubelet_runs() -> None:
     """An Event or a table has none, and calls a silent node NotReady too."""
     log = AlertLog()
     log(3600, node())
-    assert log.descriptions[0].startswith("No reason of its kubelet was seen. No new pods are placed on it.")
+    assert log.descriptions[0].startswith("No reason of its kubelet was seen. No new pods are placed there.")

@@ -7,7 +7,7 @@ def test_a_cluster_is_fragmented_where_no_numa_node_takes_the_request() -> None:
     log = AlertLog(node="")
     log(0, skew("cluster", skew_ratio=0.0, free_cpus=44, largest_fit_cpus=6))
     assert log(600) == ["firing NUMAFragmented"]
-    assert "44 CPUs are free, but no NUMA node has more than 6" in log.summaries[0]
+    assert "44 CPUs are free, at most 6 of them on one NUMA node" in log.summaries[0]
     assert log.emitted[0].node == ""
     log(660, skew("cluster", skew_ratio=0.0, free_cpus=44, largest_fit_cpus=8))
     assert log(1260) == ["resolved NUMAFragmented"]
