@@ -13,6 +13,7 @@ from sql.questions.cells import CELL, Column
 from sql.questions.fit import Known
 from streams.questions.asked import MILLI, Question
 from streams.questions.fit import Answer, NodeAnswer
+from streams.rules.events.admission import amount, of
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {
@@ -96,8 +97,15 @@ def _cells(node: NodeAnswer) -> tuple[str, ...]:
         f"{node.topology_manager_policy} ({node.topology_manager_scope})" if node.topology_manager_policy else "-",
         f"{node.source} ({SURE[node.fidelity]})" if node.fidelity in SURE else "-",
         ", ".join(node.strategies) or "-",
-        "; ".join([*why, *node.notes]) or "-",
+        "; ".join([*why, *_amounts(node), *node.notes]) or "-",
     )
+
+
+def _amounts(node: NodeAnswer) -> Iterator[str]:
+    for name, lack in node.insufficient.items():
+        there = of(lack.used, lack.capacity, name)
+        asks = f"it requests {amount(lack.requested, name)}, the pods there {there}"
+        yield f"{there} are there" if name == "pods" else asks
 
 
 def _hint(node: NodeAnswer) -> str:
