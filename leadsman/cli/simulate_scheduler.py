@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) -> None:
     """Show which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
 
-    PATH is a capture or a dump; its nodes arrive in the order in which they were created. With --ops it prints one JSON
-    list of node names for each snapshot. In JSON, YAML and CSV, each snapshot has the cursors that it leaves:
+    PATH is a capture or a dump; its nodes arrive in the order in which they were created. With --ops it prints one
+    JSON list of node names for each snapshot. In JSON and YAML, each snapshot has the cursors that it leaves:
     zone_index, and by zone last_index.
     """
     from leadsman.cli.console import out

@@ -100,7 +100,7 @@ class ShortageAnswer(msgspec.Struct, frozen=True):
 
     requested: int
     used: int
-    """Requested by the pods that are there."""
+    """Requests of the pods that are there."""
     capacity: int
     """Allocatable."""
 
@@ -127,7 +127,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     strategies: list[str]
     """Strategies with which the node, its pods placed again, would have a NUMA node for it."""
     insufficient: dict[str, ShortageAnswer]
-    """By resource, the amounts behind a reason of the scheduler."""
+    """The amounts behind the scheduler's reasons, by resource."""
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):

@@ -57,7 +57,7 @@ class Simulated(NamedTuple):
     zone_index: int | None
     """The zone whose turn is next, counted from 0; the number of zones means the first. None without cursors."""
     last_index: dict[str, int]
-    """By zone, how many of its nodes this round has given; empty without cursors."""
+    """The number of nodes that this round has given, by zone; empty without cursors."""
 
 
 class _Op(msgspec.Struct, frozen=True, gc=False):

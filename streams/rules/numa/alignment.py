@@ -6,7 +6,6 @@ from typing import Final, NamedTuple
 
 from ingest.model.podresources import ContainerResources
 
-
 LOCAL: Final = 10
 """The distance of a NUMA node to itself (ACPI's SLIT)."""
 
@@ -68,7 +67,9 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
 def _doubt(distance: int | None) -> str:
     if distance is None:
         return "the firmware's distances between these NUMA nodes are not known"
-    return f"the firmware gives different NUMA nodes the distance {distance}, as if they were one" * (distance <= LOCAL)
+    if distance > LOCAL:
+        return ""
+    return f"the firmware gives different NUMA nodes the distance {distance}, as if they were one"
 
 
 def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:

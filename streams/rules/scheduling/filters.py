@@ -43,9 +43,8 @@ class Shortage(NamedTuple):
 
     resource: str
     requested: int
-    """By the pod."""
     used: int
-    """Requested by the pods that are there."""
+    """Requests of the pods that are there."""
     capacity: int
     """Allocatable."""
 

@@ -318,8 +318,8 @@ def test_a_quota_is_of_the_period_that_the_kubelet_has(database: Database) -> No
 
 
 def test_a_pod_s_cgroup_has_the_path_that_the_kubelet_s_driver_gives_it(database: Database) -> None:
-    """Source: `ToSystemd` and `ToCgroupfs` of `cgroup_manager_linux.go`. Without the driver there is no path, and a static
-    pod's is named by the hash of its file, which its UID is not.
+    """Source: `ToSystemd` and `ToCgroupfs` of `cgroup_manager_linux.go`. Without the driver there is no path, and a
+    static pod's is named by the hash of its file, which its UID is not.
     """
     store(
         database,

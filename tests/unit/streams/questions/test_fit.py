@@ -66,7 +66,7 @@ def test_a_resource_that_does_not_suffice_is_reported_in_the_schedulers_words() 
 
 
 def test_each_shortage_has_what_is_requested_used_and_there() -> None:
-    """Source: InsufficientResource of `fits.go` has Requested, Used and Capacity. Without the shortage there is none."""
+    """Source: InsufficientResource of `fits.go` has Requested, Used and Capacity. What fits has none."""
     node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
     want = Question(5000, 6 * GIB, devices={"example.com/card": 9})
     asked_of = answer(want, [Candidate(node)], {}, MINOR)

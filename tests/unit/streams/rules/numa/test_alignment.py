@@ -57,8 +57,8 @@ def test_without_caches_and_distances_only_these_are_unknown() -> None:
 
 
 def test_a_firmware_whose_distances_lack_or_are_flat_is_doubted_where_they_matter() -> None:
-    """Source: ACPI 5.2.17: 10 is a locality to itself, so another one is farther. Between CPUs and devices of one NUMA
-    node no distance matters, and real ones are not doubted.
+    """Source: ACPI 5.2.17: 10 is a locality to itself, so another one is farther. Between CPUs and devices of one
+    NUMA node no distance matters, and real ones are not doubted.
     """
     flat = {0: {0: 10, 1: 10}, 1: {0: 10, 1: 10}}
     away: dict[str, Any] = {"cpu_ids": (0,), "devices": (nic(1),)}
