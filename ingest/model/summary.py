@@ -62,9 +62,9 @@ class Filesystem(_Part, frozen=True):
 
     @property
     def available(self) -> int | None:
-        """None if it is more than there is."""
+        """At most all that there is, as for the kubelet's image GC (rules: image-gc-loop)."""
         most, available = self.capacity_bytes, self.available_bytes
-        return None if most and available is not None and available > most else available
+        return min(available, most) if most and available is not None else available
 
 
 class Usage(_Part, frozen=True):

@@ -15,12 +15,15 @@ from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
 
 if TYPE_CHECKING:
     from sql.questions.fit import Known
+    from streams.questions.asked import Question
+    from streams.questions.fit import Answer
 
 
 @click.command(
     "fit",
     epilog="Examples: leadsman fit --cpu 4 --exclusive --memory 4Gi --count 2 --cluster late-joiners; "
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
+    "leadsman fit --cpu 8 --exclusive --count 5 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, for example 8 or 500m.")
@@ -49,6 +52,9 @@ if TYPE_CHECKING:
     help="Number of such pods, all at the same time; 1, or what the manifest wants.",
 )
 @options.of_database("--node", completion.nodes, "This node only.")
+@options.of_database(
+    "--like", completion.nodes, "One new node like this one instead, with its DaemonSets' pods alone."
+)
 @options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
 @click.option(
     "--questions",
@@ -68,6 +74,7 @@ def command(
     containers: int,
     count: int | None,
     node: str,
+    like: str,
     cluster: str,
     questions: Iterable[bytes] | None,
     form: str,
@@ -81,32 +88,27 @@ def command(
     template is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
+    With --like it shows what one more node would take. That node is ready, and has only the pods of DaemonSets and
+    the static pods of the named one. Its exclusive CPUs are unknown if the CPUs that the named one reserves are.
+
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
     that is not a question gets its error as the answer, and the exit status is 3.
     """
-    import msgspec
-
-    from leadsman.cli.console import out
     from leadsman.cli.database import existing_database
-    from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
-    from leadsman.cli.present.layout import columns
-    from leadsman.cli.present.tables import show, show_columns, show_document
-    from sql.questions.fit import fit_document, read_known
+    from sql.questions.fit import read_known
+    from sql.questions.fit_like import one_more
     from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
 
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
+    if like and (node or questions is not None):
+        raise WrongUsage("give --like without --node and --questions: it is about one new node")
     if questions is not None:
         with existing_database(db) as database:
             known = read_known(database, cluster)
-        bad = False
-        for each in _answers(questions, known, node):
-            bad = bad or "error" in each
-            click.echo(plain_json(msgspec.json.encode(each)))
-        if bad:
-            click.get_current_context().exit(EXIT_BAD_INPUT)
+        _print_answers(questions, known, node)
         return
     pod = None
     if manifest is not None:
@@ -115,6 +117,7 @@ def command(
         asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
         known = read_known(database, cluster, node, with_pods=pod is not None)
+        known = one_more(database, known, like) if like else known
     found = answer(
         asked,
         known.candidates,
@@ -126,17 +129,38 @@ def command(
         namespaces=known.namespaces,
         devices=known.devices,
     )
+    _print(known, asked, found, form, insists=pod is None or exclusive, like=like)
+    if not found.fits:
+        click.get_current_context().exit(EXIT_NO_FIT)
+
+
+def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: bool, like: str) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
+    from leadsman.cli.present.layout import columns
+    from leadsman.cli.present.tables import show, show_columns, show_document
+    from sql.questions.fit import fit_document
+
     match form:
         case "json" | "yaml":
             show_document(fit_document(known, asked, found), form)
         case "csv":
             show(fit_rows(found), form)
         case _:
-            for line in fit_lines(known, asked, found, insists=pod is None or exclusive):
+            for line in fit_lines(known, asked, found, insists=insists, like=like):
                 out.print(line, soft_wrap=form == "wide" or columns() is None)
             show_columns(fit_columns(found), form)
-    if not found.fits:
-        click.get_current_context().exit(EXIT_NO_FIT)
+
+
+def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:
+    import msgspec
+
+    bad = False
+    for each in _answers(questions, known, node):
+        bad = bad or "error" in each
+        click.echo(plain_json(msgspec.json.encode(each)))
+    if bad:
+        click.get_current_context().exit(EXIT_BAD_INPUT)
 
 
 def _read(manifest: IO[bytes]) -> Any:

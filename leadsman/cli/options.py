@@ -211,7 +211,7 @@ live_for_long = _all(
         "--versions",
         type=FILE,
         metavar="FILE",
-        help="Keep resource versions here, so watches resume after a restart.",
+        help="Keep the resource versions at which watches resume in this file, not in Kafka.",
     ),
     click.option(
         "--leader-election/--no-leader-election",

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) -> None:
     """Show which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
 
-    PATH is a capture or a dump. With --ops it prints one JSON list of node names for each snapshot.
+    PATH is a capture or a dump; its nodes arrive in the order in which they were created. With --ops it prints one
+    JSON list of node names for each snapshot. In JSON and YAML, each snapshot has the cursors that it leaves:
+    zone_index, and by zone last_index.
     """
     from leadsman.cli.console import out
     from leadsman.cli.present.tables import raw_rows, show, show_document
@@ -51,13 +53,12 @@ def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) 
 
     if bool(paths) == (ops is not None):
         raise click.BadParameter("give captures or --ops FILE, one of the two")
-    if ops is not None:
-        for each in simulate(parse_operations(_read(ops)), version):
+    by_cluster = {"": parse_operations(_read(ops))} if ops is not None else operations_of(_node_records(paths))
+    snapshots = {cluster: simulate(operations, version) for cluster, operations in by_cluster.items()}
+    if ops is not None and form in options.FOR_PEOPLE:
+        for each in snapshots[""]:
             click.echo(names_line(each))
         return
-    snapshots = {
-        cluster: simulate(operations, version) for cluster, operations in operations_of(_node_records(paths)).items()
-    }
     if form not in options.FOR_PEOPLE:
         found = [{"cluster": cluster, **each._asdict()} for cluster, results in snapshots.items() for each in results]
         if form == "csv":

@@ -35,6 +35,10 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
             said("It was not Ready before; ", much, f" of the pods are older than its return, {stay}"),
         ),
         (cause == "joined_later", said(much, f" of the pods are older than the node, {stay}")),
+        (
+            cause == "was_there_before",
+            said(much, f" of its pods are older than the first of the emptier nodes, {stay}"),
+        ),
         (cause == "took_over", said(much, " of its pods were made within an hour of the loss of another node.")),
         (cause == "affinity", said(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
         (cause == "unknown", "No known fact explains it."),

@@ -12,7 +12,7 @@ import msgspec
 
 from streams.questions.asked import MEMORY_TYPES, Question, pod_of
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
-from streams.rules.scheduling.filters import NodeState, PodRequest, place_of
+from streams.rules.scheduling.filters import NodeState, PodRequest, node_shortages, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
@@ -95,6 +95,16 @@ class HintAnswer(msgspec.Struct, frozen=True):
     preferred: bool
 
 
+class ShortageAnswer(msgspec.Struct, frozen=True):
+    """Amounts in base units, cpu in millicores."""
+
+    requested: int
+    used: int
+    """Requests of the pods that are there."""
+    capacity: int
+    """Allocatable."""
+
+
 class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
@@ -116,6 +126,8 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     notes: list[str]
     strategies: list[str]
     """Strategies with which the node, its pods placed again, would have a NUMA node for it."""
+    insufficient: dict[str, ShortageAnswer]
+    """The amounts behind the scheduler's reasons, by resource."""
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):
@@ -254,6 +266,10 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
         fidelity=each.fidelity,
         notes=_notes(each, asked, judgement),
         strategies=sorted(name for name, fit in each.largest_fits.items() if could and 0 < needed <= fit),
+        insufficient={
+            lack.resource: ShortageAnswer(lack.requested, lack.used, lack.capacity)
+            for lack in node_shortages(state, pod, scheduler_minor)
+        },
     )
 
 

@@ -54,6 +54,10 @@ class Simulated(NamedTuple):
     lost: list[str]
     repaired: list[str]
     repaired_lost: list[str]
+    zone_index: int | None
+    """The zone whose turn is next, counted from 0; the number of zones means the first. None without cursors."""
+    last_index: dict[str, int]
+    """The number of nodes that this round has given, by zone; empty without cursors."""
 
 
 class _Op(msgspec.Struct, frozen=True, gc=False):
@@ -95,21 +99,30 @@ def _operation(index: int, item: msgspec.Raw) -> Operation:
 def operations_of(records: Iterable[NodeRecord]) -> dict[str, list[Operation]]:
     """Arrivals, removals and zone changes of each cluster in the order of their times, a snapshot after each burst.
 
+    A node that is seen for the first time arrived when it was created, as for a scheduler that ran all that time.
     Heartbeats change nothing. A scheduler takes a snapshot after every burst as long as it has pods to place.
     """
-    by_cluster: dict[str, list[Operation]] = {}
     zones: dict[tuple[str, str], str] = {}
-    last: dict[str, datetime] = {}
+    seen: set[tuple[str, str]] = set()
+    changes: list[tuple[datetime, str, Operation]] = []
     for record in sorted(records, key=lambda record: record.ts):
         change = _change(record, zones)
         if change is None:
             continue
-        operations = by_cluster.setdefault(record.cluster, [])
-        before = last.get(record.cluster)
-        if before is not None and record.ts - before > TOGETHER:
+        ts, created_at = record.ts, record.object.metadata.creation_timestamp
+        if (record.cluster, change.node) not in seen and created_at is not None:
+            ts = min(ts, created_at)
+        seen.add((record.cluster, change.node))
+        changes.append((ts, record.cluster, change))
+    by_cluster: dict[str, list[Operation]] = {}
+    last: dict[str, datetime] = {}
+    for ts, cluster, operation in sorted(changes, key=lambda each: each[0]):
+        operations = by_cluster.setdefault(cluster, [])
+        before = last.get(cluster)
+        if before is not None and ts - before > TOGETHER:
             operations.append(Snapshot(before))
-        last[record.cluster] = record.ts
-        operations.append(change)
+        last[cluster] = ts
+        operations.append(operation)
     for cluster, operations in by_cluster.items():
         operations.append(Snapshot(last[cluster]))
     return by_cluster
@@ -168,7 +181,9 @@ def _take(tree: NodeTree, ts: datetime | None, *, keeps_cursors: bool) -> tuple[
     if keeps_cursors:
         tree, names = node_tree.snapshot(tree)
     there = sorted(name for zone in tree.zones for name in zone.nodes)
-    return tree, Simulated(ts, names, _missing(there, names), repaired, _missing(there, repaired))
+    given = {zone.key.replace("\0", ""): zone.given for zone in tree.zones} if keeps_cursors else {}
+    zone_index = tree.turn if keeps_cursors else None
+    return tree, Simulated(ts, names, _missing(there, names), repaired, _missing(there, repaired), zone_index, given)
 
 
 def _missing(there: Sequence[str], names: Sequence[str]) -> list[str]:

@@ -13,6 +13,7 @@ from sql.questions.cells import CELL, Column
 from sql.questions.fit import Known
 from streams.questions.asked import MILLI, Question
 from streams.questions.fit import Answer, NodeAnswer
+from streams.rules.events.admission import amount, of
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {
@@ -23,8 +24,10 @@ SURE: Final = {
 """The base of the verdict on NUMA nodes, by the source's fidelity."""
 
 
-def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = True) -> Iterator[str]:
-    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that."""
+def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = True, like: str = "") -> Iterator[str]:
+    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `like`
+    is the node that a new one is like.
+    """
     shown = asked if insists else asked._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
     yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(shown, found)}"
@@ -33,6 +36,8 @@ def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = T
             f"{counted(found.free_exclusive_cpus, 'exclusive CPU is', 'exclusive CPUs are')} free, "
             f"at most {found.largest_free_cpus} of them on one NUMA node."
         )
+    if like and 0 < found.pods < asked.count:
+        yield f"{counted(-(-asked.count // found.pods), 'such node')} would take all of them."
     failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
     if failing:
         nodes = counted(len(failing), "node")
@@ -68,7 +73,7 @@ def _verdict(asked: Question, found: Answer) -> str:
 
 
 def _pod(asked: Question) -> str:
-    kind = "exclusive CPUs" if asked.exclusive else "CPUs"
+    kind = f"{'exclusive ' if asked.exclusive else ''}{'CPU' if asked.cpu_millicores == MILLI else 'CPUs'}"
     parts = [f"{format_quantity_of('cpu', asked.cpu_millicores)} {kind}"]
     parts += [f"{format_quantity_of('memory', asked.memory_bytes)} of memory"] * bool(asked.memory_bytes)
     parts += [f"{format_quantity_of(name, amount)} {plain(name)}" for name, amount in sorted(asked.devices.items())]
@@ -96,8 +101,15 @@ def _cells(node: NodeAnswer) -> tuple[str, ...]:
         f"{node.topology_manager_policy} ({node.topology_manager_scope})" if node.topology_manager_policy else "-",
         f"{node.source} ({SURE[node.fidelity]})" if node.fidelity in SURE else "-",
         ", ".join(node.strategies) or "-",
-        "; ".join([*why, *node.notes]) or "-",
+        "; ".join([*why, *_amounts(node), *node.notes]) or "-",
     )
+
+
+def _amounts(node: NodeAnswer) -> Iterator[str]:
+    for name, lack in node.insufficient.items():
+        there = of(lack.used, lack.capacity, name)
+        asks = f"it requests {amount(lack.requested, name)}, the pods there {there}"
+        yield f"{there} are there" if name == "pods" else asks
 
 
 def _hint(node: NodeAnswer) -> str:

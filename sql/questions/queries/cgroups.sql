@@ -17,7 +17,9 @@ SELECT
     runtime_cpu_weight,
     cpu_quota_microseconds,
     cpu_period_microseconds,
-    memory_limit_bytes
+    memory_limit_bytes,
+    qos_cpu_shares,
+    cgroup
 FROM pod_cgroups
 WHERE ({node:String} = '' OR node = {node:String})
     AND ({cluster:String} = '' OR cluster = {cluster:String})

@@ -1,8 +1,8 @@
 -- column requested_ratio: Requested share of what is allocatable, 0..1
 -- column mean_ratio: That of all nodes which are Ready and take pods
--- column cause: Why it lies 0.2 or more above or below the mean: not_ready, cordoned, tainted, came_back, joined_later, took_over, affinity or unknown; empty if it does not
+-- column cause: Why it lies 0.2 or more above or below the mean: not_ready, cordoned, tainted, came_back, joined_later, was_there_before, took_over, affinity or unknown; empty if it does not
 -- column since: Time of its cause; null if it is not an event
--- column share: Share of the pods that shows it: of all those that are older than the node's coming, or are elsewhere and may not go there; of its own that came within an hour of another node's loss, or may go nowhere else
+-- column share: Share of the pods that shows it: of all those that are older than the node's coming, or are elsewhere and may not go there; of its own that are older than the first of the emptier nodes, came within an hour of another node's loss, or may go nowhere else
 -- column evidence: The same in words
 CREATE OR REPLACE VIEW node_imbalance AS
 WITH
@@ -154,6 +154,21 @@ WITH
         INNER JOIN machines AS m ON m.cluster = f.cluster AND m.node = f.node
         WHERE f.resource IN ('cpu', 'memory') AND f.allocatable > 0 AND NOT m.deleted
     ),
+    latecomers AS
+    (
+        SELECT r.cluster AS cluster, r.resource AS resource, min(r.created_at) AS first_at
+        FROM ratios AS r
+        INNER JOIN elsewhere AS e ON e.cluster = r.cluster AND e.node = r.node
+        WHERE r.requested_ratio <= r.mean_ratio - 0.2 AND e.before_birth >= 0.5 AND r.ready = 1 AND NOT r.unschedulable AND NOT r.is_tainted
+        GROUP BY r.cluster, r.resource
+    ),
+    settled AS
+    (
+        SELECT p.cluster AS cluster, p.node AS node, l.resource AS resource, l.first_at AS first_at, countIf(p.created_at < l.first_at) / count() AS older
+        FROM pods AS p
+        INNER JOIN latecomers AS l ON l.cluster = p.cluster
+        GROUP BY p.cluster, p.node, l.resource, l.first_at
+    ),
     judged AS
     (
         SELECT
@@ -170,6 +185,8 @@ WITH
             a.fled AS fled,
             a.lost_at AS lost_at,
             b.stuck AS stuck,
+            s.older AS older_than_others,
+            s.first_at AS others_came,
             multiIf(
                 isNaN(r.mean_ratio) OR abs(r.requested_ratio - r.mean_ratio) < 0.2, '',
                 r.requested_ratio < r.mean_ratio AND ifNull(r.ready, 0) = 0, 'not_ready',
@@ -180,12 +197,14 @@ WITH
                 r.requested_ratio < r.mean_ratio AND ifNull(e.kept_away, 0) >= 0.5, 'affinity',
                 r.requested_ratio > r.mean_ratio AND ifNull(a.fled, 0) >= 0.33, 'took_over',
                 r.requested_ratio > r.mean_ratio AND ifNull(b.stuck, 0) >= 0.5, 'affinity',
+                r.requested_ratio > r.mean_ratio AND ifNull(s.older, 0) >= 0.5, 'was_there_before',
                 'unknown') AS cause
         FROM ratios AS r
         LEFT JOIN elsewhere AS e ON e.cluster = r.cluster AND e.node = r.node
         LEFT JOIN downs AS d ON d.cluster = r.cluster AND d.node = r.node
         LEFT JOIN arrivals AS a ON a.cluster = r.cluster AND a.node = r.node
         LEFT JOIN bound_here AS b ON b.cluster = r.cluster AND b.node = r.node
+        LEFT JOIN settled AS s ON s.cluster = r.cluster AND s.node = r.node AND s.resource = r.resource
     )
 SELECT
     cluster,
@@ -194,11 +213,12 @@ SELECT
     requested_ratio,
     mean_ratio,
     cause,
-    multiIf(cause = 'came_back', ready_since, cause = 'joined_later', created_at, cause = 'took_over', lost_at, NULL) AS since,
+    multiIf(cause = 'came_back', ready_since, cause = 'joined_later', created_at, cause = 'took_over', lost_at, cause = 'was_there_before', others_came, NULL) AS since,
     multiIf(
         cause = 'came_back', before_return,
         cause = 'joined_later', before_birth,
         cause = 'took_over', fled,
+        cause = 'was_there_before', older_than_others,
         cause = 'affinity' AND requested_ratio < mean_ratio, kept_away,
         cause = 'affinity', stuck,
         NULL) AS share,

@@ -14,6 +14,13 @@
 -- column arithmetic: How the advice was reckoned
 CREATE OR REPLACE VIEW node_sizing AS
 WITH
+    -- Each cluster's own, for one may have been recorded or cut off long before another
+    last_day AS
+    (
+        SELECT cluster, max(last_at) - toIntervalDay(1) AS since
+        FROM last_samples
+        GROUP BY cluster
+    ),
     measured AS
     (
         SELECT
@@ -28,8 +35,9 @@ WITH
                 lagInFrame(memory_available_bytes) OVER w AS memory_before,
                 lagInFrame(nodefs_available_bytes) OVER w AS nodefs_before,
                 dateDiff('millisecond', lagInFrame(ts) OVER w, ts) / 1000 AS elapsed
-            FROM node_samples FINAL
-            WHERE ts >= (SELECT max(ts) FROM node_samples) - toIntervalDay(1)
+            FROM node_samples AS s FINAL
+            INNER JOIN last_day AS d ON d.cluster = s.cluster
+            WHERE ts >= (SELECT min(since) FROM last_day) AND ts >= d.since
             WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
         )
         GROUP BY cluster, node
@@ -46,16 +54,17 @@ WITH
                     cluster, ts, node, cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min AS cpu_nanoseconds,
                     dateDiff('second', first_at, last_at) AS seconds
                 FROM node_samples_5m FINAL
-                WHERE ts >= (SELECT max(ts) FROM node_samples_5m) - toIntervalDay(1)
+                WHERE ts >= (SELECT min(since) FROM last_day)
             ) AS n
             INNER JOIN
             (
                 SELECT cluster, ts, node, sum(cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min) AS cpu_nanoseconds
                 FROM pod_samples_5m FINAL
-                WHERE ts >= (SELECT max(ts) FROM node_samples_5m) - toIntervalDay(1)
+                WHERE ts >= (SELECT min(since) FROM last_day)
                 GROUP BY cluster, ts, node
             ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
-            WHERE n.seconds >= 60
+            INNER JOIN last_day AS d ON d.cluster = n.cluster
+            WHERE n.seconds >= 60 AND n.ts >= d.since
         )
         GROUP BY cluster, node
     ),

@@ -7,6 +7,8 @@
 -- column cpu_percent: Percent of the CPU time of the node's pods that it gets while each wants more, by cgroup v1 shares; it changes with the other pods
 -- column cpu_quota_microseconds: CPU time in microseconds of each period that it may use; null if nothing limits it
 -- column cpu_period_microseconds: Period of CPU quotas on its node in microseconds; 100000 where no /configz was seen
+-- column cgroup: Path of its cgroup below the kubelet's cgroupRoot; null where no /configz names the driver, and for static pods, whose cgroups are named by a hash
+-- column qos_cpu_shares: cpu.shares of the cgroup of all Burstable or BestEffort pods that it is in; null for Guaranteed pods, which are in none
 CREATE OR REPLACE VIEW pod_cgroups AS
 WITH
     living AS
@@ -16,7 +18,7 @@ WITH
             b.namespace AS namespace,
             b.pod AS pod,
             b.uid AS uid,
-            argMax((b.ts, b.change, b.node, b.qos_class, b.cpu_request_millicores, b.cpu_limit_millicores, b.memory_limit_bytes),
+            argMax((b.ts, b.change, b.node, b.qos_class, b.cpu_request_millicores, b.cpu_limit_millicores, b.memory_limit_bytes, b.owner_kind),
                 (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
         FROM pod_bindings AS b FINAL
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
@@ -33,6 +35,8 @@ WITH
             uid,
             latest.4 AS qos_class,
             latest.5 AS cpu_request_millicores,
+            latest.8 AS owner_kind,
+            if(qos_class = 'Guaranteed', '', lower(qos_class)) AS qos_group,
             qos_class = 'BestEffort' AS is_best_effort,
             if(is_best_effort, NULL, nullIf(latest.6, 0)) AS cpu_limit_millicores,
             if(is_best_effort, NULL, nullIf(latest.7, 0)) AS memory_limit_bytes,
@@ -60,7 +64,8 @@ WITH
             cluster,
             node,
             toNullable(argMax(cpu_quota_enforced, ts)) AS is_enforced,
-            toNullable(toInt64(round(argMax(cpu_quota_period_seconds, ts) * 1e6))) AS period
+            toNullable(toInt64(round(argMax(cpu_quota_period_seconds, ts) * 1e6))) AS period,
+            argMax(cgroup_driver, ts) AS driver
         FROM kubelet_settings
         GROUP BY cluster, node
     )
@@ -82,7 +87,15 @@ SELECT
     if(cpu_limit_millicores > 0 AND coalesce(is_enforced, 1), toInt64(greatest(1000, intDiv(toInt128(cpu_limit_millicores) * cpu_period_microseconds, 1000))), NULL) AS cpu_quota_microseconds,
     memory_limit_bytes,
     100. * cpu_shares / level_shares * own_level / all_levels AS cpu_percent,
-    coalesce(period, 100000) AS cpu_period_microseconds
+    coalesce(period, 100000) AS cpu_period_microseconds,
+    multiIf(
+        owner_kind = 'Node', NULL,
+        driver = 'systemd', concat(
+            '/kubepods.slice/', if(qos_group = '', '', concat('kubepods-', qos_group, '.slice/')),
+            'kubepods-', if(qos_group = '', '', concat(qos_group, '-')), 'pod', replaceAll(uid, '-', '_'), '.slice'),
+        driver = 'cgroupfs', concat('/kubepods/', if(qos_group = '', '', concat(qos_group, '/')), 'pod', uid),
+        NULL) AS cgroup,
+    if(qos_group = '', NULL, own_level) AS qos_cpu_shares
 FROM levels
 LEFT JOIN quotas USING (cluster, node)
 COMMENT 'The cgroup values of each living pod: shares, its part of the CPU under contention, the kubelet''s weight for the pod, quota and its period, memory limit. Newer runtimes (runc 1.3.2, crun 1.23) give another weight for the same shares. Null if none is set'

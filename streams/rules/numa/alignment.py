@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ingest.model.podresources import ContainerResources
+
+LOCAL: Final = 10
+"""The distance of a NUMA node to itself (ACPI's SLIT)."""
 
 
 class Layout(NamedTuple):
@@ -47,6 +50,7 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
         if not each.numa_nodes or (cpus and not {*each.numa_nodes} <= {*cpus})
     }
     known = not explanation or len(around) > 1
+    distance = _farthest(cpus, around, layout.distances)
     return Alignment(
         tuple(cpus),
         tuple(memory),
@@ -55,9 +59,17 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
         tuple(sorted(stray)),
         _caches(frozenset(ids), layout.caches),
         len(around) <= 1 if known else None,
-        _farthest(cpus, around, layout.distances),
-        "" if known else explanation,
+        distance,
+        explanation if not known else _doubt(distance) if cpus and len(around) > 1 else "",
     )
+
+
+def _doubt(distance: int | None) -> str:
+    if distance is None:
+        return "the firmware's distances between these NUMA nodes are not known"
+    if distance > LOCAL:
+        return ""
+    return f"the firmware gives different NUMA nodes the distance {distance}, as if they were one"
 
 
 def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) -> str:

@@ -38,6 +38,22 @@ _GUARDED_SINCE_MINOR: Final = 28
 """Minor version from which only a resource that the pod asks for can be insufficient: 1.28."""
 
 
+class Shortage(NamedTuple):
+    """A resource of which a node has too little left; amounts in base units, cpu in millicores."""
+
+    resource: str
+    requested: int
+    used: int
+    """Requests of the pods that are there."""
+    capacity: int
+    """Allocatable."""
+
+    @property
+    def reason(self) -> str:
+        """The scheduler's words."""
+        return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
+
+
 def fit_reasons(
     pod_requests: Mapping[str, int],
     allocatable: Mapping[str, int],
@@ -46,23 +62,35 @@ def fit_reasons(
     allocatable_pods: int,
     minor_version: int,
 ) -> list[str]:
-    """Return the reasons against one more pod on a node that has `pods` of them; the empty list where it fits.
+    """Return the words for each shortage; the empty list where the pod fits."""
+    found = shortages(pod_requests, allocatable, requested, pods, allocatable_pods, minor_version)
+    return [each.reason for each in found]
+
+
+def shortages(
+    pod_requests: Mapping[str, int],
+    allocatable: Mapping[str, int],
+    requested: Mapping[str, int],
+    pods: int,
+    allocatable_pods: int,
+    minor_version: int,
+) -> list[Shortage]:
+    """Return what one more pod lacks on a node that has `pods` of them; the empty list where it fits.
 
     `requested` is the sum of their effective requests (rules: pod-requests). Amounts are in base units, cpu in
     millicores. `minor_version` is that of who judges, scheduler or kubelet: 28 for Kubernetes 1.28. Resources other
     than cpu, memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
     """
-    reasons = ["Too many pods"] if pods + 1 > allocatable_pods else []
+    found = [Shortage("pods", 1, pods, allocatable_pods)] if pods + 1 > allocatable_pods else []
     others = sorted(name for name in pod_requests if name not in {*NATIVE, "pods"})
     if not others and not any(pod_requests.get(name) for name in NATIVE):
-        return reasons
+        return found
     for name in (*NATIVE, *others):
-        wanted = pod_requests.get(name, 0)
-        free = allocatable.get(name, 0) - requested.get(name, 0)
-        judged = wanted > 0 or minor_version < _GUARDED_SINCE_MINOR
-        if judged and wanted > free:
-            reasons.append(f"Insufficient {name}")
-    return reasons
+        each = Shortage(name, pod_requests.get(name, 0), requested.get(name, 0), allocatable.get(name, 0))
+        judged = each.requested > 0 or minor_version < _GUARDED_SINCE_MINOR
+        if judged and each.requested > each.capacity - each.used:
+            found.append(each)
+    return found
 
 
 _UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -150,13 +178,17 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
         pod.itself.constraints.ports, [each for other in node.neighbours for each in other.constraints.ports]
     ):
         reasons.append(FREE_PORTS)
-    requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
-    reasons += fit_reasons(
-        requests, node.allocatable, node.requested, node.pods, node.allocatable.get("pods", 0), scheduler_minor
-    )
+    reasons += [each.reason for each in node_shortages(node, pod, scheduler_minor)]
     reasons += _of_volumes(node, pod, scheduler_minor)[0]
     reasons += _of_devices(node, pod, scheduler_minor)[0]
     return list(dict.fromkeys(reasons))
+
+
+def node_shortages(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[Shortage]:
+    """Return what the pod lacks there, less what the scheduler may ignore."""
+    requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
+    most = node.allocatable.get("pods", 0)
+    return shortages(requests, node.allocatable, node.requested, node.pods, most, scheduler_minor)
 
 
 def _of_volumes(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[list[str], list[str]]:

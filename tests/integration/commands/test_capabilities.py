@@ -1,9 +1,9 @@
-"""Every row of the page of capabilities shows what it claims, on the database that the page makes."""
+"""Every row of the pages of capabilities and of the mission shows what it claims, on the databases that they make."""
 
 import ast
-import json
 import re
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,12 +11,15 @@ import pytest
 from click.testing import CliRunner
 
 from components.command import dsn, succeeds
+from components.page.site import serving
 from leadsman.cli.main import app
 from named import functions, is_on
 from paths import ROOT, SCENARIOS
 
-PAGE: Final = (ROOT / "docs/capabilities.md").read_text("utf-8")
-NOTHING: Final = "Nothing was seen in the range"
+CAPABILITIES: Final = (ROOT / "docs/capabilities.md").read_text("utf-8")
+MISSION: Final = (ROOT / "docs/mission.md").read_text("utf-8")
+BESIDE: Final = "mission-db"
+NOTHING: Final = ("Nothing was seen in the range", "[]")
 
 
 class Row(NamedTuple):
@@ -26,49 +29,74 @@ class Row(NamedTuple):
     note: str
 
 
-def _rows(heading: str) -> list[Row]:
-    section = PAGE.split(f"\n## {heading}\n")[1].split("\n## ")[0]
-    lines = [line for line in section.splitlines() if line.startswith("| ")][1:]
-    return [Row(*(cell.strip(" `") for cell in line.strip("|").split(" | "))) for line in lines]
+def _rows(page: str, heading: str = "") -> list[Row]:
+    section = page.split(f"\n## {heading}\n")[1].split("\n## ", maxsplit=1)[0] if heading else page
+    lines = [line for line in section.splitlines() if line.startswith("| ") and " | `" in line]
+    return [_row([cell.strip(" `") for cell in line.strip("|").split(" | ")]) for line in lines]
 
 
-FIELD: Final = _rows("What can tools of this field do?")
-ASKED: Final = _rows("What do people ask for now?")
-ALL: Final = [*FIELD, *ASKED]
+def _row(cells: list[str]) -> Row:
+    """A row of either page: the name is before the state, and a page can have an answer between command and note."""
+    command = next(each for each in cells if each.startswith(("leadsman ", "pytest ")))
+    at = cells.index(command)
+    return Row(" ".join(cells[: at - 1]), cells[at - 1], command, cells[-1])
+
+
+FIELD: Final = _rows(CAPABILITIES, "What can tools of this field do?")
+ASKED: Final = _rows(CAPABILITIES, "What do people ask for now?")
+THINGS: Final = _rows(MISSION)
+ALL: Final = [*FIELD, *ASKED, *THINGS]
 COMMANDS: Final = list(dict.fromkeys(row.command for row in ALL))
 SHOWN: Final = [each for each in COMMANDS if each.startswith("leadsman ")]
 TRIED: Final = [each for each in COMMANDS if each.startswith("pytest ")]
 
 
 @pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The database that the page's own command makes."""
-    made = re.search(r'^make demo CAPTURE="(.+)"$', PAGE, re.MULTILINE)
-    assert made
-    folder = tmp_path_factory.mktemp("capabilities") / "leadsman-db"
-    succeeds("replay", "-q", *made[1].split(), db=folder, cwd=ROOT)
-    return folder
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """The databases that the pages' own commands make, each held by a process, so that no command opens it anew."""
+    demo, beside = (
+        re.search(rf"^{each}$", MISSION, re.MULTILINE) for each in (DEMO, f"leadsman replay (.+) --db {BESIDE}")
+    )
+    assert demo
+    assert beside
+    assert demo[0] in CAPABILITIES
+    folder = tmp_path_factory.mktemp("capabilities")
+    found = {"": folder / "leadsman-db", BESIDE: folder / BESIDE}
+    succeeds("replay", "-q", *demo[1].split(), db=found[""], cwd=ROOT)
+    succeeds("replay", "-q", *beside[1].split(), db=found[BESIDE], cwd=ROOT)
+    with serving(found[""]), serving(found[BESIDE]):
+        yield found
+
+
+DEMO: Final = 'make demo CAPTURE="(.+)"'
 
 
 def test_every_capability_has_a_state_a_command_and_a_note_where_something_lacks() -> None:
     assert (len(FIELD), len(ASKED)) == (54, 10)
+    assert [each.name.partition(" ")[0] for each in THINGS] == [str(number) for number in range(1, 154)]
     assert {row.state for row in ALL} <= {"yes", "partly", "no"}
     assert [row.name for row in ALL if (row.state == "yes") == bool(row.note)] == []
     assert set(COMMANDS) == {*SHOWN, *TRIED}
 
 
+def test_the_page_of_the_mission_counts_its_own_rows() -> None:
+    yes, partly, no = ([row.state for row in THINGS].count(state) for state in ("yes", "partly", "no"))
+    assert f"{yes} are answered, {partly} in part, {no} not" in " ".join(MISSION.split())
+
+
 @pytest.mark.parametrize("command", SHOWN)
-def test_a_command_shows_what_its_row_claims(command: str, demo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_shows_what_its_row_claims(
+    command: str, made: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(ROOT)
     _, name, *words = shlex.split(command)
+    words = [dsn(made[word]) if word == BESIDE else word for word in words]
     form = ["-o", "json"] if name == "query" else []
-    done = CliRunner().invoke(app, [name, *words, *form], env={"LEADSMAN_DB": dsn(demo), "COLUMNS": "200"})
-    assert done.exit_code == 0, done.output
-    if name == "query":
-        assert json.loads(done.stdout)
-    else:
-        assert done.stdout
-        assert NOTHING not in done.stdout
+    done = CliRunner().invoke(app, [name, *words, *form], env={"LEADSMAN_DB": dsn(made[""]), "COLUMNS": "200"})
+    # `fit` says by 1 that no node takes the pod
+    assert done.exit_code in ({0, 1} if name == "fit" else {0}), done.output
+    assert done.stdout.strip()
+    assert not done.stdout.startswith(NOTHING)
 
 
 @pytest.mark.parametrize("command", TRIED)

@@ -191,3 +191,15 @@ spec:
     workers = [each for each in json.loads(done.stdout)["nodes"] if each["node"].startswith("node-")]
     left_out = ["node(s) didn't match Pod's node affinity/selector"]
     assert (done.returncode, [each["reasons"] for each in workers]) == (1, [left_out] * 6)
+
+
+def test_one_more_node_like_another_takes_what_that_one_has_no_room_for(late_joiners: Path) -> None:
+    """An empty worker has 14 and 16 exclusive CPUs: one pod of 8 and two."""
+    asked = ("--cpu", "8", "--count", "5", "--like", "node-5")
+    status, answer = fit(late_joiners, *asked)
+    (new,) = answer["nodes"]
+    assert (status, answer["pods"], new["node"], new["verdict"]) == (1, 3, "new node like node-5", "fits")
+    assert [numa["free_cpus"] for numa in new["numa"]] == [14, 16]
+    said = leadsman("fit", "--exclusive", *asked, db=late_joiners)
+    assert "2 such nodes would take all of them." in said.stdout
+    assert leadsman("fit", "--cpu", "1", "--like", "node-5", "--node", "node-6", db=late_joiners).returncode == 2

@@ -16,6 +16,7 @@ from ingest.model.records import SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns
 from ingest.resources.stats_summary import STATS_SUMMARY, node_sample, pod_columns
 from paths import NODE_PRESSURE
+from streams.rules.image_gc.thresholds import decide
 
 
 def decoded(node: dict[str, Any] | None = None, *pods: dict[str, Any]) -> tuple[NodeSample, PodColumns]:
@@ -87,6 +88,15 @@ def test_filesystems_are_kept_apart() -> None:
     assert (sample.nodefs_inodes_free, sample.nodefs_inodes) == (3, 4)
     assert (sample.imagefs_available_bytes, sample.imagefs_inodes_free) == (5, 7)
     assert (sample.containerfs_available_bytes, sample.containerfs_capacity_bytes) == (9, 10)
+
+
+@pytest.mark.parametrize(("available", "taken"), [(11, 10), (10, 10), (9, 9), (None, None)])
+def test_more_available_than_there_is_counts_as_all_of_it(available: int | None, taken: int | None) -> None:
+    """Image GC takes it so, and would not free; a missing number counts as 0, and it would (rules: image-gc-loop)."""
+    sample, _ = decoded({"runtime": {"imageFs": {"availableBytes": available, "capacityBytes": 10}}})
+    assert (sample.imagefs_available_bytes, sample.imagefs_capacity_bytes) == (taken, 10)
+    decision = decide(sample.imagefs_available_bytes, sample.imagefs_capacity_bytes).verdict
+    assert decision == ("free" if available is None else "below_high")
 
 
 def test_use_is_added_up_over_containers_and_local_volumes() -> None:

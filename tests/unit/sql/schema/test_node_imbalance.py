@@ -85,6 +85,32 @@ def test_a_node_that_joined_later_is_emptier(database: Database) -> None:
     assert causes(database)["young"] == ("joined_later", after(60))
 
 
+def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(database: Database) -> None:
+    """Its 4 pods came at 0, the emptier node an hour later."""
+    young = node("young", 1, created_at=after(60))
+    store(database, *node("a", 9), *node("b", 5), *young, *pods(4, "a"), *pods(2, "b"))
+    assert causes(database) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
+    evidence = dicts(database, "SELECT evidence FROM node_imbalance WHERE node = 'a' AND resource = 'cpu'")
+    assert evidence == [
+        {"evidence": "100 % of its pods are older than the first of the emptier nodes, and pods do not move."}
+    ]
+
+
+@pytest.mark.parametrize("values", [{}, {"created_at": after(60), "unschedulable": True}])
+def test_without_an_emptier_node_that_joined_later_nobody_knows_why_it_is_fuller(
+    database: Database, values: dict[str, Any]
+) -> None:
+    """Neither with one that was always there, nor with one that takes no pods."""
+    store(database, *node("a", 9), *node("b", 4), *node("young", 1, **values), *pods(4, "a"), *pods(2, "b"))
+    assert causes(database)["a"] == ("unknown", None)
+
+
+def test_pods_that_came_after_the_emptier_node_are_no_reason(database: Database) -> None:
+    young = node("young", 1, created_at=after(60))
+    store(database, *node("a", 9), *node("b", 5), *young, *pods(4, "a", 61), *pods(9, "b"))
+    assert causes(database) == {"a": ("unknown", None), "young": ("joined_later", after(60))}
+
+
 def test_a_node_that_took_over_from_a_lost_one_is_fuller(database: Database) -> None:
     lost = row(NodeRow, node="gone", ready=None, ready_since=after(10), ts=after(10))
     store(database, lost, *node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90))

@@ -41,6 +41,7 @@ _OF: Final[dict[str, tuple[Any, ...]]] = {
         "tainted",
         "came_back",
         "joined_later",
+        "was_there_before",
         "took_over",
         "affinity",
         "unknown",

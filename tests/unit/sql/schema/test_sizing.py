@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.model.records import SummaryRecord
 from sql.database.open import Database
@@ -68,6 +70,28 @@ def test_a_reservation_is_compared_with_what_is_used_outside_of_pods(database: D
     assert found["tight", "memory"]["verdict"] == "too_little"
     assert found["tight", "memory"]["advised_reserved"] == 2560 * MIB
     assert found["tight", "cpu"]["verdict"] == "too_little"
+
+
+def test_the_last_day_is_each_cluster_s_own(database: Database) -> None:
+    """A cluster that was recorded a month before the other has its own answer, without what is older than its day."""
+    before = 30 * 24 * HOUR
+    store(database, *node("n"))
+    store_samples(database, *[sample(at, "n") for at in (0, 240, HOUR)])
+    peak = sample(-25 * HOUR, "n", outside=9 * GIB, cores=4.0)
+    for each in [peak, *[sample(at, "n", outside=2 * GIB) for at in (0, 240, HOUR)]]:
+        earlier = replace(each, cluster="old", ts=each.ts - timedelta(seconds=before))
+        store_samples(database, earlier)
+    found = {
+        (each["cluster"], each["resource"]): (each["outside_pods"], each["measured_seconds"])
+        for each in dicts(database, "SELECT * FROM node_sizing WHERE resource != 'ephemeral-storage'")
+    }
+    name = next(cluster for cluster, _ in found if cluster != "old")
+    assert found == {
+        (name, "memory"): (800 * MIB, HOUR),
+        (name, "cpu"): (1000, HOUR),
+        ("old", "memory"): (2 * GIB, HOUR),
+        ("old", "cpu"): (1000, HOUR),
+    }
 
 
 def test_a_threshold_outlasts_two_loops_at_the_fastest_fall(database: Database) -> None:

@@ -317,6 +317,46 @@ def test_a_quota_is_of_the_period_that_the_kubelet_has(database: Database) -> No
     ]
 
 
+def test_a_pod_s_cgroup_has_the_path_that_the_kubelet_s_driver_gives_it(database: Database) -> None:
+    """Source: `ToSystemd` and `ToCgroupfs` of `cgroup_manager_linux.go`. Without the driver there is no path, and a
+    static pod's is named by the hash of its file, which its UID is not.
+    """
+    store(
+        database,
+        *(
+            binding(f"{node}-{qos_class[:2]}", node=node, uid="5f0e-07", qos_class=qos_class)
+            for node in ("slices", "files", "unasked")
+            for qos_class in ("Guaranteed", "Burstable", "BestEffort")
+        ),
+        binding("static", node="files", qos_class="Burstable", owner_kind="Node"),
+        row(KubeletSetting, node="slices", cgroup_driver="systemd"),
+        row(KubeletSetting, node="files", cgroup_driver="cgroupfs"),
+    )
+    assert dict(database.query("SELECT pod, cgroup FROM pod_cgroups").rows) == {
+        "slices-Gu": "/kubepods.slice/kubepods-pod5f0e_07.slice",
+        "slices-Bu": "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod5f0e_07.slice",
+        "slices-Be": "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod5f0e_07.slice",
+        "files-Gu": "/kubepods/pod5f0e-07",
+        "files-Bu": "/kubepods/burstable/pod5f0e-07",
+        "files-Be": "/kubepods/besteffort/pod5f0e-07",
+        **{f"unasked-{qos}": None for qos in ("Gu", "Bu", "Be")},
+        "static": None,
+    }
+
+
+def test_pods_of_a_qos_class_share_the_shares_of_their_summed_requests(database: Database) -> None:
+    """rules: cgroup-values: 1000m and 500m together are 1500m, 1536 shares; a BestEffort cgroup has 2."""
+    store(
+        database,
+        binding("g", qos_class="Guaranteed", cpu_request_millicores=1000),
+        binding("b1", qos_class="Burstable", cpu_request_millicores=1000),
+        binding("b2", qos_class="Burstable", cpu_request_millicores=500),
+        binding("e", qos_class="BestEffort"),
+    )
+    rows = database.query("SELECT pod, qos_cpu_shares FROM pod_cgroups").rows
+    assert dict(rows) == {"g": None, "b1": 1536, "b2": 1536, "e": 2}
+
+
 def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
     rng = random.Random(2)  # noqa: S311 - cases, not secrets
     records, settings, expected = [], [], {}

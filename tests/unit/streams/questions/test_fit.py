@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from fakes.admission import kubelet_judgement
 from ingest.model.machine import Cpu
+from leadsman.cli.present.fit import fit_columns
 from streams.questions.asked import BadQuestion, Question, pod_of, question
 from streams.questions.fit import Answer, Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment
@@ -61,6 +63,22 @@ def test_a_resource_that_does_not_suffice_is_reported_in_the_schedulers_words() 
     want = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient example.com/gpu")
     found = judged(node, Question(5000, 8 * GIB, devices={"example.com/gpu": 1}))
     assert (found.verdict, found.reasons) == ("refused_by_scheduler", want)
+
+
+def test_each_shortage_has_what_is_requested_used_and_there() -> None:
+    """Source: InsufficientResource of `fits.go` has Requested, Used and Capacity. What fits has none."""
+    node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
+    want = Question(5000, 6 * GIB, devices={"example.com/card": 9})
+    asked_of = answer(want, [Candidate(node)], {}, MINOR)
+    assert {name: astuple(each) for name, each in asked_of.nodes[0].insufficient.items()} == {
+        "pods": (1, 110, 110),
+        "cpu": (5000, 60_000, 64_000),
+        "example.com/card": (9, 0, 8),
+    }
+    why = str(fit_columns(asked_of)[-1])
+    assert "110 of 110 pods are there; it requests 5 CPUs, the pods there 60 of 64 CPUs; it requests 9 example" in why
+    fitting = answer(Question(4000, 6 * GIB), [Candidate(node._replace(pods=109))], {}, MINOR)
+    assert (fitting.nodes[0].verdict, fitting.nodes[0].insufficient) == ("fits", {})
 
 
 def test_a_cordoned_node_is_unschedulable_once_though_it_has_the_taint_too() -> None:

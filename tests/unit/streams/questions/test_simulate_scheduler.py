@@ -32,9 +32,12 @@ KNOWN_CASE = [
 ]
 
 
-def record(seconds: float, name: str, zone: str | None, change: ObjectChange = "ADDED") -> NodeRecord:
+def record(
+    seconds: float, name: str, zone: str | None, change: ObjectChange = "ADDED", created: float | None = None
+) -> NodeRecord:
     labels = {REGION: "sh", ZONE: zone} if zone else None
-    node = Node(metadata=NodeMetadata(name=name, labels=labels))
+    created_at = None if created is None else START + timedelta(seconds=created)
+    node = Node(metadata=NodeMetadata(name=name, labels=labels, creation_timestamp=created_at))
     return NodeRecord(ts=START + timedelta(seconds=seconds), cluster="stage", change=change, object=node)
 
 
@@ -63,6 +66,48 @@ def test_a_capture_of_the_known_case_loses_the_same_node_as_its_operations() -> 
     results = simulate(operations_of(records)["stage"])
     assert [result.lost for result in results] == [[], [MASTERS[2]]]
     assert results[1].ts == START + timedelta(seconds=60)
+
+
+@pytest.mark.parametrize(
+    ("created", "lost"),
+    [
+        ([-300, -200, -100, -50], [[], [], [], []]),
+        ([-300, -300, -300, -50], [[], [MASTERS[2]]]),
+        ([-50, -50, -50, -300], [[], []]),
+        ([None] * 4, [[]]),
+    ],
+)
+def test_one_list_of_nodes_is_replayed_in_the_order_of_their_creation(
+    created: list[float | None], lost: list[list[str]]
+) -> None:
+    """The masters before the worker lose one of them if they came in one burst. With a snapshot after each master the
+    last of them leaves lastIndex 1 of 3, and the worker's snapshot gives the other two before the first. The worker
+    before the masters loses none. Nodes whose creation is not known come at once.
+    """
+    names = [WORKER, *MASTERS]
+    of = dict(zip([*MASTERS, WORKER], created, strict=True))
+    listed = [record(0, name, "200004" if name == WORKER else "200002", created=of[name]) for name in names]
+    assert [result.lost for result in simulate(operations_of(listed)["stage"])] == lost
+
+
+def test_a_node_that_is_created_anew_does_not_arrive_before_it_went() -> None:
+    records = [record(0, "a", "1"), record(60, "a", "1", "DELETED"), record(90, "a", "1", created=30)]
+    assert [type(each).__name__ for each in operations_of(records)["stage"]] == [
+        *("Arrival", "Snapshot", "Removal", "Snapshot", "Arrival", "Snapshot")
+    ]
+
+
+def test_each_snapshot_has_the_cursors_that_it_leaves() -> None:
+    """Source: the known case. The first leaves zoneIndex 1 and lastIndex 3. The second takes the worker, finds the
+    masters' zone used up, begins anew at the first zone, and ends in the masters' zone after the second of them.
+    """
+    results = simulate(parse_operations(json.dumps(KNOWN_CASE).encode()), "1.18.4")
+    assert [(each.zone_index, each.last_index) for each in results] == [
+        (1, {"sh::200002": 3}),
+        (1, {"sh::200002": 2, "sh::200004": 1}),
+    ]
+    repaired = simulate(parse_operations(json.dumps(KNOWN_CASE).encode()), "1.20.0")
+    assert [(each.zone_index, each.last_index) for each in repaired] == [(None, {})] * 2
 
 
 def test_records_become_arrivals_moves_and_removals_in_the_order_of_their_times() -> None:

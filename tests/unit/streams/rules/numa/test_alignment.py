@@ -56,6 +56,23 @@ def test_without_caches_and_distances_only_these_are_unknown() -> None:
     assert (found.aligned, found.l3_caches, found.distance) == (False, None, None)
 
 
+def test_a_firmware_whose_distances_lack_or_are_flat_is_doubted_where_they_matter() -> None:
+    """Source: ACPI 5.2.17: 10 is a locality to itself, so another one is farther. Between CPUs and devices of one
+    NUMA node no distance matters, and real ones are not doubted.
+    """
+    flat = {0: {0: 10, 1: 10}, 1: {0: 10, 1: 10}}
+    away: dict[str, Any] = {"cpu_ids": (0,), "devices": (nic(1),)}
+    assert judged(LAYOUT._replace(distances=flat), **away).explanation == (
+        "the firmware gives different NUMA nodes the distance 10, as if they were one"
+    )
+    assert judged(LAYOUT._replace(distances={}), **away).explanation == (
+        "the firmware's distances between these NUMA nodes are not known"
+    )
+    assert judged(**away).explanation == ""
+    for distances in ({}, flat):
+        assert judged(LAYOUT._replace(distances=distances), cpu_ids=(0,), devices=(nic(0),)).explanation == ""
+
+
 def test_without_a_topology_nobody_knows_where_cpus_lie() -> None:
     found = judged(Layout({}, {}, []), cpu_ids=(0,), memory=(memory(0),))
     assert (found.aligned, found.distance) == (None, None)

@@ -1,0 +1,71 @@
+"""A new node like another takes what nobody holds there yet; what is not known of that one stays unknown."""
+
+from ingest.model.machine import Cpu
+from streams.questions.asked import Question
+from streams.questions.fit import Candidate, answer
+from streams.questions.fit_like import Staying, as_new
+from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
+from streams.rules.numa.topology import numa_topology
+from streams.rules.numa.topology_manager import Devices, Machine, Settings
+from streams.rules.scheduling.filters import NodeState
+from streams.rules.scheduling.neighbours import Neighbour
+
+MINOR = 36
+CPUS = [Cpu(cpu=cpu, core=cpu, socket=cpu // 4, numa=cpu // 4) for cpu in range(8)]
+FULL = Machine(
+    numa_topology(CPUS),
+    frozenset({7}),
+    frozenset({0}),
+    {0: MemoryNode(2, {"memory": MemoryTable(100, 10, 90, 60, 30)}, (0, 1))},
+    {"example.com/nic": Devices({0: 4, 1: 4}, {0: 0, 1: 1})},
+)
+STATE = NodeState(
+    "old",
+    {"cpu": 8000, "pods": 110},
+    {"cpu": 7500},
+    9,
+    ready=False,
+    unschedulable=True,
+    taints=("node.kubernetes.io/not-ready=:NoExecute", "karpenter.sh/disrupted=:NoSchedule", "team=a:NoSchedule"),
+    settings=(Settings("single-numa-node"),),
+    machine=FULL,
+    labels={"kubernetes.io/hostname": "old", "pool": "big"},
+)
+AGENT = Staying({"cpu": 300}, Neighbour("kube-system"))
+
+
+def test_a_new_node_is_ready_and_has_only_what_comes_to_every_node() -> None:
+    found = as_new(Candidate(STATE), [AGENT, AGENT], "new").state
+    assert (found.node, found.ready, found.unschedulable, found.taints) == (
+        "new",
+        True,
+        False,
+        ("team=a:NoSchedule",),
+    )
+    assert (found.requested, found.pods, len(found.neighbours)) == ({"cpu": 600}, 2, 2)
+    assert found.labels == {"kubernetes.io/hostname": "new", "pool": "big"}
+
+
+def test_nobody_holds_cpus_memory_or_devices_of_a_new_node() -> None:
+    machine = as_new(Candidate(STATE), [], "new").state.machine
+    assert machine is not None
+    assert machine.free == frozenset(range(1, 8))
+    assert machine.memory == {0: MemoryNode(0, {"memory": MemoryTable(100, 10, 90, 0, 90)}, ())}
+    assert machine.devices == {"example.com/nic": Devices({0: 4, 1: 4}, {0: 4, 1: 4})}
+
+
+def test_a_pod_that_the_full_node_refuses_goes_to_a_new_one() -> None:
+    """4 exclusive CPUs: NUMA node 0 has three beside the reserved one, NUMA node 1 four."""
+    want, usable = Question(4000, exclusive=True, count=2), STATE._replace(taints=())
+    (now,) = answer(want, [Candidate(usable._replace(unschedulable=False))], {}, MINOR).nodes
+    (new,) = answer(want, [as_new(Candidate(usable), [], "new")], {}, MINOR).nodes
+    assert (now.verdict, now.pods) == ("refused_by_scheduler", 0)
+    assert (new.verdict, new.pods, new.numa_nodes) == ("fits", 1, [1])
+
+
+def test_without_the_reserved_cpus_nobody_knows_which_are_free() -> None:
+    unnamed = STATE._replace(taints=(), machine=FULL._replace(reserved=frozenset()))
+    new = as_new(Candidate(unnamed), [], "new")
+    assert new.state.machine is None
+    assert answer(Question(4000, exclusive=True), [new], {}, MINOR).nodes[0].verdict == "unknown"
+    assert answer(Question(4000), [new], {}, MINOR).nodes[0].verdict == "fits"
