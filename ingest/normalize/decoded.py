@@ -86,7 +86,7 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     observed: bool = True
     """It is an observation: its envelope could be read."""
     fact: int = 0
-    """Not 0 for an object of a dump, as in `Observed`: repeating it changes nothing, and it completes other objects."""
+    """Not 0 for an object of a dump, as in `Observed`. To repeat it changes nothing, and it completes others."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
     is_implied: bool = False

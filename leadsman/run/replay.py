@@ -29,7 +29,7 @@ def replay(database: Database, items: Iterable[Decoded], settings: Settings, *, 
     reducers = all_reducers(settings)
     with Lander(database) as lander:
         checkpoints = None if is_last else DatabaseCheckpoints(database)
-        passes = checkpoints and Passes(checkpoints, DatabaseRows(database))
+        passes = None if checkpoints is None else Passes(checkpoints, DatabaseRows(database))
         replayed = Replay(reducers, lander, checkpoints, passes)
         refused: SourceError | None = None
         try:
