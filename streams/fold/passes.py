@@ -59,7 +59,7 @@ class Passes:
         self._read[cluster] = set()
 
     def read(self, item: Decoded) -> None:
-        """Note what was read. Where a stream comes too, this is no pass: a later one could lack the stream."""
+        """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
         read = self._read.get(item.cluster)
         if read is None or item.is_implied:
             return
