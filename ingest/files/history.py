@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
@@ -98,7 +99,7 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
             object=msgspec.Raw(each.raw),
         )
         implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
-        yield Observed(observation, each.fact.position, each.raw, is_fact=True, is_implied=implied)
+        yield Observed(observation, each.fact.position, each.raw, fact=_digest(each.fact), is_implied=implied)
 
 
 def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterator[_Placed]:
@@ -159,6 +160,15 @@ def _own_time(fact: Fact) -> datetime | None:
         except UNDECODABLE:
             return None  # what is wrong with it is reported when it becomes a record
     return fact.newest if thing.has_own_time or thing.source == "watch" else None
+
+
+def _digest(fact: Fact) -> int:
+    """64 bits that identify a version of an object, or what a kubelet answered, without its time."""
+    thing = fact.thing
+    if thing.identity and thing.version:
+        return xxhash.xxh3_64_intdigest("\0".join((*thing.identity, thing.version)).encode(errors="replace")) or 1
+    answer = f"{thing.resource}\0{'' if thing.is_of_all_nodes else fact.node}".encode(errors="replace")
+    return xxhash.xxh3_64_intdigest(thing.raw, seed=xxhash.xxh3_64_intdigest(answer)) or 1
 
 
 def _content(fact: Fact) -> tuple[bytes, str]:

@@ -88,6 +88,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
     ),
     (
+        r"[^\n]{0,2000}\b(?:PodStatus|KubeletVersion)\b[^\n]{0,2000},",
+        f"pods or nodes of Log Analytics, which do not say how one ended; export KubeEvents, or {SAVE}",
+    ),
+    (
         r"(?:@?timestamp|@message|\"?[\w.@ ]{1,40}\"?),[^\n]*\n[^\n]*\"\{\"\"",
         "a table with commas, whose cells are JSON; export the log as JSON",
     ),

@@ -48,8 +48,10 @@ class Observed(NamedTuple):
     raw: bytes
     decoded: Any = None
     """The decoded object, if it was decoded with the line."""
-    is_fact: bool = False
-    """It is of a dump, whose objects were read at one time, not as they changed."""
+    fact: int = 0
+    """Not 0 if it is of a dump, whose objects were read at one time, not as they changed: 64 bits that identify it,
+    the same whenever it is read.
+    """
     is_implied: bool = False
     """It follows from another observation, and does not count as read."""
 

@@ -85,8 +85,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     bad: Bad | None = None
     observed: bool = True
     """It is an observation: its envelope could be read."""
-    is_fact: bool = False
-    """True for an object of a dump: repeating it changes nothing, and it completes other objects."""
+    fact: int = 0
+    """Not 0 for an object of a dump, as in `Observed`. To repeat it changes nothing, and it completes others."""
     outside: bool = False
     """Not between `since` and `until`; the other fields are empty then."""
     is_implied: bool = False
@@ -118,10 +118,19 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
             bad = Bad(complaint.error_type, str(complaint), item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, is_fact=item.is_fact)
+        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, fact=item.fact)
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
     folded = cast("list[AnyRecord]", [record.folded() for record in records])
-    implied = {"is_fact": item.is_fact, "is_implied": item.is_implied}
-    return Decoded(item.position, cluster, ts, digest(observation), folded, numbers, bad, **implied)
+    return Decoded(
+        item.position,
+        cluster,
+        ts,
+        digest(observation),
+        folded,
+        numbers,
+        bad,
+        fact=item.fact,
+        is_implied=item.is_implied,
+    )

@@ -9,7 +9,9 @@ from leadsman.run.reducers import all_reducers
 from leadsman.run.settings import Settings
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander, settle
+from sql.landing.withdrawal import DatabaseRows
 from sql.questions.pending import calculate
+from streams.fold.passes import Passes
 from streams.local.replay import Replay, ReplayReport
 
 
@@ -26,7 +28,9 @@ def replay(database: Database, items: Iterable[Decoded], settings: Settings, *, 
     """
     reducers = all_reducers(settings)
     with Lander(database) as lander:
-        replayed = Replay(reducers, lander, None if is_last else DatabaseCheckpoints(database))
+        checkpoints = None if is_last else DatabaseCheckpoints(database)
+        passes = None if checkpoints is None else Passes(checkpoints, DatabaseRows(database))
+        replayed = Replay(reducers, lander, checkpoints, passes)
         refused: SourceError | None = None
         try:
             replayed.run(items)

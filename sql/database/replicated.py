@@ -26,7 +26,9 @@ def quoted(identifier: str) -> str:
 _SHARDED_TABLE: Final = re.compile(r"^CREATE TABLE IF NOT EXISTS (\w+)", re.MULTILINE)
 _KEY: Final = re.compile(r"^ORDER BY (.+)$", re.MULTILINE)
 _COMMENT: Final = re.compile(r"^COMMENT '.*'$", re.MULTILINE)
-_OF_SHARDS: Final = re.compile(r"\bCREATE MATERIALIZED VIEW\b|\bMODIFY QUERY\b|\b(?:MODIFY|REMOVE) TTL\b")
+_OF_SHARDS: Final = re.compile(
+    r"\bCREATE MATERIALIZED VIEW\b|\bMODIFY QUERY\b|\b(?:MODIFY|REMOVE) TTL\b|\bDELETE WHERE\b"
+)
 _OF_BOTH: Final = re.compile(r"\bALTER TABLE \w+\s+ADD COLUMN\b")
 _DATABASE: Final = re.compile(r"\bCREATE DATABASE\b")
 

@@ -16,6 +16,7 @@ from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, InMemory, Seen, StateCodec, packed, unpacked
 from streams.fold.findings import Row
 from streams.fold.fold import Fold, LogKey, LogState, Rejected
+from streams.fold.passes import Passes
 from streams.fold.reducer import AnyReducer, Output, Reducer, Withdrawal
 
 
@@ -94,11 +95,13 @@ class Replay:
         reducers: Sequence[Reducer[Any]],
         sink: Sink,
         checkpoints: Checkpoints | None,
+        passes: Passes | None = None,
         *,
         resumes: bool = False,
     ) -> None:
         """Without checkpoints no other replay goes on after this one, and the states of logs are not saved.
 
+        `passes` take back what earlier passes over a dump concluded, where this one knows more.
         With `resumes`, everything follows the database's content, independent of its time: clocks may be set
         back.
         """
@@ -118,6 +121,7 @@ class Replay:
         """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
         """Clusters of which a dump is folded by itself."""
+        self._passes = passes
         self._batch = Batch()
 
     def run(self, items: Iterable[Decoded]) -> ReplayReport:
@@ -129,7 +133,7 @@ class Replay:
                     self.write()
                 if self.report.read % CHECKPOINT_EVERY == 0:
                     self.checkpoint()
-            self.checkpoint()
+            self._end()
         return self.report
 
     def _read(self, items: Iterable[Decoded]) -> Iterator[Decoded]:
@@ -137,8 +141,12 @@ class Replay:
         try:
             yield from items
         except Exception:
-            self.checkpoint()
+            self._end()
             raise
+
+    def _end(self) -> None:
+        self.store()
+        self.checkpoint(self._passes.end() if self._passes else ())
 
     def take(self, item: Decoded) -> None:
         """Fold one observation; one that the database has changes nothing."""
@@ -159,9 +167,11 @@ class Replay:
             self.report.clusters.add(item.cluster)
         is_known = not self._seen.add(item.cluster, item.ts, item.digest)
         self.report.known += is_known and counts
-        if item.is_fact and item.ts is not None and item.cluster not in self._until:
+        if item.fact and item.ts is not None and item.cluster not in self._until:
             self._begin_facts(item.cluster, item.ts)
-        if is_known and not (item.is_fact and item.cluster in self._facts):
+        if self._passes:
+            self._passes.read(item)
+        if is_known and not (item.cluster in self._facts and (item.fact or not item.observed)):
             return False
         if item.ts is not None:
             self._advance(item.cluster, item.ts)
@@ -172,6 +182,8 @@ class Replay:
 
         Rows with the same identity replace each other.
         """
+        if self._passes:
+            self._passes.begin(cluster)
         if self._checkpoints.load(cluster, "until").get("") is None:
             self._begin(cluster, ts)
         else:
@@ -262,6 +274,8 @@ class Replay:
         if self._batch.size:
             for row_type, rows in self._batch.rows.items():
                 self.report.rows[row_type.__name__] += len(rows)
+                if self._passes:
+                    self._passes.concluded(row_type, rows)
             self._sink.write(self._batch)
             self._batch = Batch()
 

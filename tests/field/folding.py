@@ -1,7 +1,7 @@
 """Folds a dump without a database, to the last row of each natural key."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
 from streams.fold.findings.row import TABLES
+from streams.fold.passes import Passes, identity
 from streams.local.replay import Replay
 
 Rows = dict[str, dict[tuple[Any, ...], dict[str, Any]]]
@@ -51,8 +52,18 @@ class Stored:
         for each in entries:
             self._entries.setdefault((each.cluster, each.kind), {})[each.key] = each.value
 
+    def key(self, table: str) -> tuple[str, ...]:
+        return natural_key(table)
+
+    def withdraw(self, table: str, identities: Collection[int]) -> None:
+        rows = self.rows[table]
+        names = natural_key(table)
+        self.rows[table] = {
+            key: row for key, row in rows.items() if identity(row[name] for name in names) not in identities
+        }
+
     def replay(self, *paths: Path) -> None:
-        Replay(REDUCERS, self, self).run(map(decode, read_sources(paths)))
+        Replay(REDUCERS, self, self, Passes(self, self)).run(map(decode, read_sources(paths)))
 
     def of(self, table: str, where: Mapping[str, Any]) -> list[dict[str, Any]]:
         rows = self.rows.get(table, {}).values()
@@ -74,7 +85,7 @@ def natural_key(table: str) -> tuple[str, ...]:
         if re.match(rf"CREATE TABLE IF NOT EXISTS {table}\n", text) and (
             found := re.search(r"^ORDER BY \(?(.*?)\)?$", text, re.MULTILINE)
         ):
-            return tuple(found[1].split(", "))
+            return tuple(name for name in found[1].split(", ") if name.isidentifier())
     raise AssertionError(f"{table} has no ORDER BY")
 
 

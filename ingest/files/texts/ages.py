@@ -11,7 +11,9 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from ingest.model.observation import EARLIEST, LATEST
 
-AGE: Final = r"(?:(?:\d{1,6}[ydhms]){1,4}|<unknown>)"
+_CLOCK: Final = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})? [+-]\d{4} [A-Z+\-\d]{1,6}"
+"""The form of Go, which kubectl before 1.14 prints instead of an age while it watches Events."""
+AGE: Final = rf"(?:(?:\d{{1,6}}[ydhms]){{1,4}}|<unknown>|{_CLOCK})"
 UNKNOWN_AGE: Final = "<unknown>"
 """Stands for the age of a scheduler's Event in kubectl before 1.19: it was at any time until the text was printed."""
 _PARTS: Final = re.compile(r"(\d+)([ydhms])")
@@ -39,6 +41,9 @@ def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
     if age == UNKNOWN_AGE:
         latest = printed.at if printed.bound != "earliest" else max(printed.at, printed.saved_at or printed.at)
         return {"lastTimestamp": _text(printed.at), "latest": _text(latest)} if is_last else {}
+    if re.fullmatch(_CLOCK, age):
+        own = _own(age)
+        return {"lastTimestamp" if is_last else "firstTimestamp": _text(own)} if own is not None else {}
     seconds = sum(int(number) * _SECONDS[unit] for number, unit in _PARTS.findall(age))
     unit = next((unit for below, unit in _PRECISE if seconds < below), 86_400)
     try:
@@ -55,6 +60,16 @@ def when(age: str, printed: Printed, *, is_last: bool = True) -> Times:
         "latest": None if printed.bound == "earliest" else at,
     }
     return {"lastTimestamp": _text(at), **{name: _text(each) for name, each in bounds.items() if each is not None}}
+
+
+def _own(text: str) -> datetime | None:
+    """The time in a form of Go, without what is below a second."""
+    day, clock, zone, _ = text.split(" ")
+    try:
+        at = datetime.fromisoformat(f"{day}T{clock.partition('.')[0]}{zone}").astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+    return at if EARLIEST <= at < LATEST else None
 
 
 def date(text: str) -> datetime | None:

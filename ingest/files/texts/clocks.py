@@ -20,6 +20,12 @@ _LOGRUS: Final = re.compile(
     rb'(?:Z|(?P<zone>[+-]\d\d:\d\d))" level='
 )
 """The time of a line that K3s or RKE2 writes itself, between those of its kubelet."""
+_JOURNAL: Final = re.compile(
+    rb"^-- (?:Logs begin|Journal begins) at [^\n]{10,60}, ends? at \w{3} "
+    rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d (?P<zone>[+-]\d{4}|UTC)?",
+    re.MULTILINE,
+)
+"""The head of journalctl, whose end is that of the lines below it."""
 _MONTH: Final = re.compile(
     rb'(?:^|(?<=[ :="]))[IWEF](?P<month>0[1-9]|1[0-2])\d\d \d\d:\d\d:\d\d\.\d{6} ', re.MULTILINE
 )
@@ -36,6 +42,10 @@ def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
     offset = None
     for found in _CREATED.finditer(data):
         marks[found.start()] = int(found["month"]), int(found["year"])
+    for found in _JOURNAL.finditer(data):
+        marks[found.start()] = int(found["month"]), int(found["year"])
+        zone = _zone((found["zone"] or b"").replace(b"UTC", b"+0000") or b"+9999")
+        offset = zone if -WEST <= zone <= EAST else offset
     for found in _LOGRUS.finditer(data):
         zone = _zone(found["zone"] or b"+0000")
         if -WEST <= zone <= EAST:

@@ -21,12 +21,15 @@ from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, w
 from ingest.model.objects.base import UNKNOWN_NAME
 
 IS_DESCRIBED: Final = re.compile(rb"^Name:(?: {2,}|[ ]?\t[ \t]*)\S[^\n]*\n[A-Z][\w /-]*:", re.MULTILINE)
-IS_STATUS: Final = re.compile(rb"^Status:[ \t]+Failed[ \t\r]*\nReason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE)
+IS_STATUS: Final = re.compile(
+    rb"^(?:Status:[ \t]+Failed[ \t\r]*\n)?Reason:[ \t]+[A-Z]\w+[ \t\r]*\nMessage:", re.MULTILINE
+)
 """Matches the status of a pod, which people paste alone."""
 _NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 _SPACED_NAME: Final = re.compile(r"Name: [a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 """A name where a page has made one blank of several."""
 _RANKS_OF_POD: Final = RANKS["Namespace"]
+_OF_STATUS: Final = frozenset({_RANKS_OF_POD["Status"], _RANKS_OF_POD["Reason"]})
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
 _CONDITION: Final = re.compile(
     r"(?P<type>[A-Za-z]\S{0,252}) +(?P<status>True|False|Unknown) +(?P<beat>\w{3}, .{26}) +(?P<turned>\w{3}, .{26}) +"
@@ -136,13 +139,14 @@ def _nameless(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 def _pieces(lines: list[str]) -> Iterator[list[str]]:
     """Split lines before the first field of each status but the first."""
-    piece, has_status = list[str](), False
+    piece, last = list[str](), -1
     for line in lines:
         rank = _RANKS_OF_POD.get(_second(line), len(OF_POD))
-        if has_status and rank <= _RANKS_OF_POD["Status"]:
+        if rank <= last:
             yield piece
-            piece, has_status = [], False
-        has_status = has_status or rank == _RANKS_OF_POD["Status"]
+            piece, last = [], -1
+        if rank in _OF_STATUS:
+            last = rank
         piece.append(line)
     yield piece
 
@@ -150,8 +154,11 @@ def _pieces(lines: list[str]) -> Iterator[list[str]]:
 def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
     """Return the pod that its kubelet ended, and if its name is left its Events, from the fields of its status."""
     named = [_second(each) for each in lines]
-    if not {"Status", "Reason", "Message"} <= set(named):
+    if not {"Reason", "Message"} <= set(named):
         return []
+    if "Status" not in named:
+        place = named.index("Reason")
+        lines, named = [*lines[:place], "Status:  Failed", *lines[place:]], [*named, "Status"]
     names = [each.split()[1] for each in lines if _SPACED_NAME.fullmatch(each)]
     name, namespace = (names[0], "") if len(names) == 1 else (UNKNOWN_NAME, UNKNOWN_NAME)
     own = [] if "Node" in named else ["Node:  "]

@@ -35,6 +35,8 @@ _RUNTIME: Final = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
     r"(?=[IWEF]\d{4} |\{)"
 )
+_OF_TALOS: Final = re.compile(r"(?P<host>[A-Za-z0-9][\w.:-]{0,252}): (?=\{|[IWEF]\d{4} )")
+"""The node by its address or name, which talosctl writes before each line."""
 _BEFORE: Final = 300
 """Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
 _HEADER: Final = 120
@@ -89,7 +91,7 @@ def parse(raw: bytes) -> Line | None:
 
 def _text(text: str) -> Line | None:
     at, host, program = None, "", ""
-    if found := _RUNTIME.match(text) or _JOURNAL.match(text):
+    if found := _RUNTIME.match(text) or _JOURNAL.match(text) or _OF_TALOS.match(text):
         named = found.groupdict()
         at, host, program = _absolute(named), named.get("node") or named.get("host") or "", named.get("program") or ""
         text = text[found.end() :]

@@ -166,9 +166,19 @@ def read_log(data: bytes) -> Log:
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     host = next((each.line.host for each in lines if each.line.host), "")
-    told = with_resources([each.line for each in lines])
-    lines = [each._replace(line=line) for each, line in zip(lines, told, strict=True)]
-    return Log(lines, registered[1].decode() if registered else "", host, offset)
+    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+
+
+def _with_resources(lines: Sequence[Known]) -> list[Known]:
+    """Give lines about an eviction the resource that their own kubelet named before."""
+    by_host: defaultdict[str, list[int]] = defaultdict(list)
+    for number, each in enumerate(lines):
+        by_host[each.line.host].append(number)
+    told = list(lines)
+    for numbers in by_host.values():
+        for number, line in zip(numbers, with_resources([lines[n].line for n in numbers]), strict=True):
+            told[number] = lines[number]._replace(line=line)
+    return told
 
 
 def _needed(data: bytes) -> Iterator[tuple[int, int]]:

@@ -12,11 +12,12 @@ from ingest.files.texts.ages import Printed, zoned
 from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, beheaded, described, newest_in
 from ingest.files.texts.event_rows import HAS_ROWS, alone
+from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.model.observation import EARLIEST, LATEST
 
-_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS)
+_FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_EXPORTED)
 _BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
 
 
@@ -63,6 +64,9 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield what is described, and what the lines around that say by their commands and forms."""
+    if lines and IS_EXPORTED.match(lines[0].encode()):
+        yield from exported(lines, printed)
+        return
     found = described(lines, printed)
     yield from found.objects
     for part in parts(spans_left(lines, found.spans)):

@@ -45,7 +45,7 @@ def _container(name: str, text: str) -> tuple[dict[str, Any], dict[str, Any]]:
         "name": name,
         "restartCount": int(restarts) if NUMBER.fullmatch(restarts) else 0,
         "state": _state(fields.get("State")),
-        "lastState": _state(fields.get("Last State")),
+        "lastState": _state(fields.get("Last State") or fields.get("Last Termination State")),
     }
     return {"name": name, "resources": resources}, status
 

@@ -50,6 +50,7 @@ SHARDED = parse_dsn("http://h:8123/leadsman?cluster=prod&sharded=1")
         ("ALTER TABLE t\n    COMMENT COLUMN a 'A'", ["leadsman"]),
         ("ALTER TABLE t MODIFY TTL landed_at + toIntervalDay(7)", ["leadsman_shard"]),
         ("ALTER TABLE t REMOVE TTL", ["leadsman_shard"]),
+        ("ALTER TABLE t DELETE WHERE a = 1", ["leadsman_shard"]),
         ("ALTER TABLE t_feed MODIFY QUERY\nSELECT a FROM t", ["leadsman_shard"]),
         ("CREATE MATERIALIZED VIEW IF NOT EXISTS t_feed TO u AS\nSELECT a FROM t", ["leadsman_shard"]),
         ("CREATE OR REPLACE VIEW v AS\nSELECT a FROM t", ["leadsman"]),

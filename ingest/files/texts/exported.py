@@ -1,0 +1,55 @@
+"""Events of Azure's Container insights, as Log Analytics exports its table KubeEvents: text with commas.
+
+`Computer` is the node only of what a kubelet says: else it can be the machine that the Events were read on.
+"""
+
+import csv
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.event_rows import event_object
+
+IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*\bObjectKind\b)(?=[^\n]*\bKubeEventType\b)[^\n]*,[^\n]*\bReason\b")
+_KINDS: Final = frozenset({"Node", "Pod"})
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
+_FORMS: Final = ("%m/%d/%Y, %I:%M:%S.%f %p", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ")
+"""Times of the portal's export, which are in UTC by their heads, and of the API."""
+
+
+def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the Events about nodes and pods in lines of which the first is the head; a row cut short gives none."""
+    rows = csv.reader(lines)
+    with suppress(csv.Error):
+        names = [each.removesuffix(" [UTC]") for each in next(rows)]
+        for cells in rows:
+            if len(cells) == len(names) and (event := _event(dict(zip(names, cells, strict=True)), printed)):
+                yield event
+
+
+def _event(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
+    kind, name, last = row["ObjectKind"], row.get("Name", ""), _time(row.get("LastSeen", ""))
+    if kind not in _KINDS or not _NAME.fullmatch(name) or not last:
+        return None
+    namespace = row.get("Namespace", "") if kind == "Pod" else "default"
+    about = {"kind": kind, "name": name, "namespace": namespace}
+    about["uid"] = f"{namespace}/{name}" if kind == "Pod" else name
+    component, count = row.get("SourceComponent", ""), row.get("Count", "").partition(".")[0]
+    source = component, row.get("Computer", "").lower() if component == "kubelet" else ""
+    ages = {
+        "age": last,
+        "first": _time(row.get("FirstSeen", "")),
+        "count": count if count.isdecimal() and len(count) < len("1000000000") else None,
+    }
+    return event_object(about, (row["KubeEventType"], row["Reason"], row.get("Message", "")), source, ages, printed)
+
+
+def _time(text: str) -> str | None:
+    """The time as Go prints it; None for any other text."""
+    for form in _FORMS:
+        with suppress(ValueError):
+            return f"{datetime.strptime(text.strip(), form).replace(tzinfo=UTC):%Y-%m-%d %H:%M:%S %z} UTC"
+    return None

@@ -1,0 +1,42 @@
+"""Rows that are taken back: they are deleted by the identities that `streams.fold.passes` computes."""
+
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from typing import Final
+
+from sql.database.open import Database
+
+_KEYS: Final = """
+SELECT table, name, type FROM system.columns
+WHERE database = {holder:String} AND is_in_sorting_key ORDER BY table, position
+"""
+
+
+class DatabaseRows:
+    """The rows of a database, by the columns of their natural key."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._keys: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        """Types of the columns of each table's natural key, by their names."""
+
+    def key(self, table: str) -> Sequence[str]:
+        """Return the columns of the natural key, in the order of the table's columns."""
+        if not self._keys:
+            for of, name, kind in self._database.query(_KEYS, {"holder": self._database.holder}).rows:
+                self._keys[of][name] = kind
+        return list(self._keys[table])
+
+    def withdraw(self, table: str, identities: Collection[int]) -> None:
+        """Delete these rows. Raises DatabaseError, also if the user may not delete."""
+        if self._database.embedded:
+            self._database.command("SYSTEM START MERGES")  # a lander stopped them, and a deletion is one
+        texts = ", '\\0', ".join(self._text(table, name) for name in self.key(table))
+        of_these = ", ".join(map(str, sorted(identities)))
+        self._database.define(
+            f"ALTER TABLE {table} DELETE WHERE xxh3(concat({texts})) IN ({of_these}) SETTINGS mutations_sync = 2"
+        )
+
+    def _text(self, table: str, name: str) -> str:
+        is_time = self._keys[table][name].startswith("DateTime64")
+        return f"toString({f'toUnixTimestamp64Micro({name})' if is_time else name})"

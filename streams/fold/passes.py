@@ -1,0 +1,101 @@
+"""Passes over the facts of dumps: what each pass read, and which rows it concluded.
+
+A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
+the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, Protocol
+
+import xxhash
+
+from ingest.normalize.dead_letters import EPOCH
+from ingest.normalize.decoded import Decoded
+from streams.fold.checkpoints import Checkpoints, Entry
+from streams.fold.findings import HIGH_RATE, TABLES, DeadLetter, Row
+
+_KIND: Final = "dump"
+_MICROSECOND: Final = timedelta(microseconds=1)
+_READ: Final = ""
+"""Key of the entry of what was read; other keys are tables."""
+_KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
+"""Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
+
+
+class Stored(Protocol):
+    """The rows of a database, which can be taken back by their identities."""
+
+    def key(self, table: str) -> Sequence[str]:
+        """Return the columns of which the identity of a row is made."""
+
+    def withdraw(self, table: str, identities: Collection[int]) -> None:
+        """Delete the rows of these identities, and return when no query sees them."""
+
+
+def identity(values: Iterable[Any]) -> int:
+    """Return 64 bits for the values of a row's key: XXH3 over their texts, a time in microseconds, joined by NUL."""
+    texts = map(_text, values)
+    return xxhash.xxh3_64_intdigest("\0".join(texts).encode(errors="replace"))
+
+
+def _text(value: Any) -> str:
+    return str((value - EPOCH) // _MICROSECOND if isinstance(value, datetime) else value)
+
+
+class Passes:
+    """One pass over the dumps of each cluster in it, from `begin` to `end`."""
+
+    def __init__(self, checkpoints: Checkpoints, stored: Stored) -> None:
+        self._checkpoints = checkpoints
+        self._stored = stored
+        self._read: dict[str, set[int]] = {}
+        self._rows: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+
+    def begin(self, cluster: str) -> None:
+        """Begin with a cluster, whose first fact comes next."""
+        self._read[cluster] = set()
+
+    def read(self, item: Decoded) -> None:
+        """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
+        read = self._read.get(item.cluster)
+        if read is None or item.is_implied:
+            return
+        if item.observed and not item.fact:
+            del self._read[item.cluster]
+        else:
+            read.add(item.fact or item.digest)
+
+    def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:
+        """Note the rows of a type that are being stored."""
+        table = TABLES[row_type]
+        if not self._read or table in _KEPT:
+            return
+        names = self._stored.key(table)
+        for row in rows:
+            if row.cluster in self._read:
+                self._rows[row.cluster][table].add(identity(getattr(row, name) for name in names))
+
+    def end(self) -> list[Entry]:
+        """Take back what earlier passes alone concluded, and return the entries to save. All rows are stored then."""
+        entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster)]
+        self._read.clear()
+        self._rows.clear()
+        return entries
+
+    def _ended(self, cluster: str) -> Iterable[Entry]:
+        before = {key: set(array("Q", value)) for key, value in self._checkpoints.load(cluster, _KIND).items()}
+        read, rows = self._read[cluster], self._rows[cluster]
+        is_whole = before.get(_READ, set()) <= read
+        for table in sorted(before.keys() - {_READ} | rows.keys()):
+            earlier = before.get(table, set())
+            if is_whole and (stale := earlier - rows[table]):
+                self._stored.withdraw(table, stale)
+            yield _entry(cluster, table, rows[table] if is_whole else rows[table] | earlier)
+        yield _entry(cluster, _READ, read | before.get(_READ, set()))
+
+
+def _entry(cluster: str, key: str, values: Collection[int]) -> Entry:
+    return Entry(cluster, _KIND, key, array("Q", sorted(values)).tobytes())
