@@ -7,13 +7,13 @@ from typing import Final
 
 from common.amounts import counted, how_often
 from leadsman.web.attention.badges import OFTEN, Severity
-from leadsman.web.attention.item import FAMILIES, Item, Step, distinct
+from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import amount, duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS, GC_WAS
-from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
+from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 

@@ -97,16 +97,6 @@ def first_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
     return plain(max(rows, key=lambda row: row[column])["owner"], NAME)
 
 
-FAMILIES: Final = {
-    "memory": "memory",
-    "ephemeral-storage": "disk",
-    "inodes": "disk",
-    "pids": "pids",
-    "MemoryPressure": "memory",
-    "DiskPressure": "disk",
-    "PIDPressure": "pids",
-}
-"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 _TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
 _FACTS: Final = 3
 _CULPRITS: Final = 3

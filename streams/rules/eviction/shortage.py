@@ -13,6 +13,16 @@ PRESSURES: Final = {
     "PIDPressure": "PID pressure",
 }
 """The node's conditions, as they follow "under"."""
+FAMILIES: Final = {
+    "memory": "memory",
+    "ephemeral-storage": "disk",
+    "inodes": "disk",
+    "pids": "pids",
+    "MemoryPressure": "memory",
+    "DiskPressure": "disk",
+    "PIDPressure": "pids",
+}
+"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 WHILE_UNDER_PRESSURE: Final = "No new pods are placed there, and pods can be evicted."
 
 
