@@ -48,10 +48,10 @@ class Failed(Exception):
 
 class _Answer(NamedTuple):
     status: int | None
-    """Of HTTP; None if nobody was there."""
+    """Status of HTTP; None if nobody was there."""
     shown: str
     again_seconds: float = 0.0
-    """How long to wait at least."""
+    """Seconds to wait at least."""
     content: bytes = b""
 
 
@@ -101,7 +101,7 @@ class Poster:
 
         Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx or no answer.
         `headers` are built for each attempt. After an attempt that may have arrived, `arrived` tells whether it did.
-        What is not `tallied` carries no alert.
+        A request that is not `tallied` carries no alert.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0

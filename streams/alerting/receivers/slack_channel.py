@@ -1,8 +1,8 @@
 """A channel of Slack, by its Web API: one message an alert, updated in place, and one thread an incident.
 
-Slack does not recognise a repeated message. So each has its alert as metadata, and the channel's history tells what
-was sent. It is read after a start and after an attempt that may have arrived: a kill neither loses nor repeats one. A
-bot may read the history of a channel but not its threads, so each reply is broadcast to the channel.
+Slack does not recognise a repeated message. So each has its alert as metadata, and the channel's history is the
+record of what was sent. It is read after a start and after an attempt that may have arrived: a kill neither loses nor
+repeats one. A bot may read the history of a channel but not its threads, so each reply is broadcast to the channel.
 """
 
 import asyncio
