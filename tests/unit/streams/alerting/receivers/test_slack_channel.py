@@ -42,7 +42,7 @@ def alert(
 
 
 class Process:
-    """What delivers, until it is killed."""
+    """A process that delivers until it is killed."""
 
     def __init__(self, slack: Slack, states: AlertStates | None = None, clock: FakeClock | None = None) -> None:
         self.clock = clock or FakeClock()
