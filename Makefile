@@ -116,7 +116,7 @@ scale: $(VENV)/.dev ## how large it can get, up to an hour, on a machine for its
 lock: $(VENV)/.dev ## write .lock anew from pyproject.toml
 	$(COMPILE) --all-extras --group dev pyproject.toml -o .lock/dev.txt
 	$(COMPILE) --constraint .lock/dev.txt pyproject.toml -o .lock/runtime.txt
-	$(COMPILE) --constraint .lock/dev.txt --extra agent pyproject.toml -o .lock/image.txt
+	$(COMPILE) --constraint .lock/dev.txt --extra agent --extra otlp pyproject.toml -o .lock/image.txt
 	$(COMPILE) --constraint .lock/dev.txt --all-extras pyproject.toml -o .lock/all.txt
 	$(COMPILE) .lock/setup.in -o .lock/setup.txt
 	for group in fuzz audit docs; do $(COMPILE) --constraint .lock/dev.txt --group $$group -o .lock/$$group.txt; done

@@ -26,3 +26,9 @@ class TelemetrySettings(Section):
     """0 is off. The parts of `up` take the next ports, in the order land, work, watch."""
     host: str = "127.0.0.1"
     """The address to listen on; in a pod `0.0.0.0`. The figures name topics and resources, but no secrets."""
+    otlp_endpoint: Annotated[str, pydantic.Field(pattern=r"^(https?://\S+)?$")] = ""
+    """Address that the figures are also pushed to by OTLP over HTTP, for example
+    `http://collector:4318/v1/metrics`; empty is off. It needs the extra `otlp`.
+    """
+    otlp_seconds: Annotated[float, pydantic.Field(ge=1)] = 60.0
+    """Seconds between two pushes."""

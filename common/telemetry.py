@@ -5,7 +5,7 @@ A component registers its figures while it runs. They are read only when `/metri
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -137,6 +137,18 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
         yield
 
 
+async def refreshed() -> None:
+    """Update the values of figures that are not read at once; one that takes too long keeps its last."""
+    for refresh in list(_REGISTERED.refreshes):
+        with suppress(TimeoutError):
+            await asyncio.wait_for(refresh(), REFRESH_SECONDS)
+
+
+def figures() -> Sequence[Metric]:
+    """Return the figures of the running components as they are now."""
+    return list(_REGISTERED.collect())
+
+
 class _Scrapes:
     """Makes the text of `/metrics`, once at a time. Readers who ask meanwhile share the next text."""
 
@@ -156,9 +168,7 @@ class _Scrapes:
         async with self._making:
             await asyncio.sleep(self._rested_at - now())
             self._next = None
-            for refresh in list(_REGISTERED.refreshes):
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(refresh(), REFRESH_SECONDS)
+            await refreshed()
             began = now()
             try:
                 return generate_latest(REGISTRY)

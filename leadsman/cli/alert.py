@@ -18,7 +18,7 @@ from leadsman.cli.exits import EXIT_USAGE, EXIT_WRONG, fail, note
     "--to",
     multiple=True,
     metavar="RECEIVER",
-    help="alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
+    help="alertmanager=URL, webhook=URL, slack=URL or CHANNEL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
 )
 @click.option("--test", is_flag=True, help="Send one alert to each receiver, and end. Needs no Kafka.")
 @options.config

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -85,10 +86,26 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     from common.telemetry import served
 
     async def run() -> Result:
-        async with served(settings.telemetry.host, settings.telemetry.port, part), full_searches():
+        async with (
+            served(settings.telemetry.host, settings.telemetry.port, part),
+            pushed(settings, part),
+            full_searches(),
+        ):
             return await work
 
     return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
+
+
+@asynccontextmanager
+async def pushed(settings: Settings, part: str) -> AsyncIterator[None]:
+    """Push the figures of a part to an OpenTelemetry collector while it runs, if the settings name one."""
+    if not settings.telemetry.otlp_endpoint:
+        yield
+        return
+    from common.otlp import pushing
+
+    async with pushing(settings.telemetry.otlp_endpoint, settings.telemetry.otlp_seconds, part):
+        yield
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:

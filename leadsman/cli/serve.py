@@ -1,6 +1,8 @@
 """`leadsman serve`: the page."""
 
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import click
@@ -25,6 +27,7 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     """
     from common.logs import configure
     from leadsman.cli.database import readable_database
+    from leadsman.cli.live import pushed
     from leadsman.run.beside import answering
     from leadsman.run.settings import load
     from leadsman.web.site.access import read_token
@@ -34,4 +37,10 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     settings = load(config, db=db)
     configure(settings.log, sys.stderr)
     with readable_database(settings.db.get_secret_value(), hold=True) as database:
-        run_site(database, host, port, token, settings.page, note, answering(database))
+
+        @asynccontextmanager
+        async def beside() -> AsyncIterator[None]:
+            async with answering(database), pushed(settings, "serve"):
+                yield
+
+        run_site(database, host, port, token, settings.page, note, beside())

@@ -36,7 +36,8 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUB
     "--to",
     multiple=True,
     metavar="RECEIVER",
-    help="Deliver alerts: alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
+    help="Deliver alerts: alertmanager=URL, webhook=URL, slack=URL or CHANNEL, pagerduty=FILE, teams=FILE or stdout; "
+    "repeat it.",
 )
 @options.config
 @options.kafka

@@ -35,6 +35,7 @@ from streams.alerting.receivers.alert_states import AlertStates, Received, Remem
 from streams.alerting.receivers.choose import Receiver, group_of, receiver, reported
 from streams.alerting.receivers.consume import JUDGE_EVERY, AlertConsumer, Withholding
 from streams.alerting.receivers.pushing import NOWHERE, Addresses
+from streams.alerting.receivers.slack_channel import SlackChannel
 from streams.alerting.silences import Silence
 from streams.fold.findings import Alert
 from streams.kafka.messages.alerts import AlertMessage, message_of
@@ -233,11 +234,13 @@ def receiver_of(settings: Settings, text: str, open_database: Callable[[], Datab
 
     Raises BadReceiver.
     """
-    secret = settings.alerts.webhook_secret
+    secret, token = settings.alerts.webhook_secret, settings.alerts.slack_token
     return receiver(
         text,
         webhook_secret=secret.get_secret_value() if secret else None,
         pagerduty_url=settings.alerts.pagerduty_url,
+        slack_url=settings.alerts.slack_url,
+        slack_token=settings.alerts.slack_token_file or (token.get_secret_value() if token else ""),
         link=partial(_link, settings.page.address.rstrip("/")),
         more=partial(first_to_go, open_database) if open_database else None,
     )
@@ -275,7 +278,7 @@ async def send_test(settings: Settings, to: Sequence[str]) -> list[str]:
 
 def _keeps(receiver: Receiver) -> bool:
     """Tell whether an alert stays open there until it is resolved."""
-    return receiver.name.startswith("pagerduty")
+    return receiver.name.startswith("pagerduty") or isinstance(receiver, SlackChannel)
 
 
 async def _tested(receiver: Receiver, news: Sequence[Received]) -> str:

@@ -1,13 +1,14 @@
 """When alerts are raised, and who receives them."""
 
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 import pydantic
 
 from common.settings import Section
 
 PAGERDUTY: Final = "https://events.pagerduty.com/v2/enqueue"
+SLACK: Final = "https://slack.com/api"
 
 
 class AlertSettings(Section):
@@ -19,3 +20,15 @@ class AlertSettings(Section):
     """Secret that signs messages to webhooks."""
     pagerduty_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = PAGERDUTY
     """Address of PagerDuty's events API; accounts of its EU region have another."""
+    slack_token: pydantic.SecretStr | None = None
+    """Bot token for channels of Slack: it has the scopes chat:write and channels:history."""
+    slack_token_file: Path | None = None
+    """File with the bot token, instead of `slack_token`; it is read at start."""
+    slack_url: Annotated[str, pydantic.Field(pattern=r"^https?://\S+$")] = SLACK
+    """Address of Slack's Web API; GovSlack has another."""
+
+    @pydantic.model_validator(mode="after")
+    def _one_token(self) -> Self:
+        if self.slack_token and self.slack_token_file:
+            raise ValueError("slack_token and slack_token_file exclude each other")
+        return self

@@ -7,7 +7,7 @@ from typing import Final
 
 from common.amounts import counted, how_often
 from leadsman.web.attention.badges import OFTEN, Severity
-from leadsman.web.attention.item import FAMILIES, Item, Step, distinct
+from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
@@ -15,7 +15,7 @@ from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.sentences import left_of
 from streams.fold.titles import free_cpus
-from streams.rules.eviction.shortage import WHILE_UNDER_PRESSURE
+from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 

@@ -102,16 +102,6 @@ def named_owner(rows: Iterable[RowDict], column: str = "pods") -> str:
     return plain(" ".join(first_owner(rows, column)), NAME)
 
 
-FAMILIES: Final = {
-    "memory": "memory",
-    "ephemeral-storage": "disk",
-    "inodes": "disk",
-    "pids": "pids",
-    "MemoryPressure": "memory",
-    "DiskPressure": "disk",
-    "PIDPressure": "pids",
-}
-"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 _TITLES: Final = {"memory": "Memory", "disk": "Disk", "pids": "PIDs"}
 _FACTS: Final = 3
 _CULPRITS: Final = 3

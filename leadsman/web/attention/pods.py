@@ -8,7 +8,7 @@ from common.text import plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
-from leadsman.web.attention.item import FAMILIES, Item, Step, distinct, first_owner, named_owner, owners_of
+from leadsman.web.attention.item import Item, Step, distinct, first_owner, named_owner, owners_of
 from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
@@ -17,7 +17,7 @@ from streams.alerting.rejections import REMOVE_OR_CORDON, because, fewer
 from streams.fold.findings import KERNEL_KILLS
 from streams.fold.titles import OUTSIDE_PODS, for_own_limits, oom_kills, pods_evicted, pods_rejected
 from streams.rules.events.admission import amount, of, parse_refusal
-from streams.rules.eviction.shortage import short_of
+from streams.rules.eviction.shortage import FAMILIES, short_of
 
 MOST_REASONS: Final = 4
 """Groups of pending pods that are listed."""

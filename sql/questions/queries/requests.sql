@@ -32,7 +32,8 @@ FROM
     SELECT *, part.1 AS resource, part.2 AS asked, part.3 AS signal
     FROM
     (
-        SELECT *
+        SELECT cluster, node, namespace, pod, uid, ts, change, cpu_request_millicores, memory_request_bytes, ephemeral_request_bytes, qos_class,
+            owner_kind, owner_name
         FROM pod_bindings
         ORDER BY ts DESC, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change) DESC
         LIMIT 1 BY cluster, namespace, pod, uid
@@ -45,11 +46,16 @@ FROM
     ] AS part
     WHERE change NOT IN ('finished', 'deleted')
 ) AS b
-LEFT JOIN eviction_order AS o USING (cluster, node, namespace, pod, uid, signal)
+LEFT JOIN
+(
+    SELECT cluster, node, namespace, pod, uid, signal, rank, request, usage, exceeds_request
+    FROM eviction_order
+    WHERE signal IN ('memory.available', 'nodefs.available')
+) AS o USING (cluster, node, namespace, pod, uid, signal)
 LEFT JOIN
 (
     SELECT cluster, uid, toNullable(max(memory_working_set_bytes_max)) AS highest
-    FROM pod_samples_5m
+    FROM (SELECT cluster, uid, memory_working_set_bytes_max FROM pod_samples_5m SETTINGS final = 0) -- the highest of merged rows is that of all
     GROUP BY cluster, uid
 ) AS h USING (cluster, uid)
 WHERE notEmpty(verdict) AND ({verdict:String} = '' OR has(verdict, {verdict:String}))

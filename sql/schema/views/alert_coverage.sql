@@ -12,7 +12,8 @@ WITH
     inputs AS
     (
         -- Which keys there are does not need merged rows
-        SELECT DISTINCT cluster, node, 'samples' AS input FROM (SELECT cluster, node FROM node_samples_5m SETTINGS final = 0)
+        SELECT cluster, node, arrayJoin(['samples', 'events or samples']) AS input
+        FROM (SELECT DISTINCT cluster, node FROM node_samples_5m SETTINGS final = 0)
         UNION ALL
         SELECT DISTINCT cluster, node, 'configz' AS input FROM (SELECT cluster, node FROM kubelet_settings SETTINGS final = 0)
         UNION ALL
@@ -25,8 +26,6 @@ WITH
         SELECT DISTINCT cluster, node, 'numa' AS input FROM numa_skew WHERE scope = 'node' AND fidelity != 'none'
         UNION ALL
         SELECT DISTINCT cluster, node, 'requests' AS input FROM (SELECT cluster, node FROM node_fit_5m SETTINGS final = 0)
-        UNION ALL
-        SELECT DISTINCT cluster, node, 'events or samples' AS input FROM (SELECT cluster, node FROM node_samples_5m SETTINGS final = 0)
     ),
     -- Of a whole cluster
     everywhere AS
@@ -45,7 +44,7 @@ WITH
     ),
     known AS
     (
-        SELECT DISTINCT cluster, node FROM inputs WHERE node != ''
+        SELECT cluster, node, groupUniqArray(input) AS seen FROM inputs WHERE node != '' GROUP BY cluster, node
     ),
     needs AS
     (
@@ -101,14 +100,12 @@ SELECT
     r.input AS input,
     toUInt8(r.required) AS required,
     count() AS nodes,
-    countIf(r.input != '' AND NOT i.seen AND NOT e.seen) AS nodes_without,
+    countIf(r.input != '' AND NOT has(k.seen, r.input) AND NOT e.seen) AS nodes_without,
     toUInt8(NOT required OR nodes_without < nodes) AS can_fire,
-    arraySlice(arraySort(groupArrayIf(k.node, r.input != '' AND NOT i.seen AND NOT e.seen)), 1, 10) AS first_nodes_without,
+    arraySlice(arraySort(groupArrayIf(k.node, r.input != '' AND NOT has(k.seen, r.input) AND NOT e.seen)), 1, 10) AS first_nodes_without,
     if(nodes_without = 0, '', r.without_it) AS without_it
 FROM known AS k
 CROSS JOIN needs AS r
--- By node, not with an array of all nodes in each row: that would take memory by the square of their number
-LEFT JOIN (SELECT *, 1 AS seen FROM inputs) AS i ON i.cluster = k.cluster AND i.node = k.node AND i.input = r.input
 LEFT JOIN everywhere AS e ON e.cluster = k.cluster AND e.input = r.input
 GROUP BY k.cluster, r.alertname, r.input, r.required, r.without_it
 COMMENT 'Alerts that can fire in each cluster: the inputs of each alert, the number of nodes without them, whether it can fire at all, and the consequence'

@@ -37,12 +37,11 @@ WITH
             b.pod AS pod,
             b.uid AS uid,
             min(b.ts) AS known_at,
-            argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes),
-                (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest,
-            argMax(b.change, (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS last_change
+            argMax((b.node, b.priority, b.critical, b.eviction_memory_request_bytes, b.eviction_ephemeral_request_bytes, b.local_volumes, b.change),
+                (b.ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], b.change))) AS latest
         FROM pod_bindings AS b FINAL
         GROUP BY b.cluster, b.namespace, b.pod, b.uid
-        HAVING last_change NOT IN ('finished', 'deleted')
+        HAVING latest.7 NOT IN ('finished', 'deleted')
     ),
     measured AS
     (

@@ -8,6 +8,18 @@
 -- column outcome: met, not_met or open (the samples end before)
 CREATE OR REPLACE VIEW forecast_accuracy AS
 WITH
+    approaching AS
+    (
+        -- Few signals ever near a threshold, and which they are does not need merged rows
+        SELECT DISTINCT cluster, node, signal
+        FROM
+        (
+            SELECT cluster, node, signal
+            FROM eviction_signals
+            WHERE hard_met OR soft_met OR seconds_to_hard IS NOT NULL OR seconds_to_soft IS NOT NULL
+            SETTINGS final = 0
+        )
+    ),
     signals AS
     (
         SELECT
@@ -31,6 +43,7 @@ WITH
                     ('soft', seconds_to_soft, soft_met, seconds_to_soft_earliest, seconds_to_soft_latest)
                 ]) AS t
             FROM eviction_signals FINAL
+            WHERE (cluster, node, signal) IN (SELECT cluster, node, signal FROM approaching)
         ) AS s
     ),
     evicted AS
@@ -44,6 +57,7 @@ WITH
         (
             SELECT cluster, ts, node, signal, [('hard', hard_threshold), ('soft', soft_threshold)] AS thresholds
             FROM eviction_signals FINAL
+            WHERE (cluster, node, signal) IN (SELECT cluster, node, signal FROM evictions WHERE cause = 'pressure' AND time_known)
         ) AS s ON s.cluster = e.cluster AND s.node = e.node AND s.signal = e.signal AND s.ts <= e.ts
         ARRAY JOIN s.thresholds AS t
         WHERE t.2 = e.bytes
@@ -52,6 +66,7 @@ WITH
     (
         SELECT cluster, node, signal, max(ts) AS ts
         FROM eviction_signals
+        WHERE (cluster, node, signal) IN (SELECT cluster, node, signal FROM approaching)
         GROUP BY cluster, node, signal
     )
 SELECT

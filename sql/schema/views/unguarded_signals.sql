@@ -11,7 +11,9 @@ WITH
     latest AS
     (
         SELECT cluster, node, signal, last_at, available, capacity, hard_threshold, soft_threshold, thresholds_assumed,
-            {signal_resource} AS resource
+            {signal_resource} AS resource,
+            groupArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL)
+                OVER (PARTITION BY cluster, node, resource) AS guarded
         FROM signal_history
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
     )
@@ -25,14 +27,7 @@ SELECT
     {without_threshold} AS reason,
     {unguarded_consequence} AS consequence
 FROM latest AS s
-LEFT JOIN
-(
-    SELECT cluster, node, resource, groupArray((capacity, available)) AS guarded
-    FROM latest
-    WHERE hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL
-    GROUP BY cluster, node, resource
-) AS g ON g.cluster = s.cluster AND g.node = s.node AND g.resource = s.resource
 WHERE s.hard_threshold IS NULL AND s.soft_threshold IS NULL
     AND has({settable_signals}, s.signal)
-    AND NOT arrayExists(x -> {is_near}, g.guarded)
+    AND NOT arrayExists(x -> {is_near}, s.guarded)
 COMMENT 'Eviction signals that nothing guards, by the settings in force, before they run out'

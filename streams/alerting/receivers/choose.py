@@ -1,5 +1,5 @@
-"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `pagerduty=FILE`, `teams=FILE`,
-`stdout`.
+"""Receivers as a person writes them: `alertmanager=URL`, `webhook=URL`, `slack=URL`, `slack=CHANNEL`,
+`pagerduty=FILE`, `teams=FILE`, `stdout`.
 """
 
 import hashlib
@@ -18,12 +18,13 @@ from streams.alerting.receivers.alertmanager import Alertmanager
 from streams.alerting.receivers.pagerduty import pagerduty, teams
 from streams.alerting.receivers.posting import Poster
 from streams.alerting.receivers.pushing import NOWHERE, Addresses, slack, stdout, webhook
-from streams.alerting.settings import PAGERDUTY
+from streams.alerting.receivers.slack_channel import CHANNEL, SlackChannel
+from streams.alerting.settings import PAGERDUTY, SLACK
 from streams.kafka.messages.alerts import AlertMessage
 
 ALLOWED: Final = (
-    "write alertmanager=URL, webhook=URL, slack=URL, pagerduty=FILE, teams=FILE or stdout, with URLs that begin with "
-    "http:// or https://, and files that hold the routing key or the webhook's URL"
+    "write alertmanager=URL, webhook=URL, slack=URL, slack=CHANNEL, pagerduty=FILE, teams=FILE or stdout, with URLs "
+    "that begin with http:// or https://, a channel's ID, and files that hold the routing key or the webhook's URL"
 )
 _OF_FILE: Final = frozenset({"pagerduty", "teams"})
 """Receivers whose whole address or key is a secret: it is read from a file, at start."""
@@ -84,10 +85,13 @@ def receiver(
     *,
     webhook_secret: str | None = None,
     pagerduty_url: str = PAGERDUTY,
+    slack_url: str = SLACK,
+    slack_token: str | Path = "",
     link: Callable[[AlertMessage], Addresses] = lambda _: NOWHERE,
     more: Callable[[AlertMessage], Awaitable[str]] | None = None,
 ) -> Receiver:
-    """`link` gives the addresses of an alert's page and runbook, and `more` what else is known of it now.
+    """`link` gives the addresses of an alert's page and runbook, and `more` what else is known of it now. A bot's
+    token is given, or its file.
 
     Raises BadReceiver.
     """
@@ -100,17 +104,24 @@ def receiver(
         address = _secret(kind, address)
     if kind == "pagerduty":
         return pagerduty(address, pagerduty_url)
+    if kind == "slack" and CHANNEL.fullmatch(address):
+        return SlackChannel(address, _token(slack_token), link, more, slack_url)
     if not _is_url(address):
         raise BadReceiver(f"{kind}: its address cannot be used: {ALLOWED}")
-    match kind:
-        case "alertmanager":
-            return Alertmanager(address)
-        case "webhook":
-            return webhook(address, webhook_secret)
-        case "teams":
-            return teams(address)
-        case _:
-            return slack(address, link, more)
+    made: dict[str, Callable[[], Receiver]] = {
+        "alertmanager": lambda: Alertmanager(address),
+        "webhook": lambda: webhook(address, webhook_secret),
+        "teams": lambda: teams(address),
+        "slack": lambda: slack(address, link, more),
+    }
+    return made[kind]()
+
+
+def _token(given: str | Path) -> str:
+    token = _secret("slack", str(given)) if isinstance(given, Path) else given
+    if not token:
+        raise BadReceiver("slack: a channel needs a bot's token: set alerts.slack_token or alerts.slack_token_file")
+    return token
 
 
 def _secret(kind: str, file: str) -> str:

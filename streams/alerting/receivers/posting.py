@@ -2,8 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Final
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -28,30 +28,56 @@ _HANGS: Final = 0
 """Stands for a status: a connection was made, but no answer came in time, or it was not HTTP."""
 _SHOWN: Final = 300
 _READ: Final = 4096
+"""Bytes of an answer that are read."""
 _WORD: Final = re.compile(r"[\w~-]{6,}")
 _REDACTED: Final = "[redacted]"
 log = structlog.get_logger(__name__)
 
 
 class Refused(Exception):
-    """The receiver refused this message every time."""
+    """The receiver refused this message every time; `answer` has the last answer's bytes."""
+
+    def __init__(self, why: str, answer: bytes = b"") -> None:
+        super().__init__(why)
+        self.answer = answer
 
 
 class Failed(Exception):
     """The receiver is there, and failed on this message until its deadline."""
 
 
+class _Answer(NamedTuple):
+    status: int | None
+    """Status of HTTP; None if nobody was there."""
+    shown: str
+    again_seconds: float = 0.0
+    """Seconds to wait at least."""
+    content: bytes = b""
+
+
 class Poster:
     """Posts to one address. `tally` counts what became of it: `delivered`, `retried`, `refused`, `parked`."""
 
-    def __init__(self, kind: str, url: str, clock: Clock = SYSTEM, secret: str = "") -> None:
-        """No word of the address, nor of `secret`, is shown where a receiver repeats it."""
+    def __init__(
+        self,
+        kind: str,
+        url: str,
+        clock: Clock = SYSTEM,
+        secret: str = "",
+        judged: Callable[[int, bytes], int] = lambda status, _: status,
+        most_bytes: int = _READ,
+    ) -> None:
+        """No word of the address, nor of `secret`, is shown where a receiver repeats it. `judged` gives the status
+        that an answer means, for a receiver that answers 200 to what failed; up to `most_bytes` of it are read.
+        """
         self.tally: Counter[str] = Counter()
         self.trouble = ""
         """Reason why it does not accept alerts now; empty while it does."""
         self.name = _name(kind, url)
         self._url = url
         self._secrets = [*_secrets(url), secret]
+        self._judged = judged
+        self._most_bytes = most_bytes
         self._clock = clock
         self._session: aiohttp.ClientSession | None = None
 
@@ -67,21 +93,25 @@ class Poster:
         *,
         refusals: int = REFUSALS,
         deadline_seconds: float = DEADLINE_SECONDS,
-    ) -> None:
-        """Return when the receiver has accepted it. An unreachable receiver is retried forever, with growing delays.
+        arrived: Callable[[], Awaitable[bool]] | None = None,
+        tallied: bool = True,
+    ) -> bytes:
+        """Return the answer when the receiver has accepted it. An unreachable receiver is retried forever, with
+        growing delays.
 
         Raises Refused after `refusals` answers of 4xx, and Failed after `deadline_seconds` of 5xx or no answer.
-        `headers` are built for each attempt.
+        `headers` are built for each attempt. After an attempt that may have arrived, `arrived` tells whether it did.
+        A request that is not `tallied` carries no alert.
         """
         backoff = Backoff(self._clock, limit_seconds=LONGEST_WAIT_SECONDS)
         refused = 0
         failing_since: float | None = None
         while True:
-            status, reply, again_seconds = await self._attempt(path, body, headers())
+            status, reply, again_seconds, content = await self._attempt(path, body, headers())
             if status is not None and _HANGS < status < 300:  # noqa: PLR2004  # what HTTP calls a success
-                self.tally["delivered"] += 1
+                self.tally["delivered"] += tallied
                 self.trouble = ""
-                return
+                return content
             answer = f"{status} {reply}" if status else reply
             why = f"{self.name}: {answer}"
             if status is None or status in _COME_AGAIN:
@@ -89,9 +119,9 @@ class Poster:
             elif _HANGS < status < 500:  # noqa: PLR2004  # as above
                 refused += 1
                 if refused >= refusals:
-                    self.tally["refused"] += 1
+                    self.tally["refused"] += tallied
                     self.trouble = ""
-                    raise Refused(why)
+                    raise Refused(why, content)
             else:
                 now = self._clock.monotonic()
                 failing_since = now if failing_since is None else failing_since
@@ -102,9 +132,12 @@ class Poster:
             self.trouble = f"{self.name} does not accept alerts: {answer}"
             log.warning("an alert was not accepted", receiver=self.name, status=status, reply=reply)
             await backoff.wait(again_seconds)
+            if arrived is not None and _may_have_arrived(status) and await arrived():
+                self.tally["delivered"] += tallied
+                self.trouble = ""
+                return b""
 
-    async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int | None, str, float]:
-        """Status, reply, and how long to wait at least; None if nobody was there."""
+    async def _attempt(self, path: str, body: bytes, headers: Mapping[str, str]) -> _Answer:
         if self._session is None:
             timeouts = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS, connect=CONNECT_SECONDS)
             # an encoding that cannot be read, or a bomb, is not decoded
@@ -115,17 +148,19 @@ class Poster:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
-                content = await answer.content.read(_READ)
-                if not answer.content.at_eof():
-                    content = b" ".join(content.split()[:-1])  # the last word may be a part of a secret
+                content = await _read(answer.content, self._most_bytes)
+                shown = content[:_READ]
+                if len(shown) < len(content) or not answer.content.at_eof():
+                    shown = b" ".join(shown.split()[:-1])  # the last word may be a part of a secret
                 asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
-                return answer.status, self._shown(content.decode(errors="replace")), asked
+                status = self._judged(answer.status, content)
+                return _Answer(status, self._shown(shown.decode(errors="replace")), asked, content)
         except aiohttp.ConnectionTimeoutError:
-            return None, "no connection in time", 0.0
+            return _Answer(None, "no connection in time")
         except (TimeoutError, aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:
-            return _HANGS, _why(error), 0.0
+            return _Answer(_HANGS, _why(error))
         except (aiohttp.ClientError, OSError) as error:
-            return None, _why(error), 0.0
+            return _Answer(None, _why(error))
 
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
@@ -133,6 +168,18 @@ class Poster:
         for secret in self._secrets:
             reply = reply.replace(secret, _REDACTED) if len(secret) > 1 else reply
         return plain(_WORD.sub(lambda word: _REDACTED if word[0] in hidden else word[0], reply), _SHOWN)
+
+
+async def _read(content: aiohttp.StreamReader, most_bytes: int) -> bytes:
+    found = bytearray()
+    while len(found) < most_bytes and (piece := await content.read(most_bytes - len(found))):
+        found += piece
+    return bytes(found)
+
+
+def _may_have_arrived(status: int | None) -> bool:
+    """Tell whether a receiver may have acted on a message although it did not say so."""
+    return status is None or status in (_HANGS, 408) or status >= 500  # noqa: PLR2004  # as above
 
 
 def _why(error: Exception) -> str:

@@ -13,6 +13,16 @@ PRESSURES: Final = {
     "PIDPressure": "PID pressure",
 }
 """The node's conditions, as they follow "under"."""
+FAMILIES: Final = {
+    "memory": "memory",
+    "ephemeral-storage": "disk",
+    "inodes": "disk",
+    "pids": "pids",
+    "MemoryPressure": "memory",
+    "DiskPressure": "disk",
+    "PIDPressure": "pids",
+}
+"""Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 NO_NEW_PODS: Final = "no new pods are placed there"
 """It is so of a node that is cordoned, not Ready or under pressure."""
 WHILE_UNDER_PRESSURE: Final = f"{NO_NEW_PODS.capitalize()}, and pods can be evicted."

@@ -9,9 +9,10 @@ from aiohttp import web
 
 from common.clock import SYSTEM
 from fakes.serving import serving
+from fakes.slack import CHANNEL, TOKEN, Slack
 from leadsman.run import alert
 from leadsman.run.alert import send_test
-from leadsman.run.settings import Settings
+from leadsman.run.settings import Settings, shown
 from leadsman.web.reading.settings import PageSettings
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -40,6 +41,28 @@ async def test_each_receiver_is_sent_one_alert_and_one_that_keeps_it_open_its_en
     }
     assert "LeadsmanTest" in bodies["/slack"][0]
     assert [json.loads(each)["event_action"] for each in bodies["/pagerduty"]] == ["trigger", "resolve"]
+
+
+async def test_a_channel_of_slack_is_sent_an_alert_that_is_resolved_with_the_token_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text(f"{TOKEN}\n")
+    token.chmod(0o600)
+    async with Slack().running() as slack:
+        given = {"slack_url": slack.url, "slack_token_file": str(token)}
+        assert await send_test(Settings.model_validate({"alerts": given}), [f"slack={CHANNEL}"]) == []
+        assert slack.heads() == ["RESOLVED LeadsmanTest"]
+        both = {"alerts": {**given, "slack_token": TOKEN}}
+        with pytest.raises(pydantic.ValidationError, match="exclude each other"):
+            Settings.model_validate(both)
+        settings = Settings.model_validate({"alerts": {"slack_url": slack.url, "slack_token": "xoxb-wrong"}})
+        assert TOKEN not in shown(settings)
+        assert "xoxb" not in shown(settings)
+        monkeypatch.setattr(alert, "TEST_SECONDS", 0.5)
+        (problem,) = await send_test(settings, [f"slack={CHANNEL}"])
+    assert "does not accept alerts" in problem
+    assert "invalid_auth" in problem
 
 
 async def test_what_does_not_take_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

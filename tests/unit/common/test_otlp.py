@@ -1,0 +1,53 @@
+"""Figures that are pushed by OTLP are those of `/metrics`; nothing is pushed unless it is asked for."""
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+from aiohttp import web
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+
+from common.otlp import pushing
+from common.settings import TelemetrySettings
+from common.telemetry import Figure, Values, registered
+from fakes.serving import serving
+
+pytestmark = pytest.mark.asyncio
+ROOM = Figure("eviction_room", "gauge", "Room above a threshold", ("node",))
+TAKEN = Figure("things_taken", "counter", "Things that were taken")
+
+
+async def test_the_figures_are_pushed_with_their_names_labels_and_kinds() -> None:
+    bodies: list[bytes] = []
+    both = asyncio.Event()
+
+    async def take(request: web.Request) -> web.Response:
+        assert request.path == "/v1/metrics"
+        bodies.append(await request.read())
+        if len(bodies) > 1:
+            both.set()
+        return web.Response()
+
+    figures: dict[Figure, Callable[[], Values]] = {
+        ROOM: lambda: {("n1",): 5.0, ("\u202en2",): -1.0},
+        TAKEN: lambda: {(): 3.0},
+    }
+    async with serving(take) as url:
+        with registered(figures, list):
+            async with pushing(f"{url}/v1/metrics", 0.01, "serve"), asyncio.timeout(30):
+                await both.wait()
+    (resource,) = ExportMetricsServiceRequest.FromString(bodies[0]).resource_metrics
+    assert {each.key: each.value.string_value for each in resource.resource.attributes}["leadsman.part"] == "serve"
+    found = {each.name: each for each in resource.scope_metrics[0].metrics}
+    points = {
+        each.attributes[0].value.string_value: each.as_double
+        for each in found["leadsman_eviction_room"].gauge.data_points
+    }
+    assert points == {"n1": 5.0, "\\u202en2": -1.0}
+    taken = found["leadsman_things_taken_total"].sum
+    assert (taken.is_monotonic, taken.data_points[0].as_double) == (True, 3.0)
+    assert found["leadsman_ready"].gauge.data_points[0].as_double == 1.0
+
+
+async def test_nothing_is_pushed_by_default() -> None:
+    assert TelemetrySettings().otlp_endpoint == ""
