@@ -79,8 +79,7 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
 
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end with telemetry, and leave the logs as they are."""
-    import uvloop
-
+    from common import loop
     from common.cycles import full_searches
     from common.telemetry import served
 
@@ -88,7 +87,7 @@ def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
         async with served(settings.telemetry.host, settings.telemetry.port, part), full_searches():
             return await work
 
-    return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
+    return loop.run(run())  # uvloop: a tenth less for each message than asyncio's own loop
 
 
 def _given(flags: dict[str, Any]) -> dict[str, Any]:
