@@ -242,6 +242,14 @@ def test_a_wrong_query_is_reported_in_one_line(database: Database) -> None:
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize("value", ["fromUnixTimestamp64Milli(9223372036854775807)", "fromUnixTimestamp64Milli(-9223372036854775807)"])
+def test_a_value_that_python_cannot_hold_fails_the_query_alone(database: Database, value: str) -> None:
+    """A time of the year 292,278,994: the driver raised an error of its own, which ended who asked."""
+    with pytest.raises(QueryFailed, match=r"a value that Python cannot hold: .* toString"):
+        database.query(f"SELECT {value} AS at")
+    assert database.query("SELECT 7").rows == [(7,)]
+
+
 @pytest.mark.parametrize("how", ["query", "stream"])
 def test_what_a_failed_query_had_found_is_not_in_the_next_answer(database: Database, how: str) -> None:
     """The embedded engine keeps it, and columns of the same names and types would take it for their own."""
