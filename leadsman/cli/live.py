@@ -80,11 +80,11 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end with telemetry, and leave the logs as they are."""
     from common import loop
-    from common.cycles import full_searches
+    from common.cycles import timed_searches
     from common.telemetry import served
 
     async def run() -> Result:
-        async with served(settings.telemetry.host, settings.telemetry.port, part), full_searches():
+        async with served(settings.telemetry.host, settings.telemetry.port, part), timed_searches():
             return await work
 
     return loop.run(run())  # uvloop: a tenth less for each message than asyncio's own loop
