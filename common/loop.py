@@ -18,7 +18,7 @@ class Loop(uvloop.Loop):
     https://github.com/MagicStack/uvloop/issues/653
     """
 
-    async def create_connection(self, *arguments: Any, sock: Any = None, **options: Any) -> Any:  # type: ignore[override]
+    async def create_connection(self, *arguments: Any, sock: Any = None, **options: Any) -> Any:
         """Connect as uvloop does; a socket that is given is the loop's afterwards, also where this fails."""
         try:
             return await super().create_connection(*arguments, sock=sock, **options)

@@ -150,7 +150,7 @@ class Database:
                 found = self._client.query(sql, parameters=given, settings=named)
             except (ValueError, OverflowError) as error:
                 raise QueryFailed(
-                    f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its text: toString"
+                    f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
                 ) from None
             if not found.column_names:
                 return self._no_rows(sql, parameters, settings) if described else Result((), (), [])

@@ -130,8 +130,8 @@ class LogStates:
         """Return when the changelog has the changed states and the progress, and earlier generations' records of both
         are deleted. False if the partitions went to another worker meanwhile: nothing may be acknowledged then.
 
-        What was left out is reported before any head has a state without it. Whoever reads that state finds nothing
-        to leave out, so a worker that died in between would have lost it silently.
+        It reports left-out entries before any head has a state without them. The next worker finds nothing to leave
+        out in such a state, so after a death in between the entries would be missing without a report.
         """
         unwritten, self._unwritten = self._unwritten, {}
         forgotten = [

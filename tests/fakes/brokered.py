@@ -64,8 +64,8 @@ class Kafka:
 class Connection:
     """The publisher of a worker that dies when Kafka has stored so many of its messages.
 
-    Each topic has the first of what was sent to it, one more than another. Sometimes Kafka has stored messages and its
-    answer is lost: then they are sent again.
+    Each topic has the first of what was sent to it, one more than another. Sometimes Kafka has stored messages and
+    its answer is lost: then they are sent again.
     """
 
     def __init__(self, kafka: Kafka, chance: random.Random, lives_for: float) -> None:
@@ -73,7 +73,7 @@ class Connection:
         self._name = f"{chance.getrandbits(64):x}"
         self._numbers: defaultdict[tuple[str, bytes], int] = defaultdict(int)
         self._speed: defaultdict[str, float] = defaultdict(lambda: chance.choice(SPEEDS), {"": 0.0})
-        """How often something is stored in each topic."""
+        """The share of times that something is stored in each topic."""
         self._sent: defaultdict[str, deque[tuple[Stored, asyncio.Future[None]]]] = defaultdict(deque)
 
     async def send(
@@ -118,9 +118,7 @@ class Worker:
     sent what it lives for, and some die when they have committed.
     """
 
-    def __init__(
-        self, reducers: Sequence[AnyReducer], kafka: Kafka, chance: random.Random, lives_for: float
-    ) -> None:
+    def __init__(self, reducers: Sequence[AnyReducer], kafka: Kafka, chance: random.Random, lives_for: float) -> None:
         self._reducers, self._kafka, self._chance = reducers, kafka, chance
         kafka.generation += 1
         self._generation = kafka.generation

@@ -1,4 +1,4 @@
-"""Whenever workers die, and whatever Kafka has of what they sent to each of its topics, the last rows are the same."""
+"""Whenever workers die, and whatever Kafka has of what they sent to each topic, the last rows are the same."""
 
 import asyncio
 import logging
@@ -16,9 +16,9 @@ import structlog
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from components.captures import observed
 from contract.given import records_of
 from contract.test_order import identity, storm
-from components.captures import observed
 from fakes.brokered import TOPICS, Died, Kafka, Stored, Worker
 from ingest.files.sources import read_sources
 from ingest.kafka.publish import SENT, Sent
@@ -103,9 +103,10 @@ def _rows(kafka: Kafka) -> dict[Any, Any]:
                 row = dict(zip(columns, values, strict=True))
                 if row.get("alertname") == COUNTING:
                     row["annotations"] = None
-                key = (table, *(str(row[name]) for name in names))
-                if key not in found or not version or _version(row, version) >= _version(found[key], version):
-                    found[key] = row
+                identity_of = (table, *(str(row[name]) for name in names))
+                before = found.get(identity_of)
+                if before is None or not version or _version(row, version) >= _version(before, version):
+                    found[identity_of] = row
     for key, value, _ in kafka.topics[TOPICS.alerts.name]:
         alert = None if value is None else decode_alert(value)
         if alert is None or alert.labels["alertname"] != COUNTING:
