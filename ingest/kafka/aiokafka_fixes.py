@@ -151,21 +151,21 @@ def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -
 def pace(producer: AIOKafkaProducer) -> None:
     """Wait after each failed attempt of a producer to learn which broker leads. Call it before the producer starts.
 
-    aiokafka's tries again at once. While a broker accepts connections and closes them it makes hundreds in a second,
-    each with a cycle of exceptions.
+    aiokafka's tries again at once, also because the attempt's own connection failed. While a broker accepts
+    connections and closes them it makes hundreds in a second, each with a cycle of exceptions.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
     """
     inner: Any = producer.client
-    update = inner.force_metadata_update
+    update = inner._metadata_update
 
-    async def paced() -> bool:
-        updated: bool = await update()
+    async def paced(*arguments: Any) -> bool:
+        updated: bool = await update(*arguments)
         if not updated:
             await asyncio.sleep(METADATA_SECONDS)
         return updated
 
-    inner.force_metadata_update = lambda: asyncio.ensure_future(paced())
+    inner._metadata_update = paced
 
 
 @asynccontextmanager

@@ -198,14 +198,12 @@ async def test_a_producer_pauses_after_it_could_not_learn_who_leads(
     async def sleep(seconds: float) -> None:
         paused.append(seconds)
 
-    def update() -> asyncio.Future[bool]:
-        done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        done.set_result(answered)
-        return done
+    async def update() -> bool:
+        return answered
 
-    monkeypatch.setattr(aiokafka_fixes, "asyncio", SimpleNamespace(sleep=sleep, ensure_future=asyncio.ensure_future))
-    producer: Any = SimpleNamespace(client=SimpleNamespace(force_metadata_update=update))
+    monkeypatch.setattr(aiokafka_fixes, "asyncio", SimpleNamespace(sleep=sleep))
+    producer: Any = SimpleNamespace(client=SimpleNamespace(_metadata_update=update))
     aiokafka_fixes.pace(producer)
     for _ in range(3):
-        assert await producer.client.force_metadata_update() is answered
+        assert await producer.client._metadata_update() is answered
     assert paused == [aiokafka_fixes.METADATA_SECONDS] * pauses
