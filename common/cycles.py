@@ -15,8 +15,11 @@ OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
 even a search among young objects visits all of them: with 1,500 nodes it takes 0.2 s, and finds next to nothing.
 """
 FULL_SEARCH_SECONDS: Final = 300.0
+YOUNG_SEARCH_SECONDS: Final = 5.0
 SHARE: Final = 500
-"""Full searches take at most one part in this many of the time."""
+"""Searches of a kind take at most one part in this many of the time."""
+_YOUNG, _ALL = 1, 2
+"""Generations of Python's search."""
 
 
 @contextmanager
@@ -31,25 +34,29 @@ def rare_cycle_searches() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def full_searches() -> AsyncIterator[None]:
-    """Search everything once in FULL_SEARCH_SECONDS until the block ends: for a process that runs for months.
+async def timed_searches() -> AsyncIterator[None]:
+    """Search by time until the block ends: for a process that runs for months.
 
-    Python's own full search would come after a hundred searches among young objects: in no process's life. A failed
-    request leaves a cycle of its exception and its connection, which may have outlived a search by then.
+    - Among young objects, once in YOUNG_SEARCH_SECONDS. A failed request leaves a cycle of its exception and its
+      connection, and while Kafka is away a client makes tens in a second. Python's own search would come after
+      OBJECTS_BETWEEN_SEARCHES. By then they are spread over memory that is not given back to the system.
+    - Everything, once in FULL_SEARCH_SECONDS, for what outlived a search. Python's own would come after a hundred
+      searches among young objects: in no process's life.
     """
-    searching = detached(_search_fully())
+    searching = [detached(_search(_YOUNG, YOUNG_SEARCH_SECONDS)), detached(_search(_ALL, FULL_SEARCH_SECONDS))]
     try:
         yield
     finally:
-        searching.cancel()
+        for each in searching:
+            each.cancel()
 
 
-async def _search_fully() -> None:
+async def _search(generation: int, pause_seconds: float) -> None:
     took = 0.0
     while True:
-        await asyncio.sleep(max(FULL_SEARCH_SECONDS, SHARE * took))
+        await asyncio.sleep(max(pause_seconds, SHARE * took))
         began = time.perf_counter()
-        gc.collect()
+        gc.collect(generation)
         took = time.perf_counter() - began
 
 

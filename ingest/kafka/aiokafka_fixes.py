@@ -43,6 +43,8 @@ CLOSING_SECONDS: Final = 0.5
 """Time to close connections. A connection that was never made does not end, nor does a TLS one while its broker
 holds back an answer.
 """
+METADATA_SECONDS: Final = 0.1
+"""Pause between a producer's failed attempts to learn which broker leads, as between its other attempts."""
 LOADING_SECONDS: Final = 0.2
 LOADING_ATTEMPTS: Final = 150
 """Attempts to ask a coordinator that has not loaded a group."""
@@ -144,6 +146,26 @@ def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -
             raise
 
     inner._md_synchronizer = synchronized
+
+
+def pace(producer: AIOKafkaProducer) -> None:
+    """Wait after each failed attempt of a producer to learn which broker leads. Call it before the producer starts.
+
+    aiokafka's tries again at once, also because the attempt's own connection failed. While a broker accepts
+    connections and closes them it makes hundreds in a second, each with a cycle of exceptions.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
+    """
+    inner: Any = producer.client
+    update = inner._metadata_update
+
+    async def paced(*arguments: Any) -> bool:
+        updated: bool = await update(*arguments)
+        if not updated:
+            await asyncio.sleep(METADATA_SECONDS)
+        return updated
+
+    inner._metadata_update = paced
 
 
 @asynccontextmanager

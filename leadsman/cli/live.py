@@ -80,20 +80,19 @@ def run_served(settings: Settings, part: str, work: Awaitable[Result]) -> Result
 
 def run_part(settings: Settings, part: str, work: Awaitable[Result]) -> Result:
     """Run a part to its end with telemetry, and leave the logs as they are."""
-    import uvloop
-
-    from common.cycles import full_searches
+    from common import loop
+    from common.cycles import timed_searches
     from common.telemetry import served
 
     async def run() -> Result:
         async with (
             served(settings.telemetry.host, settings.telemetry.port, part),
             pushed(settings, part),
-            full_searches(),
+            timed_searches(),
         ):
             return await work
 
-    return uvloop.run(run())  # a tenth less for each message than asyncio's own loop
+    return loop.run(run())  # uvloop: a tenth less for each message than asyncio's own loop
 
 
 @asynccontextmanager

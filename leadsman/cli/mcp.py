@@ -33,7 +33,7 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     """
     import asyncio
 
-    from common.cycles import full_searches
+    from common.cycles import timed_searches
     from common.logs import configure
     from leadsman.cli.database import readable_database
     from leadsman.run.beside import answering
@@ -48,7 +48,7 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     with readable_database(db) as database:
 
         async def run() -> None:
-            async with full_searches(), answering(database):
+            async with timed_searches(), answering(database):
                 if http:
                     await run_over_http(database, host, port, token, note)
                 else:

@@ -12,6 +12,7 @@ from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self, TypeAlias, cast
 
+from common.text import plain
 from sql.database import engine
 from sql.database.dsn import Embedded, Target, existing, parse_dsn
 from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
@@ -157,7 +158,13 @@ class Database:
         Unless `described`, an empty result may lack names and types, for which a query is planned once more.
         """
         with self._errors("the query"):
-            found = self._client.query(sql, parameters=bound(sql, parameters), settings=self._named(settings))
+            given, named = bound(sql, parameters), self._named(settings)
+            try:
+                found = self._client.query(sql, parameters=given, settings=named)
+            except (ValueError, OverflowError) as error:
+                raise QueryFailed(
+                    f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
+                ) from None
             if not found.column_names:
                 return self._no_rows(sql, parameters, settings) if described else Result((), (), [])
             types = tuple(str(column.name) for column in found.column_types)

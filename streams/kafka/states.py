@@ -15,7 +15,7 @@ an earlier owner still writes has its own epoch, and recovery takes the furthest
 
 import asyncio
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import starmap
 from typing import Final, NamedTuple
 
@@ -126,24 +126,29 @@ class LogStates:
         """Go back to what the changelog has."""
         self._unwritten.clear()
 
-    async def write(self, ownership: Ownership) -> Sequence[LeftOut] | None:
+    async def write(self, ownership: Ownership, report: Callable[[LeftOut], Awaitable[None]]) -> bool:
         """Return when the changelog has the changed states and the progress, and earlier generations' records of both
-        are deleted. None if the partitions went to another worker meanwhile: nothing may be acknowledged then.
+        are deleted. False if the partitions went to another worker meanwhile: nothing may be acknowledged then.
+
+        It reports left-out entries before any head has a state without them. The next worker finds nothing to leave
+        out in such a state, so after a death in between the entries would be missing without a report.
         """
         unwritten, self._unwritten = self._unwritten, {}
         forgotten = [
             log for log in starmap(LogKey, self._changelog.empty(ownership.following)) if log not in unwritten
         ]
         if not ownership.is_ours():
-            return None
+            return False
         heads, left_out = await self.write_pieces(unwritten, Epoch(ownership.generation, self._writer))
+        for each in left_out:
+            await report(each)
         if not ownership.is_ours():
-            return None
+            return False
         await self.write_heads(heads)
         if not ownership.is_ours():
-            return None
+            return False
         await self.cover(ownership, unwritten, forgotten)
-        return left_out
+        return True
 
     async def write_pieces(
         self, unwritten: Mapping[LogKey, Folded], epoch: Epoch

@@ -197,11 +197,8 @@ class LogFolder:
     async def write(self, ownership: Ownership) -> bool:
         """Return when Kafka has the states that were kept: what was folded can be acknowledged. False as there."""
         began = time.perf_counter()
-        left_out = await self._states.write(ownership)
-        if left_out is None:
+        if not await self._states.write(ownership, self._report):
             return False
-        for each in left_out:
-            await self._report(each)
         STAGE_SECONDS.labels("states").observe(time.perf_counter() - began)
         return True
 

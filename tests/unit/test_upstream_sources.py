@@ -57,6 +57,10 @@ SOURCES: Final = {
         "aiokafka.client:AIOKafkaClient._md_synchronizer": "e0421bffa9a7735a",
         "aiokafka.client:AIOKafkaClient.force_metadata_update": "cb7befef21c8f3f9",
     },
+    "ingest.kafka.aiokafka_fixes:pace": {
+        "aiokafka.client:AIOKafkaClient._metadata_update": "06dc51ed3e0d38b8",
+        "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",
+    },
     "ingest.kafka.aiokafka_fixes:stop": {
         "aiokafka.consumer.consumer:AIOKafkaConsumer.stop": "bc5da9c98595299a",
         "aiokafka.consumer.fetcher:Fetcher.close": "1cd24bc1c442149e",

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from common import telemetry
 from common.clock import SYSTEM
-from common.cycles import full_searches
+from common.cycles import timed_searches
 from common.door import listening_at
 from common.errors import AddressTaken
 from common.tasks import detached, stop_on_signals
@@ -292,7 +292,7 @@ def run_site(
     async def run() -> None:
         with stop_on_signals() as stop:
             now: Now = (lambda: None) if db.embedded else SYSTEM.now
-            async with full_searches(), beside, listening(db, host, port, token, settings, now) as at:
+            async with timed_searches(), beside, listening(db, host, port, token, settings, now) as at:
                 report(f"the page is at {at} ; Ctrl-C ends it")
                 await stop.wait()
 

@@ -242,6 +242,14 @@ def test_a_wrong_query_is_reported_in_one_line(database: Database) -> None:
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize("milliseconds", [2**63 - 1, 1 - 2**63])
+def test_a_value_that_python_cannot_hold_fails_the_query_alone(database: Database, milliseconds: int) -> None:
+    """A time of the year 292,278,994: the driver raised an error of its own, which ended who asked."""
+    with pytest.raises(QueryFailed, match=r"a value that Python cannot hold: .* toString"):
+        database.query(f"SELECT fromUnixTimestamp64Milli({milliseconds}) AS at")
+    assert database.query("SELECT 7").rows == [(7,)]
+
+
 @pytest.mark.parametrize("how", ["query", "stream"])
 def test_what_a_failed_query_had_found_is_not_in_the_next_answer(database: Database, how: str) -> None:
     """The embedded engine keeps it, and columns of the same names and types would take it for their own."""

@@ -21,10 +21,10 @@ from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogState
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import parts
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored, Written
-from streams.kafka.states import LogKey, LogStates, Ownership
+from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
 from streams.kafka.worker import LogFolder
 
 LOG: Final = LogKey(0, b"c")
@@ -181,8 +181,12 @@ async def test_objects_that_somebody_filled_are_left_out_before_those_of_others(
     chance = random.Random(7)  # noqa: S311  # what does not pack well
     filled = {f"filled-{number}": Value(None, (chance.randbytes(60_000).hex(),)) for number in range(9)}
     logs.keep(LOG, logs.read(LOG), folded(1, a=State(Inner({**others, **filled}))), 1)
-    left_out = await logs.write(Ownership(1, lambda: True, {0: 2}))
-    assert left_out is not None
+    left_out: list[LeftOut] = []
+
+    async def report(each: LeftOut) -> None:
+        left_out.append(each)
+
+    assert await logs.write(Ownership(1, lambda: True, {0: 2}), report)
     kept = cast("State", logs.read(LOG).log.states["a"]).inner.values
     assert others.keys() <= kept.keys()
     assert len(kept) == len(others) + len(filled) - sum(each.entries for each in left_out) > len(others)
@@ -214,6 +218,10 @@ async def test_a_log_over_its_budget_loses_the_oldest_entries_of_its_largest_map
     (row,) = Fold([CLUSTER_REDUCER]).step(LogState(), reported)
     assert isinstance(row, SourceError)
     assert row.kind == "partial"
+    keys = [RecordKey.decode(key) for topic, key, _ in kafka.sent if topic == "changelog"]
+    head = RecordKey(keys[0].epoch, LOG.key).encode()
+    sent = [key for _, key, _ in kafka.sent]
+    assert sent.index(b"c") < sent.index(head), "a worker that dies in between has told it"
     assert sum(_sizes(kafka, changelog)) <= most
 
 

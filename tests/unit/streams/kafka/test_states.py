@@ -19,7 +19,7 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
-from streams.kafka.states import LogKey, LogStates, Ownership
+from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
 
 LOG: Final = LogKey(0, b"c")
 KEYS: Final = 7
@@ -68,6 +68,10 @@ def recovered(log: Sequence[Entry]) -> Changelog:
     return changelog
 
 
+async def nothing_left_out(left_out: LeftOut) -> None:
+    raise AssertionError(left_out)
+
+
 class Owner:
     """A worker of one generation. What it writes goes to Kafka record by record, as it is let."""
 
@@ -99,7 +103,7 @@ class Owner:
 
         async def write(following: int) -> int:
             ownership = Ownership(self.generation, lambda: True, {0: following})
-            assert await self.states.write(ownership) == []
+            assert await self.states.write(ownership, nothing_left_out)
             return following
 
         self.writing = asyncio.create_task(write(self.next))
