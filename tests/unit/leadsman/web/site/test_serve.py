@@ -297,7 +297,7 @@ async def test_the_same_question_of_many_is_asked_once(client: Client) -> None:
 async def test_a_runbook_is_read_where_the_database_does_not_answer(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object) -> None:
+    def gone(*_: object, **__: object) -> None:
         raise DatabaseUnreachable("gone")
 
     monkeypatch.setattr(Database, "query", gone)
@@ -351,7 +351,7 @@ async def test_metrics_have_what_waits_and_what_was_refused(client: Client) -> N
 async def test_a_database_that_is_gone_makes_it_unready_and_not_dead(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def gone(*_: object) -> None:
+    def gone(*_: object, **__: object) -> None:
         raise DatabaseUnreachable("http://user@secret: gone")
 
     with monkeypatch.context() as broken:
