@@ -13,7 +13,8 @@ from typing import Any, Final
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.event_rows import event_object
 
-IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*\bObjectKind\b)(?=[^\n]*\bKubeEventType\b)[^\n]*,[^\n]*\bReason\b")
+IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*,)(?=[^\n]*\bObjectKind\b)(?=[^\n]*\bKubeEventType\b)[^\n]*\bReason\b")
+_NEEDED: Final = frozenset({"ObjectKind", "KubeEventType", "Reason"})
 _KINDS: Final = frozenset({"Node", "Pod"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 _FORMS: Final = ("%m/%d/%Y, %I:%M:%S.%f %p", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ")
@@ -25,6 +26,8 @@ def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]
     rows = csv.reader(lines)
     with suppress(csv.Error):
         names = [each.removesuffix(" [UTC]") for each in next(rows)]
+        if not _NEEDED <= set(names):
+            return
         for cells in rows:
             if len(cells) == len(names) and (event := _event(dict(zip(names, cells, strict=True)), printed)):
                 yield event

@@ -281,3 +281,8 @@ def test_equal_ends_in_one_table_are_of_as_many_pods_and_the_same_in_another_fil
     assert len(events) == 3
     (tmp_path / "b.txt").write_text(KINDS.replace("5m ", "9m ").replace("4m ", "8m "))
     assert len({each["involvedObject"]["uid"] for each in seen_in(tmp_path)}) == 3
+
+
+@pytest.mark.parametrize("head", ["ObjectKind,KubeEventType,The Reason", "The ObjectKind,KubeEventType,Reason"])
+def test_a_table_with_commas_that_lacks_a_column_of_kube_events_has_no_events(head: str) -> None:
+    assert objects(f"{head},Name,LastSeen\nPod,Warning,Evicted,web-0,2026-07-31T14:40:00Z\n") == []
