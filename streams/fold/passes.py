@@ -1,7 +1,8 @@
 """Passes over the facts of dumps: what each pass read, and which rows it concluded.
 
 A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
-the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream.
+the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream: a cluster that
+has one in the same database keeps all, because a stream can have concluded a row of the same key.
 """
 
 from array import array
@@ -20,7 +21,9 @@ from streams.fold.findings import HIGH_RATE, TABLES, DeadLetter, Row
 _KIND: Final = "dump"
 _MICROSECOND: Final = timedelta(microseconds=1)
 _READ: Final = ""
-"""Key of the entry of what was read; other keys are tables."""
+"""Key of the entry of what was read; other keys are tables, or _STREAMED."""
+_STREAMED: Final = "streamed"
+"""Key of the entry that a stream of the cluster was read."""
 _KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
 """Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
 
@@ -31,8 +34,11 @@ class Stored(Protocol):
     def key(self, table: str) -> Sequence[str]:
         """Return the columns of which the identity of a row is made."""
 
-    def withdraw(self, table: str, identities: Collection[int]) -> None:
-        """Delete the rows of these identities, and return when no query sees them."""
+    def is_watched(self, cluster: str) -> bool:
+        """Tell whether watchers of a cluster have rows."""
+
+    def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
+        """Delete the rows of a cluster with these identities, and return when no query sees them."""
 
 
 def identity(values: Iterable[Any]) -> int:
@@ -53,6 +59,7 @@ class Passes:
         self._stored = stored
         self._read: dict[str, set[int]] = {}
         self._rows: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
         """Begin with a cluster, whose first fact comes next."""
@@ -60,12 +67,13 @@ class Passes:
 
     def read(self, item: Decoded) -> None:
         """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
-        read = self._read.get(item.cluster)
-        if read is None or item.is_implied:
+        if item.is_implied:
             return
         if item.observed and not item.fact:
-            del self._read[item.cluster]
-        else:
+            self._streamed.add(item.cluster)
+            self._read.pop(item.cluster, None)
+            self._rows.pop(item.cluster, None)
+        elif (read := self._read.get(item.cluster)) is not None:
             read.add(item.fact or item.digest)
 
     def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:
@@ -81,18 +89,21 @@ class Passes:
     def end(self) -> list[Entry]:
         """Take back what earlier passes alone concluded, and return the entries to save. All rows are stored then."""
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster)]
+        entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]
         self._read.clear()
         self._rows.clear()
+        self._streamed.clear()
         return entries
 
     def _ended(self, cluster: str) -> Iterable[Entry]:
         before = {key: set(array("Q", value)) for key, value in self._checkpoints.load(cluster, _KIND).items()}
         read, rows = self._read[cluster], self._rows[cluster]
-        is_whole = before.get(_READ, set()) <= read
-        for table in sorted(before.keys() - {_READ} | rows.keys()):
+        is_alone = _STREAMED not in before and not self._stored.is_watched(cluster)
+        is_whole = is_alone and before.get(_READ, set()) <= read
+        for table in sorted(before.keys() - {_READ, _STREAMED} | rows.keys()):
             earlier = before.get(table, set())
             if is_whole and (stale := earlier - rows[table]):
-                self._stored.withdraw(table, stale)
+                self._stored.withdraw(cluster, table, stale)
             yield _entry(cluster, table, rows[table] if is_whole else rows[table] | earlier)
         yield _entry(cluster, _READ, read | before.get(_READ, set()))
 

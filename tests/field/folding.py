@@ -55,11 +55,16 @@ class Stored:
     def key(self, table: str) -> tuple[str, ...]:
         return natural_key(table)
 
-    def withdraw(self, table: str, identities: Collection[int]) -> None:
+    def is_watched(self, cluster: str) -> bool:
+        return any(row["cluster"] == cluster for row in self.rows.get("watches", {}).values())
+
+    def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
         rows = self.rows[table]
         names = natural_key(table)
         self.rows[table] = {
-            key: row for key, row in rows.items() if identity(row[name] for name in names) not in identities
+            key: row
+            for key, row in rows.items()
+            if row["cluster"] != cluster or identity(row[name] for name in names) not in identities
         }
 
     def replay(self, *paths: Path) -> None:

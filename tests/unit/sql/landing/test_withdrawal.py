@@ -1,15 +1,21 @@
 """Passes over a whole dump take back what passes over its parts concluded: in a real engine."""
 
 from collections.abc import Iterable
+from datetime import timedelta
 from pathlib import Path
 
-from components.rows import dicts
+from components.captures import node, observed
+from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
+from ingest.model.observation import Observed
 from ingest.normalize.decoded import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from paths import TESTS
 from sql.database.open import Database
+from sql.landing.withdrawal import AT_ONCE, DatabaseRows
+from streams.fold.findings import Resize, Watch
+from streams.fold.passes import identity
 
 CASE = TESTS / "field/cases/62-kubeadm-intends"
 WHOLE = [each for each in sorted(CASE.iterdir()) if each.name != "facts.json"]
@@ -49,3 +55,37 @@ def test_a_part_takes_nothing_back(database: Database) -> None:
 
 def seen(database: Database, table: str) -> set[tuple[object, ...]]:
     return {*database.query(f"SELECT node, ts FROM {table} FINAL WHERE cluster = 'often'").rows}
+
+
+def test_a_stream_of_the_cluster_keeps_all_rows_because_it_can_have_concluded_the_same(database: Database) -> None:
+    read(database, "often", PART)
+    store(database, row(Watch, cluster="often", resource="nodes"))
+    before = {table: seen(database, table) for table in TABLES}
+    read(database, "often", WHOLE)
+    assert all(before[table] <= seen(database, table) for table in TABLES)
+
+
+def test_a_stream_that_was_replayed_keeps_all_rows_too(database: Database) -> None:
+    replay(database, map(decode, [stream("often")]), Settings())
+    read(database, "often", PART)
+    before = {table: seen(database, table) for table in TABLES}
+    read(database, "often", WHOLE)
+    assert all(before[table] <= seen(database, table) for table in TABLES)
+
+
+def stream(cluster: str) -> Observed:
+    (found,) = observed([node("12:00:00", "n1") | {"cluster": cluster}])
+    return found
+
+
+def test_more_rows_than_one_statement_can_name_are_taken_back_from_their_cluster_alone(database: Database) -> None:
+    """ClickHouse reads 262,144 bytes of a statement by default: some 12,000 identities."""
+    some = [row(Resize, cluster="it's", ts=T0 + timedelta(seconds=number)) for number in range(3 * AT_ONCE)]
+    store(database, *some, some[0]._replace(cluster="other"))
+    stored = DatabaseRows(database)
+    names = stored.key("resizes")
+    identities = {identity(getattr(each, name) for name in names) for each in some[1:]}
+    of_other = identity(getattr(some[0]._replace(cluster="other"), name) for name in names)
+    stored.withdraw("it's", "resizes", {*identities, of_other})
+    left = database.query("SELECT cluster, ts FROM resizes FINAL ORDER BY cluster").rows
+    assert left == [("it's", T0), ("other", T0)]
