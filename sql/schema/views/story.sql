@@ -371,7 +371,7 @@ FROM
     )
     WHERE cordoned != before AND NOT deleted
     UNION ALL
-    SELECT cluster, change.1 AS ts, node, 'node' AS kind, {cordon_by_event} AS what,
+    SELECT cluster, assumeNotNull(change.1) AS ts, node, 'node' AS kind, {cordon_by_event} AS what,
         if(cordoned, 'cordoned by an Event', 'uncordoned by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM (SELECT *, arrayJoin([(toNullable(ts), 1), (until, 0)]) AS change, change.2 AS cordoned FROM event_cordons)
