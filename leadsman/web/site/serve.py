@@ -132,9 +132,12 @@ class Site:
 
     async def _refresh(self) -> None:
         """Read the figures of findings; there are none while the database does not answer."""
-        self._found = {}
-        with suppress(DatabaseError):
-            self._found = await self._queue.run_anyway(read_figures, self._now())
+        found: Mapping[Figure, telemetry.Values] = {}
+        try:
+            with suppress(DatabaseError):
+                found = await self._queue.run_anyway(read_figures, self._now())
+        finally:
+            self._found = found
 
     @web.middleware
     async def _noted(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
