@@ -3,6 +3,7 @@
 """
 
 import hashlib
+import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -28,6 +29,8 @@ ALLOWED: Final = (
 )
 _OF_FILE: Final = frozenset({"pagerduty", "teams"})
 """Receivers whose whole address or key is a secret: it is read from a file, at start."""
+_TOKEN: Final = re.compile(r"[!-~]+")
+"""Letters that a header of HTTP can have."""
 ALERT_DELIVERIES: Final = Figure(
     "alert_deliveries", "counter", "Messages to receivers: delivered, retried, refused, parked", ("receiver", "what")
 )
@@ -118,8 +121,8 @@ def receiver(
 
 
 def _token(given: str | Path) -> str:
-    token = _secret("slack", str(given)) if isinstance(given, Path) else given
-    if not token:
+    token = _secret("slack", str(given)) if isinstance(given, Path) else given.strip()
+    if not _TOKEN.fullmatch(token):
         raise BadReceiver("slack: a channel needs a bot's token: set alerts.slack_token or alerts.slack_token_file")
     return token
 

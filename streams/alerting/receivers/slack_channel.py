@@ -42,6 +42,8 @@ _FAILED: Final = frozenset({"internal_error", "fatal_error", "request_timeout"})
 """It may have been done nevertheless."""
 _GONE: Final = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "channel_not_found"})
 """Reasons for which a message cannot be updated any more."""
+_NO_THREAD: Final = frozenset({"thread_not_found", "cannot_reply_to_message"})
+"""Reasons for which nothing can be said in a thread: somebody deleted its first message."""
 log = structlog.get_logger(__name__)
 
 
@@ -64,7 +66,7 @@ class _Sent(NamedTuple):
     ts: str
     """Slack's name of the message."""
     thread: str
-    """The first message of its incident; itself if it is the first."""
+    """The first message of its incident; itself if it is the first, empty if the first was deleted."""
     incident: str
     said: str
     """A digest of its words."""
@@ -156,9 +158,20 @@ class SlackChannel(Pushed):
 
     async def _post(self, received: Received, deadline_seconds: float) -> None:
         """Post it, in the thread of its incident if another alert of that fires."""
-        key, incident, said = _key(received.alert), incident_of(received.alert), self._said(received)
+        incident = incident_of(received.alert)
         others = (self._sent.get(_key(each.alert)) for each in self._states.firing())
         thread = max((each.thread for each in others if each and each.incident == incident), default="")
+        try:
+            await self._posted(received, thread, deadline_seconds)
+        except Refused as error:
+            if not thread or _parsed(error.answer).error not in _NO_THREAD:
+                raise
+            for key, each in self._sent.items():
+                self._sent[key] = each._replace(thread="") if each.thread == thread else each
+            await self._posted(received, "", deadline_seconds)
+
+    async def _posted(self, received: Received, thread: str, deadline_seconds: float) -> None:
+        key, incident, said = _key(received.alert), incident_of(received.alert), self._said(received)
         message = await self._message(received, incident, said)
         message |= {"unfurl_links": False, "unfurl_media": False}
         if thread:

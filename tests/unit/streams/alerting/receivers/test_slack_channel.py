@@ -172,6 +172,22 @@ async def test_a_message_that_is_gone_is_posted_anew_and_a_refused_one_is_droppe
         await process.kill()
 
 
+async def test_an_incident_whose_first_message_somebody_deleted_begins_a_new_thread() -> None:
+    async with Slack().running() as slack:
+        process = Process(slack)
+        await process.tell(alert("First", labels=MEMORY), alert("Second", labels=PRESSURE))
+        del slack.messages[next(iter(slack.messages))]
+        await process.tell(alert("Third", labels=MEMORY))
+        await process.tell(alert("Fourth", labels=MEMORY))
+        await process.tell(alert("Second", "resolved", labels=PRESSURE))
+        assert slack.heads() == [
+            "  RESOLVED Second",
+            "FIRING (warning) Third",
+            "  FIRING (warning) Fourth",
+        ]
+        await process.kill()
+
+
 async def test_metadata_of_another_app_hides_no_alert() -> None:
     async with Slack().running() as slack:
         process = Process(slack)
@@ -206,6 +222,9 @@ async def test_the_token_is_in_no_message_name_or_complaint(tmp_path: Path) -> N
     file.write_text(f"{TOKEN}\n")
     file.chmod(0o600)
     assert receiver(f"slack={CHANNEL}", slack_token=file).name == f"slack {CHANNEL} https://slack.com"
+    for token in ("xoxb-1\nx: y", "xoxb-\u00e9", " \n"):
+        with pytest.raises(BadReceiver, match="needs a bot's token"):
+            receiver(f"slack={CHANNEL}", slack_token=token)
     for text in (f"slack={CHANNEL}", "slack=#alerts", f"slack={TOKEN}"):
         with pytest.raises(BadReceiver) as error:
             receiver(text)
