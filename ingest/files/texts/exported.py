@@ -26,7 +26,7 @@ def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]
     rows = csv.reader(lines)
     with suppress(csv.Error):
         names = [each.removesuffix(" [UTC]") for each in next(rows)]
-        if not _NEEDED <= set(names):
+        if not set(names) >= _NEEDED:
             return
         for cells in rows:
             if len(cells) == len(names) and (event := _event(dict(zip(names, cells, strict=True)), printed)):
