@@ -13,6 +13,7 @@ from streams.rules.values.wording import counted, first_of, grouped, joined, per
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
 _HOUR: Final = 3600
+_DROPPED: Final = "a key that is set drops the defaults of all others."
 
 
 def stalled(resource: Amount, share: Amount) -> Amount:
@@ -64,11 +65,10 @@ def before_not_ready(
 
 def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
     """Explain why a signal has no threshold."""
-    dropped = "a key that is set drops the defaults of all others."
     return first_of(
         (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),
         (signal == PID_AVAILABLE, "It has no default, and evictionHard does not set it."),
-        otherwise=f"The evictionHard in force lacks or disables it; {dropped}",
+        otherwise=f"The evictionHard in force lacks or disables it; {_DROPPED}",
     )
 
 
@@ -77,7 +77,9 @@ def unguarded(reason: Amount, consequence: Amount) -> Amount:
 
 
 def guard(signal: Amount) -> Amount:
-    return said("Set ", signal, " in evictionHard, or mergeDefaultEvictionSettings (1.33 and later).")
+    """Say what sets a threshold; mergeDefaultEvictionSettings has none for a signal without a default."""
+    or_merged = choose(signal == PID_AVAILABLE, f"; {_DROPPED}", ", or mergeDefaultEvictionSettings (1.33 and later).")
+    return said("Set ", signal, " in evictionHard", or_merged)
 
 
 def sizing(

@@ -162,7 +162,16 @@ def test_a_signal_without_any_threshold_fires_when_little_is_left() -> None:
     assert log.summaries == [
         "Node n: the node's file system (nodefs.available): 4.00 GiB of 100 GiB left, and no eviction threshold"
     ]
-    assert "Set nodefs.available in evictionHard" in log.descriptions[0]
+    assert "Set nodefs.available in evictionHard, or mergeDefaultEvictionSettings" in log.descriptions[0]
+
+
+def test_defaults_that_are_merged_guard_no_signal_without_a_default() -> None:
+    """pid.available has none, and a key that is set drops those of the others."""
+    log = AlertLog()
+    log(0, signal("pid.available", hard_threshold=None, capacity=30_000, available=200))
+    (words,) = log.descriptions
+    assert "Set pid.available in evictionHard; a key that is set drops the defaults" in words
+    assert "mergeDefault" not in words
 
 
 def test_a_threshold_of_another_signal_of_the_same_file_system_guards_it() -> None:
