@@ -1,8 +1,8 @@
 """Passes over the facts of dumps: what each pass read, and which rows it concluded.
 
 A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
-the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream: a cluster that
-has one in the same database keeps all, because a stream can have concluded a row of the same key.
+the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream. A stream can
+have concluded a row of the same key, so a cluster that has one in the same database keeps all.
 """
 
 from array import array

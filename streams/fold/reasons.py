@@ -78,7 +78,9 @@ def unguarded(reason: Amount, consequence: Amount) -> Amount:
 
 def guard(signal: Amount) -> Amount:
     """Say what sets a threshold; mergeDefaultEvictionSettings has none for a signal without a default."""
-    or_merged = choose(signal == PID_AVAILABLE, f"; {_DROPPED}", ", or mergeDefaultEvictionSettings (1.33 and later).")
+    or_merged = choose(
+        signal == PID_AVAILABLE, f"; {_DROPPED}", ", or mergeDefaultEvictionSettings (1.33 and later)."
+    )
     return said("Set ", signal, " in evictionHard", or_merged)
 
 
