@@ -21,7 +21,7 @@ _LOGRUS: Final = re.compile(
 )
 """The time of a line that K3s or RKE2 writes itself, between those of its kubelet."""
 _JOURNAL: Final = re.compile(
-    rb"^-- (?:Logs begin|Journal begins) at [^\n]{10,60}, ends? at \w{3} "
+    rb"^-- (?:Logs begin|Journal begins) at (?:\w{3} (?P<begun>\d{4})-)?[^\n]{5,60}, ends? at \w{3} "
     rb"(?P<year>(?:19[7-9]|2[01]\d)\d)-(?P<month>0[1-9]|1[0-2])-\d\d \d\d:\d\d:\d\d (?P<zone>[+-]\d{4}|UTC)?",
     re.MULTILINE,
 )
@@ -31,6 +31,8 @@ _MONTH: Final = re.compile(
 )
 _HALF: Final = 6
 """Months of half a year."""
+_MIDDLE: Final = 7
+"""A month from which no other of its year is more than half a year away."""
 WEST: Final = timedelta(hours=12)
 """The zones of the world: UTC-12 to UTC+14."""
 EAST: Final = timedelta(hours=14)
@@ -44,6 +46,8 @@ def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
         marks[found.start()] = int(found["month"]), int(found["year"])
     for found in _JOURNAL.finditer(data):
         marks[found.start()] = int(found["month"]), int(found["year"])
+        if found["begun"] == found["year"]:  # so are all lines below it, also those of more than half a year before
+            marks[found.end()] = _MIDDLE, int(found["year"])
         zone = _zone((found["zone"] or b"").replace(b"UTC", b"+0000") or b"+9999")
         offset = zone if -WEST <= zone <= EAST else offset
     for found in _LOGRUS.finditer(data):
