@@ -35,8 +35,10 @@ _RUNTIME: Final = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
     r"(?=[IWEF]\d{4} |\{)"
 )
-_OF_TALOS: Final = re.compile(r"(?P<host>[A-Za-z0-9][\w.:-]{0,252}): (?=\{|[IWEF]\d{4} )")
-"""The node by its address or name, which talosctl writes before each line."""
+_OF_TALOS: Final = re.compile(
+    r"(?!(?:kubelet|hyperkube|k3s|rke2|std(?:out|err)): )(?P<host>[A-Za-z0-9][\w.:-]{0,252}): (?=\{|[IWEF]\d{4} )"
+)
+"""The node by its address or name, which talosctl writes before each line; a program's name is not one."""
 _BEFORE: Final = 300
 """Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
 _HEADER: Final = 120

@@ -517,3 +517,13 @@ def test_a_journal_names_its_host_in_any_language_and_behind_the_name_of_its_nod
     line = parse(f"{begin} kubelet[1]: {KLOG}".encode())
     assert line is not None
     assert (line.host, line.said) == (host, "Eviction manager: attempting to reclaim")
+
+
+@pytest.mark.parametrize(
+    ("before", "host"), [("172.20.0.2", "172.20.0.2"), ("cp-1", "cp-1"), ("kubelet", ""), ("k3s", ""), ("stderr", "")]
+)
+def test_the_name_of_a_program_before_a_line_is_no_node(before: str, host: str) -> None:
+    """Of `NODE: ` it is talosctl's; a program's name stands there too where logs are joined."""
+    line = parse(f"{before}: {KLOG}".encode())
+    assert line is not None
+    assert line.host == host
