@@ -23,7 +23,9 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _READ: Final = ""
 """Key of the entry of what was read; other keys are tables, or _STREAMED."""
 _STREAMED: Final = "streamed"
-"""Key of the entry that a stream of the cluster was read."""
+"""Key of the entry that nothing is taken back any more: a stream of the cluster was read, or MOST was exceeded."""
+MOST: Final = 1_000_000
+"""Facts and rows of a cluster that are remembered, of some 100 bytes each while a pass ends."""
 _KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
 """Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
 
@@ -98,14 +100,20 @@ class Passes:
     def _ended(self, cluster: str) -> Iterable[Entry]:
         before = {key: set(array("Q", value)) for key, value in self._checkpoints.load(cluster, _KIND).items()}
         read, rows = self._read[cluster], self._rows[cluster]
+        tables = sorted(before.keys() - {_READ, _STREAMED} | rows.keys())
         is_alone = _STREAMED not in before and not self._stored.is_watched(cluster)
         is_whole = is_alone and before.get(_READ, set()) <= read
-        for table in sorted(before.keys() - {_READ, _STREAMED} | rows.keys()):
+        after = {_READ: read | before.get(_READ, set())}
+        for table in tables:
             earlier = before.get(table, set())
             if is_whole and (stale := earlier - rows[table]):
                 self._stored.withdraw(cluster, table, stale)
-            yield _entry(cluster, table, rows[table] if is_whole else rows[table] | earlier)
-        yield _entry(cluster, _READ, read | before.get(_READ, set()))
+            after[table] = rows[table] if is_whole else rows[table] | earlier
+        if is_alone and sum(map(len, after.values())) <= MOST:
+            yield from (_entry(cluster, key, values) for key, values in after.items())
+        else:  # no later pass takes anything back, not even what it shares with one that is forgotten
+            yield from (_entry(cluster, key, ()) for key in after)
+            yield Entry(cluster, _KIND, _STREAMED, b"")
 
 
 def _entry(cluster: str, key: str, values: Collection[int]) -> Entry:

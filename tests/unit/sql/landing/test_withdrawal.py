@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from components.captures import node, observed
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
@@ -13,7 +15,9 @@ from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from paths import TESTS
 from sql.database.open import Database
+from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
+from streams.fold import passes
 from streams.fold.findings import Resize, Watch
 from streams.fold.passes import identity
 
@@ -71,6 +75,19 @@ def test_a_stream_that_was_replayed_keeps_all_rows_too(database: Database) -> No
     before = {table: seen(database, table) for table in TABLES}
     read(database, "often", WHOLE)
     assert all(before[table] <= seen(database, table) for table in TABLES)
+
+
+def test_passes_that_are_too_many_to_remember_are_forgotten_and_keep_all_rows(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(passes, "MOST", 1)
+    read(database, "often", PART)
+    assert not any(DatabaseCheckpoints(database).load("often", "dump").values())
+    monkeypatch.undo()
+    before = {table: seen(database, table) for table in TABLES}
+    for _ in range(2):
+        read(database, "often", WHOLE)
+        assert all(before[table] <= seen(database, table) for table in TABLES)
 
 
 def stream(cluster: str) -> Observed:

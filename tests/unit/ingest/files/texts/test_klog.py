@@ -523,7 +523,7 @@ def test_a_journal_names_its_host_in_any_language_and_behind_the_name_of_its_nod
     ("before", "host"), [("172.20.0.2", "172.20.0.2"), ("cp-1", "cp-1"), ("kubelet", ""), ("k3s", ""), ("stderr", "")]
 )
 def test_the_name_of_a_program_before_a_line_is_no_node(before: str, host: str) -> None:
-    """Of `NODE: ` it is talosctl's; a program's name stands there too where logs are joined."""
+    """A node stands there by talosctl, and a program where logs are joined."""
     line = parse(f"{before}: {KLOG}".encode())
     assert line is not None
     assert line.host == host
