@@ -9,7 +9,7 @@ from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.neighbours import Neighbour
 
 _STAYING: Final = f"""
-SELECT namespace, labels, constraints, terminating, requests
+SELECT namespace, labels, constraints, deletion_asked_at IS NOT NULL AS terminating, requests
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster = {{cluster:String}}
