@@ -30,7 +30,7 @@ def one_more(database: Database, known: Known, node: str) -> Known:
         for namespace, labels, constraints, terminating, requests in read.rows
     ]
     name = f"new node like {node}"
-    new = as_new(like, staying, name)
+    new = as_new(like, staying, name, known.devices)
     return known._replace(
         read_at={name: known.read_at[node]},
         candidates=[new],
