@@ -43,8 +43,9 @@ def adds_up(pod: PodRequest | None) -> bool:
 
 
 def as_new(each: Candidate, staying: Sequence[Staying], name: str, devices: ClaimedDevices) -> Candidate:
-    """Return the node as it would be when it is new: ready, with no pods but those that stay, and nobody has the
-    devices that only its own pods can claim.
+    """Return the node as it would be when it is new: ready, with no pods but those that stay.
+
+    Nobody has the devices that only its own pods can claim.
     """
     state = each.state
     requested = Counter[str]()
