@@ -26,7 +26,7 @@ def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str
             scaled = value / scale
             digits = 0 if abs(scaled) >= HIGH else 1 if abs(scaled) >= MIDDLE else 2
             return f"{scaled:,.{digits}f} {name}"
-    return f"{round(value):,}{base}"
+    return f"{value:z,.0f}{base}"
 
 
 def counted(number: int, one: str, many: str = "") -> str:

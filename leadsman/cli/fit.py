@@ -100,6 +100,7 @@ def command(
     from sql.questions.fit_like import one_more
     from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
+    from streams.questions.fit_like import adds_up
 
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
@@ -129,12 +130,12 @@ def command(
         namespaces=known.namespaces,
         devices=known.devices,
     )
-    _print(known, asked, found, form, insists=pod is None or exclusive, like=like)
+    _print(known, asked, found, form, insists=pod is None or exclusive, more=bool(like) and adds_up(pod))
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
 
 
-def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: bool, like: str) -> None:
+def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: bool, more: bool) -> None:
     from leadsman.cli.console import out
     from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
     from leadsman.cli.present.layout import columns
@@ -147,7 +148,7 @@ def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: 
         case "csv":
             show(fit_rows(found), form)
         case _:
-            for line in fit_lines(known, asked, found, insists=insists, like=like):
+            for line in fit_lines(known, asked, found, insists=insists, more=more):
                 out.print(line, soft_wrap=form == "wide" or columns() is None)
             show_columns(fit_columns(found), form)
 

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, tzinfo
+from math import isnan
 from typing import Any, Final, NamedTuple
 
 from common.amounts import count, cpus, size
@@ -174,6 +175,8 @@ def _part(key: str, value: Any) -> str:
 
 
 def _amount(name: str, value: float, subject: str) -> str:
+    if isnan(value):
+        return "nan"
     for suffix, shown in _BY_SUFFIX:
         if name.endswith(suffix):
             return shown(value)

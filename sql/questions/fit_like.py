@@ -9,7 +9,7 @@ from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.neighbours import Neighbour
 
 _STAYING: Final = f"""
-SELECT namespace, labels, constraints, terminating, requests
+SELECT namespace, labels, constraints, deletion_asked_at IS NOT NULL AS terminating, requests
 FROM
 (
     SELECT * FROM pod_bindings WHERE cluster = {{cluster:String}}
@@ -30,7 +30,7 @@ def one_more(database: Database, known: Known, node: str) -> Known:
         for namespace, labels, constraints, terminating, requests in read.rows
     ]
     name = f"new node like {node}"
-    new = as_new(like, staying, name)
+    new = as_new(like, staying, name, known.devices)
     return known._replace(
         read_at={name: known.read_at[node]},
         candidates=[new],

@@ -4,10 +4,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from streams.questions.fit import Candidate
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology_manager import Devices, Machine
 from streams.rules.pod_ends.when import DRAINERS
+from streams.rules.scheduling.device_claims import Devices as ClaimedDevices
+from streams.rules.scheduling.device_claims import NodeDevices, node_devices
+from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.volume_needs import NodeVolumes
 
@@ -24,8 +29,24 @@ class Staying(NamedTuple):
     itself: Neighbour
 
 
-def as_new(each: Candidate, staying: Sequence[Staying], name: str) -> Candidate:
-    """Return the node as it would be when it is new: ready, with no pods but those that stay."""
+def adds_up(pod: PodRequest | None) -> bool:
+    """Tell whether a second new node takes as many such pods as the first: all share what a zone or a claim allows.
+
+    `pod` is that of a manifest, if there is one.
+    """
+    if pod is None:
+        return True
+    wants = pod.itself.constraints
+    apart = all(term.topology_key == HOSTNAME for term in wants.anti_affinity)
+    shared = any(each.volume not in pod.made for each in wants.claimed) or any(each.claim for each in wants.devices)
+    return apart and not (wants.affinity or wants.spread or shared)
+
+
+def as_new(each: Candidate, staying: Sequence[Staying], name: str, devices: ClaimedDevices) -> Candidate:
+    """Return the node as it would be when it is new: ready, with no pods but those that stay.
+
+    Nobody has the devices that only its own pods can claim.
+    """
     state = each.state
     requested = Counter[str]()
     for pod in staying:
@@ -47,6 +68,7 @@ def as_new(each: Candidate, staying: Sequence[Staying], name: str) -> Candidate:
             labels=labels,
             neighbours=tuple(pod.itself for pod in staying),
             volumes=NodeVolumes(limits=limits),
+            devices=_unclaimed(devices, state.node, state.labels),
         ),
         largest_fit_cpus=None,
         largest_fits={},
@@ -55,6 +77,16 @@ def as_new(each: Candidate, staying: Sequence[Staying], name: str) -> Candidate:
 
 def _says_how_it_is(taint: str) -> bool:
     return taint.startswith((_STATE, *DRAINERS))
+
+
+def _unclaimed(devices: ClaimedDevices, node: str, labels: Mapping[str, str]) -> NodeDevices:
+    own = {(each.driver, each.pool) for each in devices.slices if each.node == node}
+    claims = {
+        name: msgspec.structs.replace(claim, held=[each for each in claim.held if each[:2] not in own])
+        for name, claim in devices.claims.items()
+    }
+    (found,) = node_devices(devices._replace(claims=claims), [(node, labels)])
+    return found
 
 
 def _empty(machine: Machine | None) -> Machine | None:

@@ -24,9 +24,11 @@ SURE: Final = {
 """The base of the verdict on NUMA nodes, by the source's fidelity."""
 
 
-def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = True, like: str = "") -> Iterator[str]:
-    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `like`
-    is the node that a new one is like.
+def fit_lines(
+    known: Known, asked: Question, found: Answer, *, insists: bool = True, more: bool = False
+) -> Iterator[str]:
+    """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `more`
+    if `found` is about a new node, and each further one takes as many.
     """
     shown = asked if insists else asked._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
@@ -36,7 +38,7 @@ def fit_lines(known: Known, asked: Question, found: Answer, *, insists: bool = T
             f"{counted(found.free_exclusive_cpus, 'exclusive CPU is', 'exclusive CPUs are')} free, "
             f"at most {found.largest_free_cpus} of them on one NUMA node."
         )
-    if like and 0 < found.pods < asked.count:
+    if more and 0 < found.pods < asked.count:
         yield f"{counted(-(-asked.count // found.pods), 'such node')} would take all of them."
     failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
     if failing:

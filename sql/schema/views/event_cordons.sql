@@ -1,5 +1,6 @@
 -- A kubelet tells within seconds that its Node was cordoned, and when it starts: an Event that the object has is left out.
 -- column ts: When the Event says so
+-- column seen_at: When the first version of the Node object more than 90 s after the Event was seen; 1970 if none was
 -- column until: When a later Event, or a later version of the Node object, shows that it is over; null if nothing does
 -- column by_event: 1 if an Event shows the end, 0 if the Node object does or nothing
 CREATE OR REPLACE VIEW event_cordons AS

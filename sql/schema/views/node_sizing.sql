@@ -21,6 +21,12 @@ WITH
         FROM last_samples
         GROUP BY cluster
     ),
+    -- Which five minutes that are: of a day a cluster, however long ago another one ended
+    day_of AS
+    (
+        SELECT cluster, arrayJoin(arrayMap(i -> toDateTime64(toStartOfFiveMinutes(since), 6, 'UTC') + toIntervalMinute(5 * i), range(289))) AS ts
+        FROM last_day
+    ),
     measured AS
     (
         SELECT
@@ -35,9 +41,14 @@ WITH
                 lagInFrame(memory_available_bytes) OVER w AS memory_before,
                 lagInFrame(nodefs_available_bytes) OVER w AS nodefs_before,
                 dateDiff('millisecond', lagInFrame(ts) OVER w, ts) / 1000 AS elapsed
-            FROM node_samples AS s FINAL
+            FROM
+            (
+                SELECT cluster, node, ts, memory_working_set_bytes, pods_memory_working_set_bytes, memory_available_bytes, nodefs_available_bytes
+                FROM node_samples FINAL
+                PREWHERE (cluster, toDateTime64(toStartOfFiveMinutes(ts), 6, 'UTC')) IN (SELECT cluster, ts FROM day_of)
+            ) AS s
             INNER JOIN last_day AS d ON d.cluster = s.cluster
-            WHERE ts >= (SELECT min(since) FROM last_day) AND ts >= d.since
+            WHERE s.ts >= d.since
             WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
         )
         GROUP BY cluster, node
@@ -54,13 +65,13 @@ WITH
                     cluster, ts, node, cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min AS cpu_nanoseconds,
                     dateDiff('second', first_at, last_at) AS seconds
                 FROM node_samples_5m FINAL
-                WHERE ts >= (SELECT min(since) FROM last_day)
+                PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
             ) AS n
             INNER JOIN
             (
                 SELECT cluster, ts, node, sum(cpu_usage_core_nanoseconds_max - cpu_usage_core_nanoseconds_min) AS cpu_nanoseconds
                 FROM pod_samples_5m FINAL
-                WHERE ts >= (SELECT min(since) FROM last_day)
+                PREWHERE (cluster, ts) IN (SELECT cluster, ts FROM day_of)
                 GROUP BY cluster, ts, node
             ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
             INNER JOIN last_day AS d ON d.cluster = n.cluster

@@ -89,13 +89,13 @@ SELECT
     100. * cpu_shares / level_shares * own_level / all_levels AS cpu_percent,
     coalesce(period, 100000) AS cpu_period_microseconds,
     multiIf(
-        owner_kind = 'Node', NULL,
+        owner_kind = 'Node' OR qos_class NOT IN ('Guaranteed', 'Burstable', 'BestEffort'), NULL,
         driver = 'systemd', concat(
             '/kubepods.slice/', if(qos_group = '', '', concat('kubepods-', qos_group, '.slice/')),
             'kubepods-', if(qos_group = '', '', concat(qos_group, '-')), 'pod', replaceAll(uid, '-', '_'), '.slice'),
         driver = 'cgroupfs', concat('/kubepods/', if(qos_group = '', '', concat(qos_group, '/')), 'pod', uid),
         NULL) AS cgroup,
-    if(qos_group = '', NULL, own_level) AS qos_cpu_shares
+    if(qos_class IN ('Burstable', 'BestEffort'), own_level, NULL) AS qos_cpu_shares
 FROM levels
 LEFT JOIN quotas USING (cluster, node)
 COMMENT 'The cgroup values of each living pod: shares, its part of the CPU under contention, the kubelet''s weight for the pod, quota and its period, memory limit. Newer runtimes (runc 1.3.2, crun 1.23) give another weight for the same shares. Null if none is set'

@@ -22,9 +22,17 @@ def test_a_count(value: int, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "shown"), [(0, "0 B"), (-0.2, "0 B"), (1023, "1,023 B"), (1536, "1.50 KiB"), (15 << 30, "15.0 GiB")]
+    ("value", "shown"),
+    [
+        (0, "0 B"),
+        (-0.2, "0 B"),
+        (1023, "1,023 B"),
+        (1536, "1.50 KiB"),
+        (15 << 30, "15.0 GiB"),
+        (float("nan"), "nan B"),  # as ClickHouse's avg of no rows
+    ],
 )
-def test_a_size(value: int, shown: str) -> None:
+def test_a_size(value: float, shown: str) -> None:
     assert size(value) == shown
 
 

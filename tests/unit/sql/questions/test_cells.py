@@ -97,3 +97,10 @@ def test_a_time_is_in_the_reader_s_zone_and_can_be_given_back() -> None:
         with reader_in(zone):
             assert column("ts", at, "DateTime64(6, 'UTC')").cells == [shown]
         assert datetime.fromisoformat(shown) == at.replace(microsecond=0)
+
+
+@pytest.mark.parametrize("name", ["free_bytes", "waited_seconds", "waited_microseconds", "used_ratio", "used"])
+def test_a_number_that_is_none_is_shown(name: str) -> None:
+    """Regression: ClickHouse's avg of no rows ended the command of who asked."""
+    (column,) = as_columns(Result((name,), ("Float64",), [(float("nan"),)]))
+    assert column.cells == ["nan"]

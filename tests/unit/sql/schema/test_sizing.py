@@ -94,6 +94,15 @@ def test_the_last_day_is_each_cluster_s_own(database: Database) -> None:
     }
 
 
+def test_a_cluster_that_ended_long_ago_makes_nobody_read_more_than_a_day(database: Database) -> None:
+    """Roll-ups of 90 days times 30,000 pods: neither memory nor time suffice."""
+    store_samples(database, replace(sample(-40 * 24 * HOUR, "n"), cluster="old"))
+    store_samples(database, *[sample(-30 * 24 * HOUR + 300 * each, "n") for each in range(60)])
+    store_samples(database, *[sample(at, "n") for at in (0, 240, HOUR)])
+    few = {"max_rows_to_group_by": 40, "group_by_overflow_mode": "throw"}
+    assert database.query("SELECT DISTINCT cluster, node FROM node_sizing", settings=few).rows != []
+
+
 def test_a_threshold_outlasts_two_loops_at_the_fastest_fall(database: Database) -> None:
     store(database, *node("n"))
     left = {0: 8 * GIB, 20: 6 * GIB, 30: 6 * GIB, HOUR: 1 * GIB}

@@ -329,6 +329,7 @@ def test_a_pod_s_cgroup_has_the_path_that_the_kubelet_s_driver_gives_it(database
             for qos_class in ("Guaranteed", "Burstable", "BestEffort")
         ),
         binding("static", node="files", qos_class="Burstable", owner_kind="Node"),
+        binding("pasted", node="files", qos_class="Unknown"),
         row(KubeletSetting, node="slices", cgroup_driver="systemd"),
         row(KubeletSetting, node="files", cgroup_driver="cgroupfs"),
     )
@@ -341,6 +342,7 @@ def test_a_pod_s_cgroup_has_the_path_that_the_kubelet_s_driver_gives_it(database
         "files-Be": "/kubepods/besteffort/pod5f0e-07",
         **{f"unasked-{qos}": None for qos in ("Gu", "Bu", "Be")},
         "static": None,
+        "pasted": None,
     }
 
 
@@ -352,9 +354,10 @@ def test_pods_of_a_qos_class_share_the_shares_of_their_summed_requests(database:
         binding("b1", qos_class="Burstable", cpu_request_millicores=1000),
         binding("b2", qos_class="Burstable", cpu_request_millicores=500),
         binding("e", qos_class="BestEffort"),
+        binding("u", qos_class="Unknown"),
     )
     rows = database.query("SELECT pod, qos_cpu_shares FROM pod_cgroups").rows
-    assert dict(rows) == {"g": None, "b1": 1536, "b2": 1536, "e": 2}
+    assert dict(rows) == {"g": None, "b1": 1536, "b2": 1536, "e": 2, "u": None}
 
 
 def test_image_gc_state_agrees_with_the_rule(database: Database) -> None:
