@@ -49,8 +49,12 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
     resource = Resource.create({"service.name": "leadsman", "leadsman.part": part})
 
     async def push() -> None:
-        await refreshed()
-        data = as_otlp(figures(), resource, time.time_ns())
+        try:
+            await refreshed()
+            data = as_otlp(figures(), resource, time.time_ns())
+        except Exception:  # a figure that cannot be read ends no part
+            log.exception("figures could not be read", by="telemetry.otlp_endpoint")
+            return
         if await in_thread(lambda: exporter.export(data)) is not MetricExportResult.SUCCESS:
             log.warning("figures were not taken", by="telemetry.otlp_endpoint")
 

@@ -43,7 +43,8 @@ IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})
 gc.disable()  # 11,000 tests are no garbage: looking through them takes four of ten seconds in each process
 
 
-def pytest_collection_finish() -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
     """Collect garbage from here on, of what the tests make."""
     gc.enable()
     gc.freeze()

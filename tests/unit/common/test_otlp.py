@@ -49,5 +49,25 @@ async def test_the_figures_are_pushed_with_their_names_labels_and_kinds() -> Non
     assert found["leadsman_ready"].gauge.data_points[0].as_double == 1.0
 
 
+async def test_a_figure_that_cannot_be_read_once_is_pushed_later() -> None:
+    took, tried = asyncio.Event(), 0
+
+    async def take(_: web.Request) -> web.Response:
+        took.set()
+        return web.Response()
+
+    def read() -> Values:
+        nonlocal tried
+        tried += 1
+        if tried == 1:
+            raise ZeroDivisionError
+        return {("n1",): 5.0}
+
+    async with serving(take) as url:
+        with registered({ROOM: read}, list):
+            async with pushing(f"{url}/v1/metrics", 0.01, "serve"), asyncio.timeout(30):
+                await took.wait()
+
+
 async def test_nothing_is_pushed_by_default() -> None:
     assert TelemetrySettings().otlp_endpoint == ""
