@@ -26,7 +26,9 @@ SYSTEM_TABLES: Final = frozenset(
 SETTINGS: Final = frozenset(
     {"final", "join_algorithm", "join_use_nulls", "limit", "max_execution_time", "max_threads", "offset"}
 )
-"""Settings for a statement while nobody else waits for the database; one within limits may have none."""
+"""Settings for a statement while nobody else waits for the database."""
+BOUNDED: Final = frozenset({"final"})
+"""Settings for a statement within limits, which it may not change."""
 COMBINATORS: Final = re.compile(
     r"(?<=\w)(?:If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Tuple)\Z"
 )
@@ -84,11 +86,11 @@ _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
 def vetted(db: Database, sql: str, *, bounded: bool) -> str:
     """The text to run in place of `sql`: the engine's own form of it. Raises QueryFailed for what is not allowed.
 
-    A `bounded` one has no SETTINGS.
+    A `bounded` one may set no limit.
     """
     formatted = as_formatted(db, sql)
     others = frozenset(name for (name,) in db.query(_OTHERS).rows)
-    check(formatted, _language(db), others, frozenset() if bounded else SETTINGS)
+    check(formatted, _language(db), others, BOUNDED if bounded else SETTINGS)
     return formatted
 
 
@@ -220,8 +222,6 @@ def _check_table(database: str, table: Token) -> None:
 
 
 def _check_settings(given: Sequence[Token], allowed: frozenset[str]) -> None:
-    if not allowed:
-        raise refusal("SETTINGS cannot be given here: a question's limits are fixed")
     for place in range(0, len(given), 4):
         name, equals, value, comma = (at(given, place + nth) for nth in range(4))
         if not name.is_name or name.text not in allowed:
