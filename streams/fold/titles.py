@@ -8,7 +8,7 @@ from typing import Final
 
 from common.amounts import count, counted, size
 from common.durations import in_words
-from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.signals import RESOURCES
 
 PODS_UNKNOWN: Final = "It is unknown whether its pods run."
 """Follows that a kubelet does not report."""
@@ -58,12 +58,12 @@ def amount_of(value: float, signal: str) -> str:
     return f"{count(value)} {kind}" if kind else size(value)
 
 
-def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str, name: str = "") -> str:
-    """A signal that is below a threshold, or will meet it: `when` is empty if it has; `name` is its exact name."""
-    limit = f"the {'hard' if is_hard else 'soft'} eviction threshold"
+def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str) -> str:
+    """What is available of a signal that is below a threshold, or will meet it; `when` is empty if it has."""
+    limit = f"{'hard' if is_hard else 'soft'} threshold"
     limit += "" if threshold is None else f" of {amount_of(threshold, signal)}"
-    ahead = f"and {limit} is met {when}" if when else f"below {limit}"
-    return f"{measured(signal)}{name and f' ({name})'}: {amount_of(available, signal)} available, {ahead}"
+    ahead = f"{limit} met {when}" if when else f"below the {limit}"
+    return f"{amount_of(available, signal)} available, {ahead}"
 
 
 def free_cpus(free: int | None, fits: int | None) -> str:

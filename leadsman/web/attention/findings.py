@@ -101,7 +101,10 @@ def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
     what = [measured(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
-    alone = "; ".join(margin.nearest for margin in margins)
+    alike: dict[str, list[str]] = {}
+    for margin in margins:
+        alike.setdefault(margin.stands, []).append(measured(margin.signal))
+    alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in alike.items())
     return Item(
         severity,
         f"{_capital(what[0])} {are} {which} threshold"

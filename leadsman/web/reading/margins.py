@@ -8,6 +8,7 @@ from common.durations import ahead_in_words
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
+from streams.rules.eviction.signals import measured
 
 SOON_SECONDS: Final = 3600.0
 """A threshold that is met within this time is near."""
@@ -76,6 +77,11 @@ class Margin(NamedTuple):
     @property
     def nearest(self) -> str:
         """A sentence without a full stop: the threshold that is met, or will be first."""
+        return f"{measured(self.signal)}: {self.stands}"
+
+    @property
+    def stands(self) -> str:
+        """The same without the signal."""
         is_hard = self.hard_met if self.met else self.seconds == self.seconds_to_hard
         return near(
             self.signal,

@@ -84,14 +84,14 @@ def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
 def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:
     is_hard, when = _first(row)
     threshold = row.hard_threshold if is_hard else row.soft_threshold
-    left = near(row.signal, row.available, threshold, is_hard=is_hard, when=when, name=row.signal)
+    left = near(row.signal, row.available, threshold, is_hard=is_hard, when=when)
     grace = ""
     if not is_hard and row.soft_grace_seconds:
         grace = f" for longer than its grace period, {in_words(row.soft_grace_seconds)},"
     assumed = f" {row.assumption}" if row.thresholds_assumed else ""
     return Holds(
         {"resource": resource},
-        f"Node {name(row.node)}: {left}",
+        f"Node {name(row.node)}: {measured(row.signal)} ({row.signal}): {left}",
         f"Below the threshold{grace} the kubelet evicts pods, one after the other. "
         f"{EVICTION_ADVICE[resource]}. See which pod is next: leadsman query next_eviction.{assumed}",
         at_once=row.hard_met or row.soft_met or _seconds_left(row, settings) < settings.for_seconds,

@@ -148,7 +148,7 @@ class Poster:
             async with self._session.post(
                 self._url + path, data=body, headers=dict(headers), allow_redirects=False
             ) as answer:
-                content = await _read(answer.content, self._most_bytes)
+                content = await self._read(answer.content)
                 shown = content[:_READ]
                 if len(shown) < len(content) or not answer.content.at_eof():
                     shown = b" ".join(shown.split()[:-1])  # the last word may be a part of a secret
@@ -162,19 +162,21 @@ class Poster:
         except (aiohttp.ClientError, OSError) as error:
             return _Answer(None, _why(error))
 
+    async def _read(self, content: aiohttp.StreamReader) -> bytes:
+        """The answer; of one that is only shown, what has come: a gateway may never end it."""
+        if self._most_bytes == _READ:
+            return await content.read(_READ)
+        found = bytearray()
+        while len(found) < self._most_bytes and (piece := await content.read(self._most_bytes - len(found))):
+            found += piece
+        return bytes(found)
+
     def _shown(self, reply: str) -> str:
         """The reply without words of the address: a server that does not know a path repeats it."""
         reply, hidden = unquote(reply), {word for each in self._secrets for word in _WORD.findall(each)}
         for secret in self._secrets:
             reply = reply.replace(secret, _REDACTED) if len(secret) > 1 else reply
         return plain(_WORD.sub(lambda word: _REDACTED if word[0] in hidden else word[0], reply), _SHOWN)
-
-
-async def _read(content: aiohttp.StreamReader, most_bytes: int) -> bytes:
-    found = bytearray()
-    while len(found) < most_bytes and (piece := await content.read(most_bytes - len(found))):
-        found += piece
-    return bytes(found)
 
 
 def _may_have_arrived(status: int | None) -> bool:

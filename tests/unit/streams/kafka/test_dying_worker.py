@@ -33,6 +33,8 @@ from streams.kafka.messages.alerts import decode_alert
 from streams.kafka.messages.findings import ROW_TYPES, columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
 
+pytestmark = pytest.mark.usefixtures("logs_as_before")
+
 DEATHS: Final = 6
 DIES_WITHIN: Final = 200
 """Messages that Kafka stores of a worker, at most, before it dies."""

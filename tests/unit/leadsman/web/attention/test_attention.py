@@ -565,7 +565,7 @@ def test_every_card_has_a_next_step() -> None:
 def test_a_card_about_a_signal_has_its_exact_name_beside_the_words() -> None:
     inodes = margin(signal="nodefs.inodesFree", available=9, hard=10, soft=None, hard_met=True)
     (item,) = attention(view(node(margins=(inodes,))))
-    left = "9 inodes available, below the hard eviction threshold of 10 inodes."
+    left = "9 inodes available, below the hard threshold of 10 inodes."
     assert item.text == f"n, inodes of the node's file system: {left}"
     assert item.signals == ("nodefs.inodesFree",)
 

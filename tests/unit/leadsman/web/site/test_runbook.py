@@ -23,7 +23,7 @@ def test_a_runbook_of_a_node_begins_with_its_numbers_and_the_step(database: Data
     now, where = text.index("What to do"), text.index('id="alerts-title"')
     card = text[now:where]
     assert now < where < text.index('<article class="card runbook">')
-    assert "1.00 GiB available, below the hard eviction threshold of 2.00 GiB" in card
+    assert "1.00 GiB available, below the hard threshold of 2.00 GiB" in card
     assert "Next:" in card
     assert "worker-18" not in card
     for asked in ({}, {"node": "worker-18"}):

@@ -55,11 +55,11 @@ def test_signals_of_one_resource_are_one_alert_that_names_the_nearest() -> None:
     disk, inodes = log.summaries
     assert disk == (
         "Node n: the file system of containers (containerfs.available): 5.00 GiB available, "
-        "and the hard eviction threshold of 1.00 GiB is met in 20 s"
+        "hard threshold of 1.00 GiB met in 20 s"
     )
     assert inodes == (
         "Node n: inodes of the node's file system (nodefs.inodesFree): 5 inodes available, "
-        "and the hard eviction threshold of 4 inodes is met in 10 s"
+        "hard threshold of 4 inodes met in 10 s"
     )
 
 
@@ -92,7 +92,7 @@ def test_of_a_soft_threshold_the_description_has_the_grace_period() -> None:
         ),
     )
     assert log.summaries == [
-        "Node n: memory (memory.available): 1.00 GiB available, below the soft eviction threshold of 2.00 GiB"
+        "Node n: memory (memory.available): 1.00 GiB available, below the soft threshold of 2.00 GiB"
     ]
     assert log.descriptions[0].startswith(
         "Below the threshold for longer than its grace period, 1 min 30 s, the kubelet"
@@ -107,7 +107,7 @@ def test_the_rules_choose_the_time_and_the_summary_has_the_band() -> None:
         log(30, near)
     assert likely.summaries == []
     (summary,) = earliest.summaries
-    assert summary.endswith(" is met between 10 min and 40 min from now, most likely in 20 min")
+    assert summary.endswith(" met between 10 min and 40 min from now, most likely in 20 min")
 
 
 def test_where_image_gc_acts_first_it_is_quiet_until_the_threshold_is_met() -> None:
@@ -198,7 +198,7 @@ def test_a_threshold_that_is_near_is_named_before_a_signal_that_has_none() -> No
     bare = signal("imagefs.available", hard_threshold=None, available=0, capacity=7 * GIB)
     log(0, bare, signal("nodefs.available", hard_met=True, seconds_to_hard=0.0))
     assert "the node's file system (nodefs.available): " in log.summaries[0]
-    assert log.summaries[0].endswith(", below the hard eviction threshold of 1.00 GiB")
+    assert log.summaries[0].endswith(", below the hard threshold of 1.00 GiB")
 
 
 @given(st.lists(st.booleans(), min_size=1, max_size=60), st.integers(0, 8), st.integers(0, 8))
