@@ -59,7 +59,7 @@ def amount_of(value: float, signal: str) -> str:
 
 
 def near(signal: str, available: int, threshold: int | None, *, is_hard: bool, when: str) -> str:
-    """What is available of a signal that is below a threshold, or will meet it; `when` is empty if it has."""
+    """A signal's amount, and the threshold that it is below, or will meet: `when` is empty if it has."""
     limit = f"{'hard' if is_hard else 'soft'} threshold"
     limit += "" if threshold is None else f" of {amount_of(threshold, signal)}"
     ahead = f"{limit} met {when}" if when else f"below the {limit}"
