@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     "fit",
     epilog="Examples: leadsman fit --cpu 4 --exclusive --memory 4Gi --count 2 --cluster late-joiners; "
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
-    "leadsman fit --cpu 8 --exclusive --count 5 --cluster late-joiners --like node-5; "
+    "leadsman fit --cpu 8 --exclusive --count 3 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
 @click.option("--cpu", metavar="QUANTITY", help="CPUs of each container, for example 8 or 500m.")
