@@ -15,10 +15,9 @@ Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 
 
 class Tasks:
-    """A block beside which tasks run. They are cancelled when it ends; it is cancelled when one of them fails.
+    """A block with tasks beside it. They are cancelled when the block ends; the first that fails cancels the block.
 
-    The first error is raised unchanged, not in a group, with later errors as notes. No other module takes a group
-    apart.
+    The first error is raised unchanged, not in a group, with later errors as notes. No other module unpacks a group.
     """
 
     def __init__(self) -> None:
@@ -78,9 +77,9 @@ def detached(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
 async def in_thread(act: Callable[[], Result]) -> Result:
     """Run `act` in a thread and return its result.
 
-    If this is cancelled meanwhile, it ends when `act` has ended: a thread cannot be stopped, and nothing else may
-    use its objects. An error of `act` is raised in any case. If the caller handles it, the task is cancelled at its
-    next wait.
+    A caller that is cancelled meanwhile waits until `act` has ended: a thread cannot be stopped, and nothing else
+    may use its objects. If `act` failed, its error is raised in place of the cancellation, which is asked for again.
+    A caller that handles the error is cancelled at its next wait.
     """
     running = detached(asyncio.to_thread(act))
     cancelled: asyncio.CancelledError | None = None
@@ -92,12 +91,12 @@ async def in_thread(act: Callable[[], Result]) -> Result:
     if cancelled is not None and running.exception() is None:
         raise cancelled
     if cancelled is not None and (task := asyncio.current_task()):
-        task.uncancel()
+        task.uncancel()  # the count of requests stays the same
         task.cancel()
     try:
         return running.result()
     finally:
-        del running, cancelled  # an error holds this frame: without a cycle, what it opened closes at once
+        del running, cancelled  # no cycle of error and frame: what the frame opened closes at once
 
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -105,7 +104,7 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stop_on_signals() -> Iterator[asyncio.Event]:
-    """Give an event that SIGTERM and SIGINT set instead of ending the process; for the main thread's running loop."""
+    """Yield an event that SIGTERM and SIGINT set instead of ending the process; in the main thread's loop."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
@@ -118,7 +117,7 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
 
 
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, seconds: float | None = None) -> None:
-    """Run the work until it ends, `stop` is set, or the time is up; it has ended, or was cancelled, on return.
+    """Run the work until it ends, `stop` is set, or the given seconds are over; it is cancelled then.
 
     Raises what the work raises.
     """

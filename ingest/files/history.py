@@ -126,7 +126,7 @@ def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts, needed:
     """Place what a Node or a Pod was before it was read, ahead of everything else at its time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for each in known(read, begin, starts, needed):
-        of = versions[each.of]
+        of = versions[each.number]
         rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = of.fact.position._replace(place=f"{of.fact.position.place}, before")
         fact = of.fact._replace(thing=each.thing, position=position)

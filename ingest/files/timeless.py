@@ -1,7 +1,7 @@
-"""Decides when facts of a dump hold that have no time: settings, topologies, and what a Node or a Pod is.
+"""Dates the facts of a dump that have no time of their own: settings, topologies, and what a Node or a Pod is.
 
-A kubelet finds its version, its settings and its machine when it starts. So what was read of it holds for all
-of the dump before, unless something else was read earlier: then since its last start between both.
+A kubelet determines its version, its settings and its machine when it starts. So a reading also holds for all of the
+dump before it. If an earlier reading differs, the later one holds from the kubelet's last start between the two.
 """
 
 from collections import defaultdict
@@ -40,12 +40,12 @@ class Known(NamedTuple):
 
     thing: Thing
     since: datetime
-    of: int
-    """The version of the object that they are from, by its place."""
+    number: int
+    """Index of the version that they are from."""
 
 
 class Starts:
-    """When kubelets started, by the Events of a dump; they are only read if two readings differ."""
+    """When kubelets started, by the Events of a dump. They are decoded only if two versions of a Node differ."""
 
     def __init__(self, things: Iterable[Thing]) -> None:
         self._things = things
@@ -74,17 +74,17 @@ def _starts(things: Iterable[Thing]) -> dict[str, list[datetime]]:
     return starts
 
 
-def changed_at(before: datetime, read_at: datetime, starts: Iterable[datetime]) -> datetime:
-    """Return when what was read at `read_at` began to hold, where something else was read `before` it.
+def changed_at(earlier_at: datetime, read_at: datetime, starts: Iterable[datetime]) -> datetime:
+    """Return when the facts that were read at `read_at` replaced others, which were read at `earlier_at`.
 
-    Without a start of the kubelet between them, everything else belongs to the nearer reading.
+    It is the kubelet's last start between the two readings, or half way if none is known.
     """
-    between = [at for at in starts if before < at <= read_at]
-    return max(between) if between else before + (read_at - before) / 2
+    between = [at for at in starts if earlier_at < at <= read_at]
+    return max(between) if between else earlier_at + (read_at - earlier_at) / 2
 
 
 class Needed(NamedTuple):
-    """The Pods whose facts something older in the dump can need; each other one costs nothing."""
+    """Selects the Pods that an older Event or summary is about; facts of others are not needed."""
 
     nodes: frozenset[str]
     """Nodes with a summary."""
@@ -100,8 +100,9 @@ class Needed(NamedTuple):
 def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: Needed) -> list[Known]:
     """Return the facts of a Node or a Pod before each of its versions was read, in order of time.
 
-    The first version's hold since `begin`, or since it was made; of a Pod since its kubelet began with it. One that
-    cannot be decoded has none. A Pod of the same name with another UID is another Pod.
+    `versions` are of one object, that is of one UID, in order of time. The facts of the first hold since `begin` or
+    since the object was created, if that is later, and those of a Pod since its start. A version that cannot be
+    decoded has none, nor has a Pod that is not needed.
     """
     found: list[Known] = []
     before: tuple[Node | Pod, datetime] | None = None
@@ -109,12 +110,12 @@ def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: 
         facts = _pod(version, needed) if version.thing.resource == PODS.name else _node(version)
         if facts is None:
             continue
-        made_at = facts.status.start_time if isinstance(facts, Pod) else None
+        began_at = facts.status.start_time if isinstance(facts, Pod) else None
         if before is None:
-            since = max(begin, made_at or facts.metadata.creation_timestamp or begin)
+            since = max(begin, began_at or facts.metadata.creation_timestamp or begin)
         elif before[0] != facts:
-            between = starts.of(facts.metadata.name) if isinstance(facts, Node) else ()
-            since = changed_at(before[1], version.read_at, between)
+            kubelet_starts = starts.of(facts.metadata.name) if isinstance(facts, Node) else ()
+            since = changed_at(before[1], version.read_at, kubelet_starts)
         else:
             since = version.read_at
         if since < version.read_at:
@@ -128,7 +129,7 @@ def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: 
 
 
 def _node(version: Version) -> Node | None:
-    """Return the facts of a Node that have no time. One made after it was read has no making."""
+    """Return the facts of a Node that have no time. A creation after the reading is left out: clocks disagree."""
     try:
         node = _NODE.decode(version.thing.raw)
         made_at = _not_after(node.metadata.creation_timestamp, version.read_at)

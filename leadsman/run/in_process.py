@@ -52,12 +52,14 @@ LAND_SECONDS: Final = 2.0
 """Time that a row waits in memory; an insert of few rows costs as much as one of many."""
 CHECKPOINT_SECONDS: Final = 60.0
 """Observations after the last checkpoint are folded again after a crash. More than `ingest.files.sources.WINDOW`."""
-FIRST_LOOK_SECONDS: Final = 5.0
-LOOK_SECONDS: Final = 1.0
+FIRST_DEGRADED_SECONDS: Final = 5.0
+"""Time for streams to begin before those that are degraded are reported."""
+DEGRADED_SECONDS: Final = 1.0
+"""Pause between two reports of degraded streams."""
 FIRST: Final = ("nodes", "pods", "events")
 """Resources that a glance shows first: it takes seconds to find that an optional API is missing."""
 LISTED_SECONDS: Final = 0.1
-"""Between two looks at whether all was listed."""
+"""Pause between two checks of whether all was listed."""
 JOURNAL: Final = "journal"
 VERSIONS: Final = "versions.json"
 Report: TypeAlias = Callable[[str], None]
@@ -85,7 +87,7 @@ class Glance(NamedTuple):
 
     length: timedelta
     first: Callable[[Database], None]
-    """Called once all that is there was listed, with a database to read; the watching goes on after it."""
+    """Called with a database to read once nodes, pods and Events are listed and stored; watching goes on after it."""
 
 
 class _Error(msgspec.Struct):
@@ -120,27 +122,27 @@ class InProcess:
     async def run(self, stop: asyncio.Event) -> None:
         """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
 
-        Raises DatabaseError, OSError if the journal cannot be written, and what a source was not made to handle.
+        Raises DatabaseError, OSError if the journal cannot be written, and any unexpected error of a source.
         """
         with registered({DEAD_LETTERS: self._dead_letters}):
             async with self._live.deliveries() as deliveries, Tasks() as begin:
-                begin(self._take(deliveries, stop))
+                begin(self._receive(deliveries, stop))
                 begin(self._land())
                 begin(self._report_degraded())
                 await stop.wait()
         await self._fold(self._window.rest())
         await self._checkpoint()
-        await self._checkpoint()  # the second one covers the present segment too
+        await self._checkpoint()  # the first closed the present segment, so the second covers it
 
     async def store_now(self) -> None:
         """Fold and store what was observed so far, without waiting for what may come late."""
         await self._fold(self._window.rest())
-        await self._alone(self._replay.store)
+        await self._exclusively(self._replay.store)
 
     def _dead_letters(self) -> Values:
         return {(kind,): count for kind, count in dict(self._replay.report.dead_letters).items()}
 
-    async def _take(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
+    async def _receive(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:
             if stop.is_set():
                 return  # what comes now is seen again by the next run
@@ -157,32 +159,34 @@ class InProcess:
         while True:
             await self._clock.sleep(LAND_SECONDS)
             before, looked_at = looked_at, self._clock.now()
-            was_set_back = looked_at < before  # what is newer would wait until it is there again
+            was_set_back = looked_at < before  # newer entries would wait until the clock has caught up
             await self._fold(self._window.rest() if was_set_back else self._window.reached(looked_at))
             if self._clock.monotonic() - stored_at >= CHECKPOINT_SECONDS:
                 stored_at = self._clock.monotonic()
                 await self._checkpoint()
             else:
-                await self._alone(self._replay.store)
+                await self._exclusively(self._replay.store)
 
     async def _fold(self, entries: Iterator[Timed[Decoded]]) -> None:
         async with self._busy:
             if reached := list(entries):
-                await in_thread(partial(self._take_all, reached))
+                await in_thread(partial(self._fold_all, reached))
         if self._replay.waiting_rows >= BATCH_ROWS:
-            await self._alone(self._replay.store)
+            await self._exclusively(self._replay.store)
 
-    def _take_all(self, entries: Sequence[Timed[Decoded]]) -> None:
-        """Folding asks the database what it has of an hour, or a cluster, that is new."""
+    def _fold_all(self, entries: Sequence[Timed[Decoded]]) -> None:
+        """Fold the entries, in a thread: for a new hour or cluster, folding reads the database."""
         for _, _, item in entries:
             self._replay.take(item)
 
     async def _checkpoint(self) -> None:
         covered = self._journal.checkpoint()
-        await self._alone(lambda: self._replay.checkpoint([Entry(self._cluster, JOURNAL, "", covered.encode())]))
+        await self._exclusively(
+            lambda: self._replay.checkpoint([Entry(self._cluster, JOURNAL, "", covered.encode())])
+        )
         self._journal.drop(covered)
 
-    async def _alone(self, act: Callable[[], None]) -> None:
+    async def _exclusively(self, act: Callable[[], None]) -> None:
         async with self._busy:
             await in_thread(act)
 
@@ -194,7 +198,7 @@ class InProcess:
             self._report(f"kubelet of {plain(error.node)}: {plain(error.resource)} cannot be read: {plain(text)}")
 
     async def _report_degraded(self) -> None:
-        await self._clock.sleep(FIRST_LOOK_SECONDS)
+        await self._clock.sleep(FIRST_DEGRADED_SECONDS)
         while True:
             now = self._live.degraded()
             for stream in sorted(now.keys() - self._degraded.keys()):
@@ -202,7 +206,7 @@ class InProcess:
             for stream in sorted(self._degraded.keys() - now.keys()):
                 self._report(f"{plain(stream)} can be read again")
             self._degraded = now
-            await self._clock.sleep(LOOK_SECONDS)
+            await self._clock.sleep(DEGRADED_SECONDS)
 
 
 class Announcing:
@@ -241,18 +245,18 @@ class Announcing:
 async def run_in_process(
     settings: Settings, page: Page | Glance, capture: Path | None, report: Report, stop: asyncio.Event
 ) -> None:
-    """Watch, analyse and land the cluster of these settings until `stop`, and serve the page; or glance at it.
+    """Watch and analyse the cluster of these settings until `stop`, store the results, and serve the page or glance.
 
     With `capture`, all observations are kept there as capture files. Alerts go to the receivers of the settings.
     Raises KubeconfigError, ClusterUnusable, JournalHeld, DatabaseError, CannotListen, BadRules, BadReceiver, and
     OSError if the journal cannot be written.
     """
-    to = [] if isinstance(page, Glance) else [text.get_secret_value() for text in settings.alerts.to]
-    to_read = partial(connect, settings.db.get_secret_value(), read_only=True)
-    receivers = {text: receiver_of(settings, text, to_read) for text in to}
+    urls = [] if isinstance(page, Glance) else [each.get_secret_value() for each in settings.alerts.to]
+    dsn = settings.db.get_secret_value()
+    connect_to_read = partial(connect, dsn, read_only=True)
+    receivers = {url: receiver_of(settings, url, connect_to_read) for url in urls}
     watch = await _named(settings.live())
     await _check(watch, report)
-    dsn = settings.db.get_secret_value()
     with connect(dsn) as opened, connect(dsn, read_only=True) as reader:
         migrate(opened)
         database = Patient(opened, stop.is_set, report)
@@ -269,7 +273,7 @@ async def run_in_process(
             Upkeep(partial(connect, dsn), recalculate),
         ):
             async with answering(reader, {SILENCES: silences.reply}):
-                if not journal.is_whole:
+                if not journal.is_whole:  # what it lacks is listed again
                     (folder / VERSIONS).unlink(missing_ok=True)
                 live = await Live.connect(watch)
                 await silences.read()
@@ -279,9 +283,9 @@ async def run_in_process(
                 await process.resume()
                 async with Tasks() as begin:
                     begin(silences.run())
-                    for text, receiver in receivers.items():
-                        file = progress_file(folder, text)
-                        delivering = Delivering(to_read, watch.cluster, file, receiver, silences.known)
+                    for url, receiver in receivers.items():
+                        file = progress_file(folder, url)
+                        delivering = Delivering(connect_to_read, watch.cluster, file, receiver, silences.known)
                         begin(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())
@@ -298,7 +302,7 @@ async def run_in_process(
 
 
 async def _glance(live: Live, process: InProcess, glance: Glance, reader: Database, stop: asyncio.Event) -> None:
-    """Set `stop` when its time is over since all that is there was listed: a busy API server takes its time."""
+    """Set `stop` when the glance's length has passed since everything was listed, which takes a busy server long."""
     await _listed(live, FIRST)
     await process.store_now()
     await in_thread(partial(glance.first, reader))
@@ -323,12 +327,12 @@ async def _named(watch: LiveSettings) -> LiveSettings:
 async def _check(watch: LiveSettings, report: Report) -> None:
     """Report what this account may read and what not. Raises ClusterUnusable if it may read nothing."""
     checked = [each async for each in check_cluster(watch)]
-    refused = checked[0]
-    if refused.unknown_account:
-        raise AccountUnknown(f"{refused.what}: {refused.problem}")
+    first = checked[0]
+    if first.unknown_account:
+        raise AccountUnknown(f"{first.what}: {first.problem}")
     if not any(each.usable for each in checked):
-        alone = "" if watch.namespace or not refused.resource else ", or watch one namespace: -n NAMESPACE"
-        raise ClusterUnusable(f"{refused.what}: {refused.problem}{alone}")
+        hint = "" if watch.namespace or not first.resource else ", or watch one namespace: -n NAMESPACE"
+        raise ClusterUnusable(f"{first.what}: {first.problem}{hint}")
     unreadable = {each.resource for each in checked if not each.usable}
     readable = dict.fromkeys(each.resource for each in checked if each.resource not in unreadable)
     report(f"may be read: {', '.join(readable)}" + (f" of namespace {watch.namespace}" if watch.namespace else ""))
@@ -342,8 +346,9 @@ async def _check(watch: LiveSettings, report: Report) -> None:
 
 
 def journal_of(dsn: str) -> Path:
-    """Beside an embedded database; a server's is in the working directory. Each database has its own, since streams
-    resume behind what it has.
+    """The journal's folder: beside an embedded database, and in the working directory for a server's.
+
+    Each database has its own, because streams resume behind what it has.
     """
     target = parse_dsn(dsn)
     if isinstance(target, Embedded):

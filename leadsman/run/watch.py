@@ -1,4 +1,4 @@
-"""The process that watches a cluster into Kafka; of several replicas, the one that has the Lease."""
+"""The process that publishes to Kafka what it watches, while it holds the Lease of its replicas."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -32,7 +32,7 @@ from leadsman.run.kafka import make_topics, publisher
 
 _NAMESPACE: Final = SERVICE_ACCOUNT / "namespace"
 LINGER_MS: Final = 250
-"""Time that messages of a partition wait for others: a request costs the watcher and Kafka more than its content."""
+"""Time for which messages of a partition wait for others: a request costs more than its content."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _KUBE_SYSTEM: Final = {"fieldSelector": "metadata.name=kube-system"}
 LEADS: Final = Figure("leads", "gauge", "1 for the watcher that has the Lease")
@@ -75,7 +75,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
             election = LeaderElection(client, lease_name(kafka, watch), identity, SYSTEM)
 
             async def publish_as_leader(received: Received) -> Acknowledgements:
-                """Publish only as the leader: after a pause, another watcher publishes what is in memory."""
+                """Publish only as the leader: if this process was suspended, another watcher may lead."""
                 election.check()
                 return await publish(received)
 
@@ -83,7 +83,7 @@ async def run_watcher(kafka: KafkaSettings, watch: LiveSettings, stop: asyncio.E
 
 
 def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> AbstractAsyncContextManager[Kept]:
-    """Keep versions in Kafka, where the next watcher finds them, unless they have a file."""
+    """Keep resource versions in Kafka, from where the next watcher resumes. `Live` keeps those of a file itself."""
     if watch.versions_file:
         return nullcontext(NOT_KEPT)
     group = f"{kafka.topic_prefix}-watch-{watch.scope}"
@@ -92,8 +92,8 @@ def _kept(kafka: KafkaSettings, watch: LiveSettings, cluster_uid: str) -> Abstra
 
 
 async def _cluster_uid(access: Configuration) -> str:
-    """The UID of kube-system, by which a cluster is known that has another's name; the address where it may not be
-    read.
+    """The UID of the namespace kube-system, which distinguishes clusters of one name. If it cannot be read, for any
+    reason, it is the address of the API server.
     """
     try:
         async with (
@@ -129,7 +129,7 @@ async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> Non
 
 
 def lease_name(kafka: KafkaSettings, watch: LiveSettings) -> LeaseName:
-    """One Lease for each Leadsman that watches the cluster."""
+    """Name the Lease that all replicas of one installation share: those with one topic prefix, unless it is set."""
     namespace = watch.election.namespace
     if namespace is None:
         namespace = _NAMESPACE.read_text(encoding="ascii").strip() if _NAMESPACE.is_file() else "default"

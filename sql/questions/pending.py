@@ -1,7 +1,7 @@
-"""Table `pending_kinds`: the fit of pending pods now, by the rules of `leadsman fit`.
+"""Table `pending_kinds`: on which nodes the pending pods fit now, by the rules of `leadsman fit`.
 
-The process that lands rows has it calculated from the tables afterwards, so that it follows from them alone, in any
-order of landing.
+A kind is a group of pending pods that the scheduler treats alike. The process that lands rows calculates the table
+from the other tables afterwards, so the result does not depend on the order in which rows arrive.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -52,8 +52,9 @@ WHERE w.change = 'pending' AND (w.cluster, w.uid) NOT IN
     (SELECT cluster, uid FROM bound_by_event WHERE cluster IN {{clusters:Array(String)}})
 """
 AGAIN: Final = timedelta(seconds=5)
+"""Time for which a cluster is not calculated again."""
 _AT_ONCE: Final = 100
-"""Clusters that are read together: a query takes as long for all of them as for a small one."""
+"""Clusters that are read together: a query costs about the same for all of them as for one."""
 _TIME: Final = pa.timestamp("us", "UTC")
 _TEXTS: Final = pa.list_(pa.string())
 _NEVER: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -61,13 +62,15 @@ _ALWAYS: Final = datetime(2299, 1, 1, tzinfo=UTC)
 
 
 def recalculate(database: Database) -> None:
-    """The same, where no other process did it just now."""
+    """Calculate the clusters that no process has calculated within AGAIN. Raises DatabaseError."""
     calculate(database, SYSTEM.now() - AGAIN)
 
 
 def calculate(database: Database, before: datetime = _ALWAYS) -> None:
-    """Store what the rules say of the pods that wait now, and of clusters where none does any more that; of those
-    that were calculated last before a time. Raises DatabaseError.
+    """Store, for each cluster that was last calculated before a time, on which nodes its pending pods fit.
+
+    A cluster that has no pending pods any more gets one row without pods, which replaces the old result. Raises
+    DatabaseError.
     """
     clusters = [row[0] for row in database.query(_CLUSTERS, {"before": before}).rows]
     for first in range(0, len(clusters), _AT_ONCE):
@@ -98,18 +101,18 @@ def _kinds(known: Known, waiting: Iterable[Waiting]) -> Iterator[Kind]:
 
 
 def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
-    """A row for each kind and outcome, one without pods where there is none."""
+    """A row for each kind and outcome; only the first of a kind lists the pods. Without pods, one empty row."""
     candidates = known.candidates
     rows = list(_rows(kinds)) or [(0, 0, Kind((), {}), Outcome(None), ())]
-    numbers, outcomes, of, result, nodes = zip(*rows, strict=True)
-    pods = [each.pods if outcome == 0 else () for each, outcome in zip(of, outcomes, strict=True)]
+    numbers, outcomes, of_kinds, results, nodes = zip(*rows, strict=True)
+    pods = [each.pods if outcome == 0 else () for each, outcome in zip(of_kinds, outcomes, strict=True)]
 
-    def of_pods(field: str, kind: pa.DataType) -> "pa.Array[Any]":
-        return pa.array([[getattr(pod, field) for pod in each] for each in pods], pa.list_(kind))
+    def of_pods(field: str, type_: pa.DataType) -> "pa.Array[Any]":
+        return pa.array([[getattr(pod, field) for pod in each] for each in pods], pa.list_(type_))
 
-    def of_nodes(values: Iterable[Any], kind: pa.DataType) -> "pa.Array[Any]":
+    def of_nodes(values: Iterable[Any], type_: pa.DataType) -> "pa.Array[Any]":
         of_all = list(values)
-        return pa.ListArray.from_arrays(offsets, pa.array([of_all[place] for place in places], kind))
+        return pa.ListArray.from_arrays(offsets, pa.array([of_all[place] for place in places], type_))
 
     places = list(chain.from_iterable(nodes))  # `take` would import numpy
     offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
@@ -125,13 +128,15 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
         "uids": of_pods("uid", pa.string()),
         "scheduler_reasons": pa.array(words, pa.list_(pa.map_(pa.string(), pa.int64()))),
         "scheduled_at": of_pods("heard_at", _TIME),
-        "exclusive_cpus": pa.array([each.pods[0].exclusive_cpus if each.pods else 0 for each in of], pa.int64()),
+        "exclusive_cpus": pa.array(
+            [each.pods[0].exclusive_cpus if each.pods else 0 for each in of_kinds], pa.int64()
+        ),
         "nodes": of_nodes((each.state.node for each in candidates), pa.string()),
-        "fits": pa.array([each.fits for each in result], pa.bool_()),
-        "reasons": pa.array([each.reasons for each in result], _TEXTS),
-        "unknowns": pa.array([each.unknowns for each in result], _TEXTS),
-        "taints": pa.array([each.taints for each in result], _TEXTS),
-        "numa_verdict": pa.array([each.numa_verdict for each in result]),
+        "fits": pa.array([each.fits for each in results], pa.bool_()),
+        "reasons": pa.array([each.reasons for each in results], _TEXTS),
+        "unknowns": pa.array([each.unknowns for each in results], _TEXTS),
+        "taints": pa.array([each.taints for each in results], _TEXTS),
+        "numa_verdict": pa.array([each.numa_verdict for each in results]),
         "free_cpus": of_nodes((each.state.free_cpus for each in candidates), pa.int64()),
         "largest_fit_cpus": of_nodes((each.largest_fit_cpus for each in candidates), pa.int64()),
         "topology_manager_policies": of_nodes((each.topology_manager_policy for each in candidates), pa.string()),

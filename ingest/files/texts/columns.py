@@ -1,6 +1,7 @@
 """Tables of `kubectl get -o custom-columns`, whose heads a person chose (rules: pasted-text).
 
-The command names the path of each column. Without it, heads that leave no doubt do: NAME, NODE, REASON, TAINTS.
+If the text has the command, the path of each column is known from it. Otherwise a table is read only if its heads
+identify it, for example NAME, NODE and REASON for pods.
 """
 
 import re
@@ -70,12 +71,14 @@ _SURE: Final[Mapping[str, Sequence[frozenset[str]]]] = {
     "nodes": [frozenset({"NAME", "TAINTS"}), frozenset({"NODE", "TAINTS"})],
 }
 """Heads that show the kind of a table by themselves."""
-_OF_TABLE: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
-_OF_EVENTS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
-"""Heads of kubectl's own tables, the last of Events before 1.13."""
+_OF_KUBECTL: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
+"""Heads of which kubectl's own tables have at least one."""
+_OF_OLD_EVENTS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
+"""Heads that kubectl's own table of Events had before 1.13."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-"""Keys of the taints that a Node has while it is not Ready. They come and go later: without them nothing is known."""
+"""Taints that a Node gets some time after it stopped being Ready, and keeps for some time after it recovered. Without
+them, nothing is known of Ready."""
 _TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 _FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
@@ -84,11 +87,11 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
-    """Return the kind of table that a line is the head of, its heads with their places, and the paths of them.
+    """Return the resource, the heads with their offsets, and the paths of the columns, if a line is a table's head.
 
     All are empty for any other line.
     """
-    if not (command.columns or "NAME" in line or "NODE" in line):
+    if not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
         return "", [], []
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
     if len(heads) > MOST_COLUMNS:
@@ -98,7 +101,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]
         return (command.resource, heads, paths) if is_it else ("", [], [])
-    if not _OF_TABLE.isdisjoint(names) or set(names) >= _OF_EVENTS:
+    if not _OF_KUBECTL.isdisjoint(names) or set(names) >= _OF_OLD_EVENTS:
         return "", [], []
     for kind, sure in _SURE.items():
         if any(each <= set(names) for each in sure) and (not command.resource or command.resource == kind):
@@ -107,7 +110,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
 
 
 def columned(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in tables with custom columns: nodes, Events, and pods that their kubelet ended."""
+    """Yield the objects in tables with custom columns: nodes, Events, and pods that a kubelet evicted or rejected."""
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
     for line in part.lines:
         if not kind or not line.strip():
@@ -123,7 +126,10 @@ def columned(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
-    """Return what is below each head, or between two spaces where a paste has lost that; empty for other lines."""
+    """Split a line at the offsets of the heads, or at two spaces and more where a paste lost its alignment.
+
+    Empty if the number of cells differs from that of the heads.
+    """
     ends = [*(begin for _, begin in heads[1:]), len(line)]
     if all(begin == 0 or line[begin - 1 : begin] in {" ", ""} for _, begin in heads):
         cells = [line[begin:end].strip() for (_, begin), end in zip(heads, ends, strict=True)]

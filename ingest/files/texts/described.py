@@ -1,7 +1,7 @@
 """The objects in the text of `kubectl describe` about nodes, pods and Events (rules: pasted-text).
 
-The text is read where it leaves no doubt: a cut or forged line costs what it is about.
-A pod's UID is not in it: `namespace/name` stands for it.
+Ambiguous text is skipped: a truncated or forged line loses only the object or the field that it belongs to. The text
+does not have a pod's UID, so `namespace/name` stands for it.
 """
 
 import re
@@ -27,7 +27,7 @@ IS_STATUS: Final = re.compile(
 """Matches the status of a pod, which people paste alone."""
 _NAME: Final = re.compile(r"Name: {2,}[a-z0-9][a-z0-9.-]{0,252}[ \t]*")
 _SPACED_NAME: Final = re.compile(r"Name: [a-z0-9][a-z0-9.-]{0,252}[ \t]*")
-"""A name where a page has made one blank of several."""
+"""A name where a page has made one space of several."""
 _RANKS_OF_POD: Final = RANKS["Namespace"]
 _OF_STATUS: Final = frozenset({_RANKS_OF_POD["Status"], _RANKS_OF_POD["Reason"]})
 _PROMPT: Final = re.compile(r".{0,200}\bkubectl .{0,2000}")
@@ -95,25 +95,27 @@ def _length(block: list[str], sections: dict[str, Section]) -> int:
     """The number of lines about an object: to the end of its Events, else to the next command."""
     if "Events" in sections:
         rows = sections["Events"].lines
-        is_over = (number for number, row in enumerate(rows) if not row[:1].isspace())
-        return len(block) - len(rows) + next(is_over, len(rows))
-    fields = (number for number, line in enumerate(block) if _second(line) in sections)
+        ends = (number for number, row in enumerate(rows) if not row[:1].isspace())
+        return len(block) - len(rows) + next(ends, len(rows))
+    fields = (number for number, line in enumerate(block) if _field_name(line) in sections)
     last = max(fields, default=0)
     return next((number for number in range(last, len(block)) if is_typed(block[number])), len(block))
 
 
-def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
-    """Return what a part says of the only object that its command describes, whose head was cut off."""
+def without_head(part: Part, printed: Printed) -> list[dict[str, Any]]:
+    """Return the objects of a part without the head of any: of the one node or pod that its command describes, or
+    pods of which only a status is left. Empty if a line looks like a head.
+    """
     verb, resource, name, namespace, _ = part.command
     lines = part.lines
     if any(map(_NAME.fullmatch, lines)):
         return []
     if verb != "describe" or not name or resource not in {"nodes", "pods"}:
-        return list(_nameless(lines, printed))
-    named = [_second(each) for each in lines]
+        return list(_statuses_only(lines, printed))
+    named = [_field_name(each) for each in lines]
     lines = list(_headed(lines, "Conditions", _CONDITION, named))
     lines = list(_headed(lines, "Events", ROWS_HEAD, named))
-    known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(_second, lines))
+    known = RANKS["Roles" if resource == "nodes" else "Namespace"].keys() & set(map(_field_name, lines))
     if not known:
         return []
     if resource == "nodes":
@@ -126,8 +128,8 @@ def beheaded(part: Part, printed: Printed) -> list[dict[str, Any]]:
     return list(_events(sections, about, "", printed))
 
 
-def _nameless(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the pods of which only the fields of a status are left, and the Events beside them; else nothing."""
+def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the pods of which only the fields of a status are left, and the Events beside them."""
     told = [(piece, list(_of_status(piece, printed))) for piece in _pieces(lines)]
     if not any(found for _, found in told):
         return
@@ -138,10 +140,10 @@ def _nameless(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _pieces(lines: list[str]) -> Iterator[list[str]]:
-    """Split lines before the first field of each status but the first."""
+    """Split the lines so that each piece has one status of a pod."""
     piece, last = list[str](), -1
     for line in lines:
-        rank = _RANKS_OF_POD.get(_second(line), len(OF_POD))
+        rank = _RANKS_OF_POD.get(_field_name(line), len(OF_POD))
         if rank <= last:
             yield piece
             piece, last = [], -1
@@ -152,8 +154,8 @@ def _pieces(lines: list[str]) -> Iterator[list[str]]:
 
 
 def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
-    """Return the pod that its kubelet ended, and if its name is left its Events, from the fields of its status."""
-    named = [_second(each) for each in lines]
+    """Return the pod that the kubelet evicted or rejected, and its Events if the text still has its name."""
+    named = [_field_name(each) for each in lines]
     if not {"Reason", "Message"} <= set(named):
         return []
     if "Status" not in named:
@@ -197,11 +199,15 @@ def _headed(lines: list[str], heading: str, first: re.Pattern[str], named: list[
 
 
 def _starts(lines: list[str]) -> Iterator[int]:
-    """Yield where objects begin: text of a container that looks like one counts only after the end of another."""
+    """Yield the numbers of the lines that begin an object.
+
+    A name within an open object is ignored, because the text of a container can look like one. An object is closed by
+    its Events, by a command, and by an empty line outside of its containers.
+    """
     is_closed, within = True, ""
     for number, (line, following) in enumerate(pairwise((*lines, ""))):
         head = FIELD.fullmatch(line)
-        if is_closed and _NAME.fullmatch(line) and _second(following) in RANKS:
+        if is_closed and _NAME.fullmatch(line) and _field_name(following) in RANKS:
             yield number
             is_closed, within = False, ""
         elif head is not None and head["name"] in OF_POD[OF_POD.index(within) + 1 if within else 0 :]:
@@ -211,17 +217,21 @@ def _starts(lines: list[str]) -> Iterator[int]:
             is_closed = True
 
 
-def _second(line: str) -> str:
+def _field_name(line: str) -> str:
+    """The name of the field that a line begins, or empty."""
     field = FIELD.fullmatch(line)
     return field["name"] if field is not None else ""
 
 
 def _ordered(lines: list[str]) -> dict[str, Section]:
-    """The fields of an object: the most that are in kubectl's order; of equals the last, as texts come first."""
-    ranks = RANKS[_second(lines[1])]
+    """The longest chain of fields in the order in which kubectl prints them; `lines[1]` must be such a field.
+
+    If several are longest, the one that ends last counts: text of others comes before the real fields.
+    """
+    ranks = RANKS[_field_name(lines[1])]
     best: dict[int, tuple[int, int, Any]] = {}  # by rank: how many, the line, and what is before it
     for number, line in enumerate(lines):
-        rank = ranks.get(_second(line))
+        rank = ranks.get(_field_name(line))
         if rank is None or (rank == 0) != (number == 0):
             continue
         before = max((each for at, each in best.items() if at < rank), key=lambda each: each[:2], default=None)
@@ -240,7 +250,7 @@ def _ordered(lines: list[str]) -> dict[str, Section]:
 
 
 def _indented(lines: list[str]) -> list[str]:
-    """The lines that go on with the one above them: what is below a text without an end may be of someone else."""
+    """The indented lines that continue the one above: what follows them may belong to something else."""
     return list(takewhile(lambda line: line[:1].isspace() and line.strip(), lines))
 
 
@@ -303,7 +313,7 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
     about = {"kind": "Pod", "namespace": namespace, "name": name, "uid": uid}
     events = list(_events(sections, about, node, printed))
     if phase == "Pending" and not node:
-        conditions = [_explained(each, events) for each in conditions]
+        conditions = [_with_scheduler_message(each, events) for each in conditions]
     status = {
         "phase": phase if phase in PHASES else "",
         "reason": sections.get("Reason", NOTHING).value,
@@ -335,15 +345,15 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
     yield from events
 
 
-def _explained(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
-    """Give the condition of a pod that no node has the scheduler's words, which the text has as an Event alone."""
+def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
+    """Add the scheduler's message to the condition PodScheduled: the text has it only as an Event."""
     said = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
-    is_it = (condition["type"], condition["status"]) == ("PodScheduled", "False")
-    return condition | {"reason": "Unschedulable", "message": said} if is_it and said else condition
+    is_unscheduled = (condition["type"], condition["status"]) == ("PodScheduled", "False")
+    return condition | {"reason": "Unschedulable", "message": said} if is_unscheduled and said else condition
 
 
 def _message(section: Section) -> str:
-    """A message may have lines; of the kubelet's, a space at the end is not in the text."""
+    """A message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
     return "\n".join(filter(None, section.all))
 
 

@@ -35,11 +35,11 @@ class _Spec(msgspec.Struct, frozen=True, rename="camel"):
     node_name: str = ""
 
 
-class _Placed(msgspec.Struct, frozen=True):
+class _PodOnNode(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
-_PLACE: Final = msgspec.json.Decoder(_Placed)
+_POD_ON_NODE: Final = msgspec.json.Decoder(_PodOnNode)
 
 
 class _File(NamedTuple):
@@ -49,11 +49,13 @@ class _File(NamedTuple):
 
 
 class Logs:
+    """The kubelets' logs of a dump: `add` each, then read `newest` and `uids`, then ask for the `facts`."""
+
     def __init__(self) -> None:
         self._files: list[_File] = []
 
     def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
-        """Read a log that was saved at a time, and return the number of its known lines."""
+        """Read a log, and return the number of lines that were recognised. EARLIEST is an unknown time of saving."""
         log = read_log(data)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
         for number, each in enumerate(log.lines):
@@ -66,7 +68,7 @@ class Logs:
 
     @property
     def newest(self) -> datetime | None:
-        """The newest time that needs nothing else of the dump."""
+        """The newest time that the logs state in full: one without a year needs the rest of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     @property
@@ -89,16 +91,24 @@ class Logs:
         is_dated: bool,
         given: str = "",
     ) -> Iterator[Fact]:
-        """Yield each line as a fact of its own time.
+        """Yield each line as a fact with the time of that line.
 
-        `newest` is the newest time of the dump; with `is_dated` something in it has that. `given` is the
-        node by the caller, for a log that does not register one and whose path names none. `node_of` has the last
-        word, by path and machine; a log of no known node gives nothing.
+        The first of these that is known is the node of a log:
+
+        1. the node that the log registers,
+        2. the node of its host, unless the caller has `given` one,
+        3. a node in its path; if one is `given`, only a path that was made to name it counts,
+        4. the `given` node,
+        5. the only node of its pods, if the log has no host,
+        6. `node_of(path, host)`.
+
+        A log without a node yields nothing. `newest` is the newest time of the dump. With `is_dated`, an object in
+        the dump has that time.
         """
         if not self._files:
             return
         known = list(known)
-        events, uids = grouped(_told(known)), _uids(known)
+        events, uids = grouped(_told(known)), _pods_by_name(known)
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
         )
@@ -130,7 +140,7 @@ def _named(path: Path) -> str:
 
 
 def _of_host(host: str, nodes: Sequence[str]) -> str:
-    """The node that a machine is, which may be named in full. `nodes` are in order."""
+    """The node of a host, if exactly one matches: one name may be the other with a domain. `nodes` are sorted."""
     if not host:
         return ""
     ends = [found.start() for found in re.finditer(r"\.", host)]
@@ -152,13 +162,13 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
     for fact in facts:
         if fact.thing.resource == PODS.name and fact.thing.identity:
             with suppress(*UNDECODABLE):
-                if node := _PLACE.decode(fact.thing.raw).spec.node_name.replace(UNKNOWN_NAME, ""):
+                if node := _POD_ON_NODE.decode(fact.thing.raw).spec.node_name.replace(UNKNOWN_NAME, ""):
                     found["/".join(fact.thing.identity[1:3])].add(node)
     return found
 
 
 def _in_path(path: Path, nodes: Sequence[str]) -> str:
-    """The node whose name is in the name of a file or of its folder, as of `kubelet-NODE.log`."""
+    """The node whose name is in the name of a file or of its folder, such as `kubelet-NODE.log`."""
     found = {
         part[begin + 1 : end]
         for part in (path.name, path.parent.name)
@@ -188,8 +198,8 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
             yield Told(event.reason, told_about(event), min(first, last), last, count)
 
 
-def _uids(facts: Iterable[Fact]) -> dict[str, Pod]:
-    """Pods by `namespace/name`, of objects and of Events about them; without names that several pods had."""
+def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
+    """Pods by `namespace/name`, from objects and from Events; names that several pods had are left out."""
     found: defaultdict[str, set[str]] = defaultdict(set)
     created: dict[str, datetime] = {}
     for fact in facts:

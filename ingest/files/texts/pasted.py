@@ -10,7 +10,7 @@ import msgspec
 from ingest.files.documents import FIELDS, Found
 from ingest.files.texts.ages import Printed, zoned
 from ingest.files.texts.columns import columns_of
-from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, beheaded, described, newest_in
+from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, newest_in, without_head
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
 from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
@@ -18,7 +18,7 @@ from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.model.observation import EARLIEST, LATEST
 
 _FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_EXPORTED)
-_BLANKS: Final = re.compile(r"(?<![ \t])[ \t]+")
+_SPACES: Final = re.compile(r"(?<![ \t])[ \t]+")
 
 
 def is_pasted(head: bytes) -> bool:
@@ -33,14 +33,18 @@ def is_pasted(head: bytes) -> bool:
 
 
 def _may_be_read(part: Part) -> bool:
-    """Tell whether the command of a part says what its lines do not, or their heads do."""
+    """Tell whether a part can be read: its command describes a named node or pod, or a line is a table's head."""
     command = part.command
     is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
     return is_described or any(columns_of(line, command)[0] for line in part.lines)
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
-    """Yield the objects in text that was printed at a time, if that is given."""
+    """Yield the objects in text that was printed `at` a time; all times have a zone.
+
+    Without `at`, text was printed at the newest time in it or later; without such a time, when the file was modified
+    or earlier. The objects are read again if they show that the text was printed later than was assumed.
+    """
     text = _without_tabs(tidied(data.decode(errors="replace")))
     newest = newest_in(text)
     printed = (
@@ -63,14 +67,14 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield what is described, and what the lines around that say by their commands and forms."""
+    """Yield the objects that are described, and those of the other lines: without a head, rows of Events, tables."""
     if lines and IS_EXPORTED.match(lines[0].encode()):
         yield from exported(lines, printed)
         return
     found = described(lines, printed)
     yield from found.objects
     for part in parts(spans_left(lines, found.spans)):
-        of_one = beheaded(part, printed)
+        of_one = without_head(part, printed)
         yield from of_one or alone(part.lines, printed)
         yield from tabled(part, printed)
 
@@ -87,9 +91,9 @@ def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:
 
 
 def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime:
-    """When text was printed at the earliest: what a kubelet says of a pod, it says after the pod's start.
+    """Return when text was printed at the earliest: an Event of a kubelet about a pod follows the pod's start.
 
-    `at` is the time from which the ages of Events in the objects were counted.
+    `at` is the time from which the ages of the Events were counted.
     """
     started: dict[str, datetime] = {}
     heard: list[tuple[str, datetime]] = []
@@ -102,5 +106,5 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
 
 
 def _without_tabs(text: str) -> str:
-    """Text with two blanks between the columns that kubectl before 1.9 has tabs between."""
-    return _BLANKS.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text
+    """Text with two spaces in place of the tabs with which kubectl before 1.9 separates columns."""
+    return _SPACES.sub(lambda found: "  " if "\t" in found[0] else found[0], text) if "\t" in text else text

@@ -8,13 +8,13 @@ from leadsman.web.reading.nodes import NodeLine
 from streams.fold.findings import BROKEN_GC
 
 OFTEN: Final = 3
-"""A node under pressure this many times in a range swings."""
+"""Times under pressure in a range from which a node swings."""
 _FAR: Final = 9.0
-"""Room of a node without statistics: after every other."""
+"""Room of a node without statistics, as a part of the capacity: it comes after every other."""
 
 
 class Severity(IntEnum):
-    """The worst first."""
+    """A lower value is worse."""
 
     CRITICAL = 0
     WARNING = 1
@@ -42,7 +42,7 @@ def badges(node: NodeLine) -> list[Badge]:
 
 
 def by_urgency(nodes: Iterable[NodeLine]) -> list[NodeLine]:
-    """Nodes with the worst badge first, then the nearest to a threshold, then by name."""
+    """Sort by the worst badge, then most badges, least room, most exclusive CPUs, and name."""
     return sorted(nodes, key=_urgency)
 
 

@@ -1,4 +1,4 @@
-"""Alerts, where this database has them."""
+"""Alerts for the page. A database has their table only if alerts are stored."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -16,7 +16,7 @@ TABLE = "alerts"
 
 
 class Alert(NamedTuple):
-    """In its latest state; `ends_at` is None while it fires."""
+    """An alert in its latest state; `ends_at` is None unless it was resolved."""
 
     name: str
     severity: str
@@ -43,8 +43,11 @@ class Alert(NamedTuple):
         return "not known" if self.unknown else firing if self.firing else "resolved"
 
 
-def alike(alerts: Iterable[Alert]) -> list[list[Alert]]:
-    """Group the alerts of one name, state and resource, in the order of the first of each; the latest comes first."""
+def group_alike(alerts: Iterable[Alert]) -> list[list[Alert]]:
+    """Group alerts of one state, name, severity and resource, or label `reason` where they have no resource.
+
+    Groups keep the order of their first alert. Within a group the newest start comes first.
+    """
     groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
         about = alert.resource or alert.labels.get("reason", "")
@@ -53,9 +56,9 @@ def alike(alerts: Iterable[Alert]) -> list[list[Alert]]:
 
 
 def read_alerts(db: Database, evidence: Evidence, node: str = "") -> list[Alert] | None:
-    """Read the alerts that fired in the range, firing first; None if the database has no such table.
+    """Read the alerts that fired in the range of the evidence, firing first; None if the database has no such table.
 
-    In a silent cluster no log advances, so it is unknown whether alerts still fire, and none is listed as firing.
+    If a cluster has stopped sending, it is unknown whether its alerts still fire: none is listed as firing then.
     """
     if not db.has(TABLE):
         return None

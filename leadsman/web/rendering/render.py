@@ -22,7 +22,7 @@ from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
-from leadsman.web.reading.alerts import alike
+from leadsman.web.reading.alerts import group_alike
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.charts import Chart, Strip
 from leadsman.web.reading.detail import Detail
@@ -203,7 +203,7 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
-            alike,
+            group_alike,
             measured,
             words.sentence,
             words.size,

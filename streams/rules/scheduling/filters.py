@@ -34,8 +34,8 @@ def _clash(one: HostPort, other: HostPort) -> bool:
 
 
 NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
-_GUARDED_SINCE_MINOR: Final = 28
-"""Minor version from which only a resource that the pod asks for can be insufficient: 1.28."""
+_NOT_REQUESTED_FITS_SINCE_MINOR: Final = 28
+"""Since 1.28, a resource that the pod does not request cannot be insufficient."""
 
 
 class Shortage(NamedTuple):
@@ -78,8 +78,8 @@ def shortages(
     """Return what one more pod lacks on a node that has `pods` of them; the empty list where it fits.
 
     `requested` is the sum of their effective requests (rules: pod-requests). Amounts are in base units, cpu in
-    millicores. `minor_version` is that of who judges, scheduler or kubelet: 28 for Kubernetes 1.28. Resources other
-    than cpu, memory and ephemeral-storage come last and by name, for the scheduler has no order for them.
+    millicores. `minor_version` is that of the component that decides, scheduler or kubelet: 28 for Kubernetes 1.28.
+    Resources other than cpu, memory and ephemeral-storage come last and by name: the scheduler has no order for them.
     """
     found = [Shortage("pods", 1, pods, allocatable_pods)] if pods + 1 > allocatable_pods else []
     others = sorted(name for name in pod_requests if name not in {*NATIVE, "pods"})
@@ -87,7 +87,7 @@ def shortages(
         return found
     for name in (*NATIVE, *others):
         each = Shortage(name, pod_requests.get(name, 0), requested.get(name, 0), allocatable.get(name, 0))
-        judged = each.requested > 0 or minor_version < _GUARDED_SINCE_MINOR
+        judged = each.requested > 0 or minor_version < _NOT_REQUESTED_FITS_SINCE_MINOR
         if judged and each.requested > each.capacity - each.used:
             found.append(each)
     return found
@@ -117,7 +117,7 @@ class PodRequest(NamedTuple):
     device_needs: tuple[DeviceNeed, ...] | None = None
     """Requirements of its device claims; None likewise."""
     insists: bool = True
-    """Its exclusive CPUs are what it is about: it does not fit where the kubelet pins none."""
+    """If true, a node whose kubelet pins no CPUs does not fit it."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -127,7 +127,7 @@ class PodRequest(NamedTuple):
 
     @property
     def exclusive_cpus(self) -> int:
-        """Held while it runs, or by an init container before."""
+        """The sum over its running containers, or the largest init container if that is more."""
         running = sum(container.cpus for container in self.containers if not container.is_init)
         return max(running, *(container.cpus for container in self.containers if container.is_init), 0)
 

@@ -33,6 +33,12 @@ def test_taints_show_that_a_node_is_not_ready_and_none_shows_nothing(taints: str
     assert len(node["spec"]["taints"]) == (taints != "<none>")
 
 
+def test_heads_in_lower_case_are_read_as_those_in_upper_case() -> None:
+    """kubectl prints heads as a person typed them."""
+    (node,) = objects("get nodes", "name   taints\nn1     <none>\n")
+    assert node["metadata"]["name"] == "n1"
+
+
 def test_nodes_are_read_without_a_column_that_shows_whether_they_are_ready() -> None:
     args = "get nodes -o custom-columns=NAME:.metadata.name,CORDONED:.spec.unschedulable"
     (node,) = objects(args, "NAME   CORDONED\nn1     true\n")
