@@ -22,9 +22,9 @@ from streams.rules.scheduling.filters import (
     NATIVE,
     NodeState,
     PodRequest,
-    fit_reasons,
     missing_facts,
     scheduler_reasons,
+    shortages,
     untolerated_taints,
 )
 from streams.rules.scheduling.fit import kubelets_verdict
@@ -215,7 +215,8 @@ class _Judge:
 
     def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
         pods = node.allocatable.get("pods", 0)
-        return tuple(fit_reasons(requests, node.allocatable, node.requested, node.pods, pods, self._minor))
+        found = shortages(requests, node.allocatable, node.requested, node.pods, pods, self._minor)
+        return tuple(each.reason for each in found)
 
     def _free(self, name: str) -> Sequence[int]:
         asks = "free", name

@@ -13,7 +13,7 @@ from ingest.model.objects.pod import Pod
 from oracle.programs import Oracles
 from oracle.test_eviction_order import Objects, optional
 from streams.rules.pods.requests import effective_requests
-from streams.rules.scheduling.filters import fit_reasons
+from streams.rules.scheduling.filters import shortages
 from streams.rules.values.quantity import in_base_units
 
 MINOR: Final = 36
@@ -86,7 +86,8 @@ def test_what_a_node_lacks_is_what_the_scheduler_finds(
     for each in msgspec.convert(pods, list[Pod]):
         used.update(effective_requests(each))
     room = in_base_units(allocatable)
-    reasons = fit_reasons(wanted, room, used, len(pods), room.get("pods", 0), MINOR)
+    found = shortages(wanted, room, used, len(pods), room.get("pods", 0), MINOR)
+    reasons = [each.reason for each in found]
     assert sorted(reasons) == sorted(each["reason"] for each in answer)
     for each in answer:
         name = each["resource"]

@@ -54,19 +54,6 @@ class Shortage(NamedTuple):
         return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
 
 
-def fit_reasons(
-    pod_requests: Mapping[str, int],
-    allocatable: Mapping[str, int],
-    requested: Mapping[str, int],
-    pods: int,
-    allocatable_pods: int,
-    minor_version: int,
-) -> list[str]:
-    """Return the words for each shortage; the empty list where the pod fits."""
-    found = shortages(pod_requests, allocatable, requested, pods, allocatable_pods, minor_version)
-    return [each.reason for each in found]
-
-
 def shortages(
     pod_requests: Mapping[str, int],
     allocatable: Mapping[str, int],

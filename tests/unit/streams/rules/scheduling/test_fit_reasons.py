@@ -1,8 +1,16 @@
 """The scheduler's reasons (rules: scheduler-fit)."""
 
-from streams.rules.scheduling.filters import fit_reasons
+from collections.abc import Mapping
+
+from streams.rules.scheduling.filters import shortages
 
 ROOM = {"cpu": 2000, "memory": 4096, "ephemeral-storage": 8192, "pods": 110}
+
+
+def fit_reasons(
+    wanted: Mapping[str, int], allocatable: Mapping[str, int], requested: Mapping[str, int], *counts: int
+) -> list[str]:
+    return [each.reason for each in shortages(wanted, allocatable, requested, *counts)]
 
 
 def test_a_pod_that_just_fits_has_no_reason_against_it() -> None:
