@@ -6,10 +6,12 @@ from typing import Final
 
 from common.amounts import counted, size
 from common.text import plain
+from streams.fold.titles import capital
 
 SHOWN: Final = 3
 NAME: Final = 120
 """Characters of a name that are shown."""
+
 _SENTENCE: Final = 1000
 """Characters of an explanation that are shown."""
 EVICTION_ADVICE: Final = {
@@ -89,4 +91,4 @@ def sentence(text: str) -> str:
     if not text:
         return ""
     shown = plain(text, _SENTENCE)
-    return f"{shown[0].upper()}{shown[1:].rstrip('.')}. "
+    return f"{capital(shown).rstrip('.')}. "

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streams.fold.reasons import stalled
-from streams.fold.titles import ready_unknown
+from streams.fold.titles import capital, ready_unknown
 from streams.rules.eviction.shortage import NO_NEW_PODS, PRESSURES
 from streams.rules.eviction.signals import RESOURCES, SIGNALS, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES
@@ -26,7 +26,7 @@ from streams.rules.values.wording import (
     sized,
 )
 
-_NAMES: Final = {each: f"{measured(each)[0].upper()}{measured(each)[1:]}" for each in SIGNALS}
+_NAMES: Final = {each: capital(measured(each)) for each in SIGNALS}
 _CONSEQUENCES: Final = {each: CONSEQUENCES[RESOURCES[each]] for each in SIGNALS}
 _UNDER: Final = {condition: f" under {pressure}" for condition, pressure in PRESSURES.items()}
 
@@ -137,7 +137,7 @@ def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
         (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
-        otherwise=f"{_capital(ready_unknown('the node'))}.",
+        otherwise=f"{capital(ready_unknown('the node'))}.",
     )
 
 
@@ -238,10 +238,6 @@ def event_seen(
 
 def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, reason: Amount) -> Amount:
     return joined(", ", said("Pod ", namespace, "/", pod, " ", change), phase, reason)
-
-
-def _capital(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}"
 
 
 def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:

@@ -52,6 +52,11 @@ def reported(message: str) -> str:
     return f"Its kubelet reports: {message}." if message else NO_REASON
 
 
+def capital(text: str) -> str:
+    """Return a text that begins a sentence."""
+    return f"{text[:1].upper()}{text[1:]}"
+
+
 def amount_of(value: float, signal: str) -> str:
     """An amount of a signal, as 14.4 GiB, 12.6 M inodes."""
     kind = _COUNTED.get(RESOURCES.get(signal, ""))

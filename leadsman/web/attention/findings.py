@@ -14,7 +14,7 @@ from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.sentences import left_of
-from streams.fold.titles import free_cpus
+from streams.fold.titles import capital, free_cpus
 from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
 from streams.rules.eviction.signals import RESOURCES, measured
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
@@ -107,7 +107,7 @@ def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence
     alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in alike.items())
     return Item(
         severity,
-        f"{_capital(what[0])} {are} {which} threshold"
+        f"{capital(what[0])} {are} {which} threshold"
         if len(signals) == 1
         else f"{_BELOW[resource]} below {which} thresholds",
         f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
@@ -131,11 +131,7 @@ def _on(view: Overview, nodes: Sized) -> str:
 
 def _of(view: Overview, node: str, text: str) -> str:
     """A text about one node, which a page of that node does not name again."""
-    return _capital(text) if view.node else f"{node}, {text}"
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return capital(text) if view.node else f"{node}, {text}"
 
 
 _BELOW: Final = {"memory": "Memory is", "ephemeral-storage": "Disks are", "inodes": "Inodes are", "pids": "PIDs are"}

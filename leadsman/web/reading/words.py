@@ -6,7 +6,7 @@ from typing import Final
 
 from common import amounts
 from common.durations import in_words
-from streams.fold.titles import amount_of
+from streams.fold.titles import amount_of, capital
 from streams.rules.eviction.signals import PID_AVAILABLE
 
 KINDS: Final = {
@@ -116,6 +116,5 @@ def plainly(error: str) -> str:
 
 def sentence(text: str) -> str:
     """A text with a capital and a full stop: findings hold some as a part of one."""
-    text = text.strip()
-    text = text[:1].upper() + text[1:]
+    text = capital(text.strip())
     return text if not text or text.endswith((".", "!", "?")) else f"{text}."
