@@ -8,6 +8,7 @@ _WHOLE: Final = 10_000
 """Counts below are given in full."""
 HIGH: Final = 100
 MIDDLE: Final = 10
+_MOST_DIGITS: Final = 4
 
 
 def size(value: float) -> str:
@@ -15,17 +16,23 @@ def size(value: float) -> str:
     return _scaled(value, BYTES, " B")
 
 
+def two_sizes(one: float, other: float) -> tuple[str, str]:
+    """Two amounts of bytes with as many digits as tell them apart, as 254.00 GiB and 253.51 GiB."""
+    pairs = ((_scaled(one, BYTES, " B", more), _scaled(other, BYTES, " B", more)) for more in range(_MOST_DIGITS))
+    return next((pair for pair in pairs if one == other or pair[0] != pair[1]), (f"{one:,.0f} B", f"{other:,.0f} B"))
+
+
 def count(value: float) -> str:
     """A number, as 12.6 M."""
     return _scaled(value, _COUNTS if abs(value) >= _WHOLE else (), "")
 
 
-def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str) -> str:
+def _scaled(value: float, scales: tuple[tuple[str, int], ...], base: str, more: int = 0) -> str:
     for name, scale in scales:
         if abs(value) >= scale:
             scaled = value / scale
             digits = 0 if abs(scaled) >= HIGH else 1 if abs(scaled) >= MIDDLE else 2
-            return f"{scaled:,.{digits}f} {name}"
+            return f"{scaled:,.{digits + more}f} {name}"
     return f"{value:z,.0f}{base}"
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from leadsman.cli.options import DEFAULT_DSN
@@ -46,5 +48,14 @@ def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
 
 
 def called_as(dsn: str) -> str:
-    """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
-    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]
+    """Return the command as the reader can type it again, with the database where it is not the default one.
+
+    A server's DSN may hold a password, so a placeholder stands for it where the environment has none.
+    """
+    from sql.database.dsn import Embedded, parse_dsn
+
+    program = f"{sys.executable} -m leadsman" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+    database = parse_dsn(dsn)
+    if isinstance(database, Embedded):
+        return program if database == parse_dsn(DEFAULT_DSN) else f"LEADSMAN_DB={quote(str(database))} {program}"
+    return program if "LEADSMAN_DB" in os.environ else f"LEADSMAN_DB=DSN {program}"

@@ -10,8 +10,6 @@ from common.amounts import count, counted, size
 from common.durations import in_words
 from streams.rules.eviction.signals import RESOURCES
 
-PODS_UNKNOWN: Final = "It is unknown whether its pods run."
-"""Follows that a kubelet does not report."""
 NO_REASON: Final = "No reason of its kubelet was seen."
 """Follows that a node is not Ready, where only an Event or a table shows it."""
 _COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
@@ -40,6 +38,11 @@ def oom_kills(kills: int, seconds: float | None = None) -> str:
 
 def no_report(nodes: int = 1) -> str:
     return "its kubelet does not report" if nodes == 1 else "their kubelets do not report"
+
+
+def pods_unknown(nodes: int = 1) -> str:
+    """Follows `no_report`."""
+    return f"It is unknown whether {'its' if nodes == 1 else 'their'} pods run."
 
 
 def ready_unknown(node: str) -> str:

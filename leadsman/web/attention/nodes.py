@@ -11,7 +11,7 @@ from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
-from streams.fold.titles import PODS_UNKNOWN, no_report, reported
+from streams.fold.titles import no_report, pods_unknown, reported
 from streams.rules.eviction.shortage import NO_NEW_PODS
 from streams.rules.pod_ends.when import drainer
 
@@ -28,7 +28,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
-        text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{PODS_UNKNOWN}"
+        text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
         step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
         title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)

@@ -8,12 +8,12 @@ from streams.alerting.definition import AlertDefinition, Change, Ends, Holds, Ne
 from streams.alerting.rule_settings import RuleSettings
 from streams.alerting.words import name, sentence, timestamp
 from streams.fold.findings import NodeRow
-from streams.fold.titles import PODS_UNKNOWN, ready_unknown, reported
+from streams.fold.titles import pods_unknown, ready_unknown, reported
 from streams.rules.eviction.shortage import NO_NEW_PODS
 
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
-    f"{PODS_UNKNOWN} After five minutes, unless they tolerate it for longer, they are "
+    f"{pods_unknown()} After five minutes, unless they tolerate it for longer, they are "
     "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
     "machine is gone."
 )

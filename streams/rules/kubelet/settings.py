@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from common.amounts import cpus, size
+from common.amounts import cpus, size, two_sizes
 from common.durations import in_words, parse_duration
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.objects.node import KubeletConfiguration
@@ -137,9 +137,7 @@ def _allocatable_differs(kubelet: Kubelet) -> Iterator[Concern]:
         slack = 0 if resource == "cpu" else _SAME_BYTES
         if actual is None or is_amplified or abs(actual - expected) <= slack:
             continue
-        offered, due = _amount(actual, resource), _amount(expected, resource)
-        if offered == due:
-            offered, due = f"{actual} bytes", f"{expected} bytes"
+        offered, due = (cpus(actual), cpus(expected)) if resource == "cpu" else two_sizes(actual, expected)
         yield Concern(
             resource,
             f"The node offers {offered}; by its settings it would be {due}.",

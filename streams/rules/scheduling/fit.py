@@ -8,7 +8,7 @@ plugins that are not Kubernetes' own.
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from common.amounts import counted
+from common.amounts import counted, two_sizes
 from streams.rules.numa.hints import Hint
 from streams.rules.numa.topology import NumaNode, lump_topology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
@@ -187,7 +187,7 @@ def _others_lacking(machine: Machine, numa: int, containers: Sequence[Request]) 
         wanted = sum(each.memory_bytes.get(kind, 0) for each in containers)
         free = memory.tables[kind].free if memory and kind in memory.tables else 0
         if wanted > free:
-            lacks.append(f"{free} of {wanted} bytes of {kind} free")
+            lacks.append(f"{' of '.join(two_sizes(free, wanted))} of {kind} free")
     for name in sorted({name for each in containers for name in each.devices} & machine.devices.keys()):
         wanted = sum(each.devices.get(name, 0) for each in containers)
         free = machine.devices[name].available.get(numa, 0)

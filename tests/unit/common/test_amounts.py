@@ -2,7 +2,7 @@
 
 import pytest
 
-from common.amounts import count, counted, cpus, how_often, size
+from common.amounts import count, counted, cpus, how_often, size, two_sizes
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,20 @@ def test_a_count(value: int, shown: str) -> None:
 )
 def test_a_size(value: float, shown: str) -> None:
     assert size(value) == shown
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "shown"),
+    [
+        (16 << 30, 15 << 30, ("16.0 GiB", "15.0 GiB")),
+        (254 << 30, (253 << 30) + (512 << 20), ("254.0 GiB", "253.5 GiB")),
+        (254 << 30, (254 << 30) + (2 << 20), ("254.000 GiB", "254.002 GiB")),
+        (254 << 30, (254 << 30) + 1, ("272,730,423,296 B", "272,730,423,297 B")),
+        (5, 5, ("5 B", "5 B")),
+    ],
+)
+def test_two_sizes_have_as_many_digits_as_tell_them_apart(one: int, other: int, shown: tuple[str, str]) -> None:
+    assert two_sizes(one, other) == shown
 
 
 def test_a_number_agrees_with_its_word() -> None:

@@ -258,7 +258,7 @@ def test_each_numa_node_reports_what_it_lacks() -> None:
     assert [(room.numa_node, room.free_cpus, room.takes) for room in found] == [(0, 3, False), (1, 8, True)]
     assert found[0].lacks == (
         "3 of 4 CPUs free",
-        f"{2 * GIB} of {4 * GIB} bytes of memory free",
+        "2.00 GiB of 4.00 GiB of memory free",
         "0 of 1 example.com/card free",
     )
     reserved = frozenset({0, 2})
