@@ -1,7 +1,8 @@
--- A kubelet tells within seconds that its Node was cordoned, and when it starts: an Event that the object has is left out.
+-- A kubelet says within seconds that its Node was cordoned, and repeats it when it starts.
 -- column ts: When the Event says so
 -- column seen_at: When the first version of the Node object more than 90 s after the Event was seen; 1970 if none was
 -- column until: When a later Event, or a later version of the Node object, shows that it is over; null if nothing does
+-- column in_object: 1 if a version of the Node object that was read has the cordon too, so that its own rows count
 -- column by_event: 1 if an Event shows the end, 0 if the Node object does or nothing
 CREATE OR REPLACE VIEW event_cordons AS
 SELECT
@@ -9,6 +10,8 @@ SELECT
     e.node AS node,
     e.ts AS ts,
     arrayFirst(row -> row.1 > e.ts + toIntervalSecond(90), n.seen).1 AS seen_at,
+    arrayLast(row -> row.1 < e.ts, n.seen).2
+        OR arrayExists(row -> row.2 AND row.1 >= e.ts - toIntervalSecond(90) AND (e.ended_at IS NULL OR row.1 < e.ended_at), n.seen) AS in_object,
     multiIf(e.ended_at IS NOT NULL, e.ended_at, seen_at > e.ts, toNullable(seen_at), NULL) AS until,
     e.ended_at IS NOT NULL AS by_event
 FROM
@@ -33,6 +36,4 @@ LEFT JOIN
     SELECT cluster, node, arraySort(groupArray((ts, unschedulable))) AS seen FROM nodes GROUP BY cluster, node
 ) AS n ON n.cluster = e.cluster AND n.node = e.node
 WHERE e.is_cordoned
-    AND NOT arrayLast(row -> row.1 < e.ts, n.seen).2
-    AND NOT arrayExists(row -> row.2 AND row.1 >= e.ts - toIntervalSecond(90) AND (e.ended_at IS NULL OR row.1 < e.ended_at), n.seen)
-COMMENT 'Cordons that only Events of kubelets show: no version of the Node object that was read has them'
+COMMENT 'Cordons by the Events of kubelets'

@@ -357,24 +357,32 @@ FROM
     ARRAY JOIN arrayConcat(arrayFilter(each -> NOT has(before, each), now), arrayFilter(each -> NOT has(now, each), before)) AS condition,
         arrayConcat(arrayMap(each -> 1, arrayFilter(each -> NOT has(before, each), now)), arrayMap(each -> 0, arrayFilter(each -> NOT has(now, each), before))) AS begins
     UNION ALL
-    SELECT cluster, ts, node, 'node' AS kind, {cordon} AS what,
+    -- The kubelet's Event, where it is older than the first version of the object that has the change
+    SELECT
+        n.cluster AS cluster,
+        multiIf(
+            n.cordoned AND e.ts > n.before_at, e.ts,
+            NOT n.cordoned AND e.ended_at > n.before_at AND e.ended_at <= n.ts, assumeNotNull(e.ended_at), n.ts) AS ts,
+        n.node AS node, 'node' AS kind, {cordon} AS what,
         if(cordoned, 'cordoned', 'uncordoned') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (
         SELECT
             cluster, ts, node, unschedulable AS cordoned, deleted,
-            lagInFrame(unschedulable, 1, 0) OVER (
-                PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            ) AS before
+            lagInFrame(unschedulable, 1, 0) OVER w AS before,
+            lagInFrame(ts) OVER w AS before_at
         FROM nodes FINAL
-    )
+        WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+    ) AS n
+    ASOF LEFT JOIN (SELECT cluster, node, ts, if(by_event, until, NULL) AS ended_at FROM event_cordons WHERE in_object) AS e
+        ON e.cluster = n.cluster AND e.node = n.node AND n.ts >= e.ts
     WHERE cordoned != before AND NOT deleted
     UNION ALL
     SELECT cluster, assumeNotNull(change.1) AS ts, node, 'node' AS kind, {cordon_by_event} AS what,
         if(cordoned, 'cordoned by an Event', 'uncordoned by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
-    FROM (SELECT *, arrayJoin([(toNullable(ts), 1), (until, 0)]) AS change, change.2 AS cordoned FROM event_cordons)
+    FROM (SELECT *, arrayJoin([(toNullable(ts), 1), (until, 0)]) AS change, change.2 AS cordoned FROM event_cordons WHERE NOT in_object)
     WHERE change.1 IS NOT NULL
     UNION ALL
     SELECT

@@ -1,7 +1,7 @@
 -- Nodes whose last word is a cordon that only an Event shows, those for longest first
 SELECT node, max(ts) AS since
 FROM event_cordons
-WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
+WHERE NOT in_object AND cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
     AND ({node:String} = '' OR node = {node:String})
 GROUP BY node
 ORDER BY since, node

@@ -69,3 +69,32 @@ def test_a_cordon_is_by_an_event_where_no_object_shows_it(
 ) -> None:
     """The Event of a kubelet that starts on a cordoned node repeats what the object has."""
     assert _lines(database, *rows) == lines
+
+
+@pytest.mark.parametrize(
+    ("rows", "minutes"),
+    [
+        ([_told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+        ([_told(5, "NodeNotSchedulable"), _told(7, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+        ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [4]),
+        ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable"), _seen(6, True, unschedulable=True)], [4]),
+        (
+            [_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)]
+            + [_told(6, "NodeSchedulable"), _seen(9, True)],
+            [1, 6],
+        ),
+        (
+            [_told(1, "NodeNotSchedulable"), _told(2, "NodeSchedulable"), _seen(9, True, unschedulable=True)],
+            [1, 2, 9],
+        ),
+        ([_seen(3, True, unschedulable=True), _seen(9, True)], [3, 9]),
+    ],
+    ids=("dump", "two lists", "repeated", "watched", "restarted", "over", "another before", "without Events"),
+)
+def test_a_cordon_has_the_time_of_its_event_where_the_object_was_read_later(
+    database: Database, rows: list[Row], minutes: list[int]
+) -> None:
+    store(database, *rows)
+    lines = dicts(database, "SELECT ts FROM story WHERE kind = 'node' ORDER BY ts")
+    assert [(line["ts"] - T0) / timedelta(minutes=1) for line in lines] == minutes
