@@ -160,11 +160,16 @@ def freshness(evidence: Evidence) -> str:
     if evidence.last_at is None:
         return "Nothing was observed up to the end of this range"
     sample, scope = evidence.last_sample_at, evidence.scope
-    seen = f"last observation {timestamp(evidence.last_at)} UTC, {age(evidence.last_at, scope)}"
+    seen = f"last observation {_moment(evidence.last_at, scope)}"
     if sample is None:
         return f"No kubelet statistics; {seen}"
-    last = f"Last sample {timestamp(sample)} UTC, {age(sample, scope)}"
+    last = f"Last sample {_moment(sample, scope)}"
     return f"{last}; {seen}" if is_stale(sample, scope) and not evidence.stale else last
+
+
+def _moment(seen_at: datetime, scope: Scope) -> str:
+    """Give the time only where now is: the end has its own time beside it."""
+    return f"{timestamp(seen_at)} UTC, {age(seen_at, scope)}" if scope.now else age(seen_at, scope)
 
 
 def absent(evidence: Evidence, nothing: str) -> str:

@@ -78,7 +78,10 @@ def test_a_cordon_is_by_an_event_where_no_object_shows_it(
         ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
         ([_told(5, "NodeNotSchedulable"), _told(7, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
         ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [4]),
-        ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable"), _seen(6, True, unschedulable=True)], [4]),
+        (
+            [_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable"), _seen(6, True, unschedulable=True)],
+            [4],
+        ),
         (
             [_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)]
             + [_told(6, "NodeSchedulable"), _seen(9, True)],

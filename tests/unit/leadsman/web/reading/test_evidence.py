@@ -423,10 +423,7 @@ def test_a_node_s_page_is_as_fresh_as_the_node(database: Database) -> None:
 
 def test_freshness_names_the_last_sample_and_what_came_after() -> None:
     quiet = SEEN._replace(last_sample_at=HOUR.until - timedelta(minutes=30))
-    assert freshness(quiet) == (
-        "Last sample 2026-07-01 12:30:00 UTC, 30 min before the end; "
-        "last observation 2026-07-01 13:00:00 UTC, at the end"
-    )
+    assert freshness(quiet) == ("Last sample 30 min before the end; last observation at the end")
     assert freshness(SEEN._replace(last_sample_at=None)).startswith("No kubelet statistics; last observation")
     assert freshness(SEEN._replace(last_at=None)) == "Nothing was observed up to the end of this range"
 

@@ -201,7 +201,7 @@ def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None
     everything(database, "n")
     late = (T0 + timedelta(hours=2)).isoformat()
     text = Page(report(database, Asked(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
-    assert "Last sample 2026-07-01 12:00:00 UTC, 3 h before the end" in text
+    assert "Last sample 3 h before the end" in text
     assert "all clear" not in text
     assert "pod evicted for" not in text
 
