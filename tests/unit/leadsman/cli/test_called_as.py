@@ -17,7 +17,7 @@ HERE = Path.cwd()
         ("leadsman-db", "leadsman"),
         (f"chdb://{HERE}/leadsman-db", "leadsman"),
         ("other", f"LEADSMAN_DB=chdb://{HERE}/other leadsman"),
-        ("/tmp/a b", "LEADSMAN_DB='chdb:///tmp/a b' leadsman"),
+        ("/a b", "LEADSMAN_DB='chdb:///a b' leadsman"),
         ("http://u:hunter2@db:8123/x", "LEADSMAN_DB=DSN leadsman"),
     ],
 )

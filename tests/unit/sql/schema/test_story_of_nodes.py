@@ -83,8 +83,10 @@ def test_a_cordon_is_by_an_event_where_no_object_shows_it(
             [4],
         ),
         (
-            [_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)]
-            + [_told(6, "NodeSchedulable"), _seen(9, True)],
+            [
+                *(_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)),
+                *(_told(6, "NodeSchedulable"), _seen(9, True)),
+            ],
             [1, 6],
         ),
         (
