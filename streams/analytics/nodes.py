@@ -20,6 +20,7 @@ from streams.rules.events.counting import message
 from streams.rules.events.messages import parse_node_status
 from streams.rules.kubelet.conditions import problems
 from streams.rules.pod_ends.when import event_when
+from streams.rules.scheduling.filters import UNSCHEDULABLE
 from streams.rules.values.labels import pool, zone_key
 from streams.rules.values.quantity import in_base_units
 
@@ -151,7 +152,13 @@ def _row(record: NodeRecord) -> NodeRow:
         labels=node.metadata.labels or {},
         problems={each.type: each.words for each in found},
         problems_since={each.type: each.since for each in found if each.since is not None},
+        cordoned_since=_cordoned_since(node),
     )
+
+
+def _cordoned_since(node: Node) -> datetime | None:
+    taints = node.spec.taints or () if node.spec.unschedulable else ()
+    return next((taint.time_added for taint in taints if taint.key == UNSCHEDULABLE.key), None)
 
 
 def _message(condition: Condition) -> str:

@@ -19,6 +19,7 @@ from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.constraints import Constraints, Namespaces, restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
+    UNSCHEDULABLE,
     NATIVE,
     NodeState,
     PodRequest,
@@ -157,7 +158,7 @@ class _Judge:
         taints = tuple(
             f"{each.key}={each.value}:{each.effect}"
             for each in untolerated_taints(node, pod)
-            if not (node.unschedulable and each.key == "node.kubernetes.io/unschedulable")
+            if not (node.unschedulable and each.key == UNSCHEDULABLE.key)
         )
         fits = None if verdict == "unknown" or not node.ready or unknowns else True
         return Outcome(False if reasons or verdict.endswith("Error") else fits, reasons, unknowns, taints, verdict)

@@ -31,6 +31,7 @@ class Taint(KeptObject, frozen=True):
     key: str
     value: str = ""
     effect: str = ""
+    time_added: datetime | None = None
 
 
 class NodeSpec(KeptObject, frozen=True):

@@ -357,10 +357,11 @@ FROM
     ARRAY JOIN arrayConcat(arrayFilter(each -> NOT has(before, each), now), arrayFilter(each -> NOT has(now, each), before)) AS condition,
         arrayConcat(arrayMap(each -> 1, arrayFilter(each -> NOT has(before, each), now)), arrayMap(each -> 0, arrayFilter(each -> NOT has(now, each), before))) AS begins
     UNION ALL
-    -- The kubelet's Event, where it is older than the first version of the object that has the change
+    -- The time of the taint, else of the kubelet's Event, where the first version of the object with the change is newer
     SELECT
         n.cluster AS cluster,
         multiIf(
+            n.cordoned AND n.cordoned_since > n.before_at AND n.cordoned_since <= n.ts, assumeNotNull(n.cordoned_since),
             n.cordoned AND e.ts > n.before_at, e.ts,
             NOT n.cordoned AND e.ended_at > n.before_at AND e.ended_at <= n.ts, assumeNotNull(e.ended_at), n.ts) AS ts,
         n.node AS node, 'node' AS kind, {cordon} AS what,
@@ -369,7 +370,7 @@ FROM
     FROM
     (
         SELECT
-            cluster, ts, node, unschedulable AS cordoned, deleted,
+            cluster, ts, node, unschedulable AS cordoned, cordoned_since, deleted,
             lagInFrame(unschedulable, 1, 0) OVER w AS before,
             lagInFrame(ts) OVER w AS before_at
         FROM nodes FINAL

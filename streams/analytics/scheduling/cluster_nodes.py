@@ -108,7 +108,11 @@ def _deletion(inventory: InventoryRecord, name: str, uid: str) -> NodeRecord:
 
 def _known(record: NodeRecord, before: KnownNode | None) -> KnownNode:
     node = record.object
-    taints = [taint for taint in node.spec.taints or () if taint.effect in {"NoSchedule", "NoExecute"}]
+    taints = [
+        msgspec.structs.replace(taint, time_added=None)
+        for taint in node.spec.taints or ()
+        if taint.effect in {"NoSchedule", "NoExecute"}
+    ]
     ready_since = _ready_since(node, record.ts)
     if ready_since is not None and before is not None:
         still_open = before.open_since is not None and before.taints == taints

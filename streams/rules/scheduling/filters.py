@@ -80,7 +80,8 @@ def shortages(
     return found
 
 
-_UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+"""Set by the node's controller where `unschedulable` is, with the time."""
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 OTHER_NAME: Final = "node(s) didn't match the requested node name"
 
@@ -152,12 +153,12 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
     reasons = [GATED] if pod.itself.constraints.gates else []
     if pod.node_name not in {"", node.node}:
         reasons.append(OTHER_NAME)
-    if node.unschedulable and not tolerates(pod.tolerations, _UNSCHEDULABLE):
+    if node.unschedulable and not tolerates(pod.tolerations, UNSCHEDULABLE):
         reasons.append("node(s) were unschedulable")
     reasons += [
         untolerated(taint.key, taint.value, scheduler_minor)
         for taint in untolerated_taints(node, pod)
-        if not (node.unschedulable and taint.key == _UNSCHEDULABLE.key)
+        if not (node.unschedulable and taint.key == UNSCHEDULABLE.key)
     ]
     if not is_among(Place(node.node, node.labels), pod.itself.constraints):
         reasons.append(_left_out(scheduler_minor))

@@ -40,6 +40,10 @@ FROM
             FROM nodes
             WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)}
             UNION ALL
+            SELECT DISTINCT 'cordoned' AS kind, node, if(holds, assumeNotNull(cordoned_since), assumeNotNull(cordoned_since) - toIntervalMicrosecond(1)) AS ts, arrayJoin([0, 1]) AS holds
+            FROM nodes
+            WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)} AND cordoned_since IS NOT NULL
+            UNION ALL
             -- The Event of a change: it was otherwise until then, but for a kubelet that has just started and repeats what it finds,
             -- and for who takes a node: that tells it more than once
             SELECT 'cordoned' AS kind, e.node AS node, if(change = 'before', e.ts - toIntervalMicrosecond(1), e.ts) AS ts, (e.reason != 'NodeSchedulable') = (change = 'after') AS holds

@@ -18,7 +18,8 @@ CREATE TABLE IF NOT EXISTS nodes
     pool LowCardinality(String) COMMENT 'Node pool that made it, by its labels; empty if none names one',
     labels Map(LowCardinality(String), String) COMMENT 'Its labels',
     problems Map(LowCardinality(String), String) COMMENT 'Reason and message of each condition that shows trouble, beside Ready and pressure: of node-problem-detector, clouds and network plugins',
-    problems_since Map(LowCardinality(String), DateTime64(6, 'UTC')) COMMENT 'Since when, by the times of these conditions'
+    problems_since Map(LowCardinality(String), DateTime64(6, 'UTC')) COMMENT 'Since when, by the times of these conditions',
+    cordoned_since Nullable(DateTime64(6, 'UTC')) COMMENT 'Since when it is cordoned, by its taint; null if it is not or the taint has no time' CODEC(Delta, ZSTD(1))
 )
 ENGINE = ReplacingMergeTree
 PARTITION BY toYYYYMM(ts)

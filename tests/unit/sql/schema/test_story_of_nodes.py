@@ -21,6 +21,10 @@ def _told(minute: float, reason: str) -> NodeEvent:
     return row(NodeEvent, node="n", ts=at, observed_at=at, **of)
 
 
+def _cordoned(minute: int, since: int) -> NodeRow:
+    return _seen(minute, True, unschedulable=True, cordoned_since=T0 + timedelta(minutes=since))
+
+
 def _lines(database: Database, *rows: Row) -> list[str]:
     store(database, *rows)
     return [each["what"] for each in dicts(database, "SELECT what FROM story WHERE kind = 'node' ORDER BY ts")]
@@ -94,8 +98,16 @@ def test_a_cordon_is_by_an_event_where_no_object_shows_it(
             [1, 2, 9],
         ),
         ([_seen(3, True, unschedulable=True), _seen(9, True)], [3, 9]),
+        ([_cordoned(9, since=2)], [2]),
+        ([_seen(0, True), _cordoned(9, since=2), _told(3, "NodeNotSchedulable")], [2]),
+        ([_seen(4, True), _cordoned(9, since=2)], [9]),
+        ([_cordoned(9, since=12)], [9]),
+        ([_cordoned(4, since=2), _cordoned(9, since=2)], [2]),
     ],
-    ids=("dump", "two lists", "repeated", "watched", "restarted", "over", "another before", "without Events"),
+    ids=(
+        *("dump", "two lists", "repeated", "watched", "restarted", "over", "another before", "without Events"),
+        *("taint", "taint and Event", "seen otherwise since", "clock ahead", "taint seen again"),
+    ),
 )
 def test_a_cordon_has_the_time_of_its_event_where_the_object_was_read_later(
     database: Database, rows: list[Row], minutes: list[int]

@@ -105,6 +105,12 @@ def test_the_kubelets_events_date_a_cordon_that_the_node_object_does_not(
     assert begun["cordoned", ""]["n"] == since
 
 
+def test_the_time_of_its_taint_dates_a_cordon(database: Database) -> None:
+    rows = (row(NodeRow, ts=at(when), node="n", unschedulable=True, cordoned_since=at(-70)) for when in (-5, 3))
+    store(database, *rows)
+    assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-70))
+
+
 def test_late_joiners_are_of_the_cluster(database: Database) -> None:
     verdicts = {-3: "even", 2: "late_joiners_emptier", 4: "late_joiners_emptier"}
     store(database, *(row(LateJoiners, ts=at(when), verdict=verdict) for when, verdict in verdicts.items()))
