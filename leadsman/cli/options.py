@@ -101,7 +101,7 @@ output = click.option(
     "form",
     type=click.Choice(FORMS),
     default="table",
-    help="wide: a table with nothing cut off. json, yaml and csv: raw values.",
+    help="wide: a table of all columns, a line a row. json, yaml and csv: raw values.",
 )
 """Adds the option for the output format; `--format` is its older name."""
 

@@ -15,20 +15,21 @@ from sql.questions.cells import NOTHING, Column
 
 GAP: Final = "  "
 NARROW: Final = 16
-"""A name is not cut below this: what it names is still known by it."""
+"""A name is not folded more narrowly than this."""
 OF_SENTENCES: Final = 4
 """A sentence has at least this part of a line, or a word stands alone in each."""
 INDENT: Final = 12
 """The least that is left to values of a record."""
 LEAST: Final = 3
 """The first columns of a table, which a narrow terminal has too."""
+_SEPARATORS: Final = "-./_"
 _SUFFIX: Final = re.compile(r"\.[^.]*[A-Za-z].*")
 
 
 class _Set(NamedTuple):
     column: Column
     width: int
-    """A name that is wider is cut, a sentence folded."""
+    """What is wider is folded."""
 
 
 def columns() -> int | None:
@@ -100,9 +101,7 @@ def shared_domain(names: Sequence[str]) -> str:
 
 
 def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
-    """Return the width of each column: sentences are folded first, then names are cut; None if a line cannot hold
-    them.
-    """
+    """Return the width of each column: sentences are folded first, then names; None if a line cannot hold them."""
     if not columns:
         return None
     widths = [max(map(cell_len, (each.heading, *each.cells))) for each in columns]
@@ -143,7 +142,7 @@ def _is_sentence(column: Column) -> bool:
 
 
 def _row(cells: Sequence[str], into: Sequence[_Set]) -> Iterator[str]:
-    """The lines of a row: a sentence goes on below its beginning."""
+    """The lines of a row: what is folded goes on below its beginning."""
     parts = [_parts(cell, each) for cell, each in zip(cells, into, strict=True)]
     for line in zip_longest(*parts, fillvalue=""):
         yield GAP.join(_put(part, each) for part, each in zip(line, into, strict=True)).rstrip()
@@ -154,7 +153,17 @@ def _parts(cell: str, into: _Set) -> list[str]:
         return [cell]
     if _is_sentence(into.column):
         return list(_wrapped("", cell, into.width))
-    return [set_cell_size(cell, into.width - 1) + "…"]
+    return list(_name_parts(cell, into.width))
+
+
+def _name_parts(name: str, width: int) -> Iterator[str]:
+    """Fold a name behind one of its separators, else where the line ends."""
+    while cell_len(name) > width:
+        head = chop_cells(name, width)[0]
+        part = head[: max(map(head.rfind, _SEPARATORS)) + 1] or head
+        yield part
+        name = name[len(part) :]
+    yield name
 
 
 def _put(cell: str, into: _Set) -> str:

@@ -1,4 +1,4 @@
-"""Columns fit the terminal: texts are cut before records are made, numbers and times never."""
+"""Columns fit the terminal: texts are folded before records are made, numbers and times never."""
 
 import pytest
 from rich.cells import cell_len
@@ -26,12 +26,15 @@ def test_a_wide_sentence_is_folded_below_its_beginning_and_nothing_is_without_a_
     assert "word " * 19 + "word" in list(lines([NODE, PODS, WHAT], None))[1]
 
 
-def test_a_wide_name_is_cut_with_an_ellipsis_after_sentences_were_folded() -> None:
+def test_a_wide_name_is_folded_behind_a_separator_after_sentences_were_folded() -> None:
     pod = Column("pod", ["p" * 20, "short"])
     _, first, *_ = lines([pod, WHAT], 40)
     assert first == "p" * 20 + "  word word word"
-    _, first, *_ = lines([pod, WHAT], 34)
-    assert first == "p" * 15 + "…  word word word"
+    _, first, second, *_ = lines([pod, WHAT], 34)
+    assert first == "p" * 16 + "  word word word"
+    assert second == "pppp              word word word"
+    heading, *folded = lines([Column("pod", ["checkout-bb5fc581-f9ff3"])], 20)
+    assert (heading, folded) == ("pod", ["checkout-bb5fc581-", "f9ff3"])
 
 
 def test_a_sentence_keeps_a_part_of_the_line_or_each_row_is_a_record() -> None:
@@ -40,18 +43,18 @@ def test_a_sentence_keeps_a_part_of_the_line_or_each_row_is_a_record() -> None:
     assert next(iter(lines([name, name, sentence], 48))) == "[1]"
 
 
-def test_the_widest_name_is_cut_first() -> None:
+def test_the_widest_name_is_folded_first() -> None:
     one, two = Column("one", ["a" * 30]), Column("two", ["b" * 50])
-    (_, cells) = lines([one, two], 72)
-    assert cells == "a" * 30 + "  " + "b" * 39 + "…"
-    (_, cells) = lines([one, two], 52)
-    assert [len(cell) for cell in cells.split()] == [25, 25]
+    (_, first, second) = lines([one, two], 72)
+    assert (first, second) == ("a" * 30 + "  " + "b" * 40, " " * 32 + "b" * 10)
+    (_, first, second) = lines([one, two], 52)
+    assert [len(cell) for cell in (*first.split(), *second.split())] == [25, 25, 5, 25]
 
 
 def test_with_fewer_the_last_columns_stay_out_and_are_named_instead_of_records() -> None:
     names = [Column(f"c{n}", [f"{n}" * 20, f"{n}"]) for n in range(5)]
     assert next(iter(lines(names, 80))) == "[1]"
-    heading, first, _, beneath = lines(names, 80, fewer=True)
+    heading, first, *_, beneath = lines(names, 80, fewer=True)
     assert heading.split() == ["c0", "c1", "c2", "c3"]
     assert "0" * 16 in first
     assert beneath == "more with -o wide: c4"
