@@ -19,8 +19,8 @@ from streams.rules.numa.topology_manager import Request
 from streams.rules.scheduling.constraints import Constraints, Namespaces, restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
-    UNSCHEDULABLE,
     NATIVE,
+    UNSCHEDULABLE,
     NodeState,
     PodRequest,
     missing_facts,

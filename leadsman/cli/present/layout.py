@@ -29,7 +29,7 @@ _SUFFIX: Final = re.compile(r"\.[^.]*[A-Za-z].*")
 class _Set(NamedTuple):
     column: Column
     width: int
-    """What is wider is folded."""
+    """Wider cells are folded."""
 
 
 def columns() -> int | None:

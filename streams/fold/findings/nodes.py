@@ -37,7 +37,7 @@ class NodeRow(NamedTuple):
     """Reason and message of each condition that shows trouble, beside the kubelet's own."""
     problems_since: dict[str, datetime] = {}  # noqa: RUF012  as above
     cordoned_since: datetime | None = None
-    """When the node's controller saw that it is cordoned, by its taint (rules: nodes-that-do-not-report); None if that lacks."""
+    """When it was cordoned, by its taint (rules: nodes-that-do-not-report); None if that has no time."""
 
     @property
     def says_ready(self) -> bool:
