@@ -6,9 +6,11 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
+from clickhouse_connect.driver._chdbclient import ChdbClient
+from clickhouse_connect.driver.query import TzSource
 
 import sql.database.open
 from sql.database import engine
@@ -93,8 +95,33 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sql.database.open, "_opened", opening)
+        patched.setattr(ChdbClient, "_init_common_settings", _begin_as_the_first())
         yield
         KEPT.close()
+
+
+def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
+    """Return how a client begins: only the first asks for the engine's version and its 1,500 settings. They are those
+    of the process, and to read them takes longer than the rest of opening a database.
+    """
+    begin, found = ChdbClient._init_common_settings, dict[bool, Any]()
+
+    def begun(client: ChdbClient, of: TzSource) -> None:
+        known = found.get(writes := "readonly" not in (client._initial_settings or {}))
+        if known is not None:
+            client._apply_init_result(known)
+            return
+        apply = client._apply_init_result
+
+        def keep(result: Any) -> None:
+            found[writes] = result
+            apply(result)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(client, "_apply_init_result", keep)
+            begin(client, of)
+
+    return begun
 
 
 @pytest.fixture(scope="session")
