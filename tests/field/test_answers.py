@@ -1,19 +1,25 @@
 """Public reports as a person asks about them: what `look` says of each, and what saved queries answer."""
 
 import json
+import shutil
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from components.command import dsn, leadsman, succeeds
+from components.command import dsn, leadsman
 from field.folding import shown
 from field.test_cases import case
+from ingest.files.ahead import read_ahead
 from leadsman.cli.present.story import EVERY_LINE, print_story
+from leadsman.run.replay import replay
+from leadsman.run.settings import Settings
 from paths import TESTS
 from sql.database.open import Database, connect
 from sql.questions.queries import run, saved_query
@@ -26,11 +32,14 @@ ASKED = [
 
 
 @pytest.fixture(scope="module")
-def every_case(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """All of them in one database, each a cluster."""
+def every_case(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All of them in one database, each a cluster, by one replay: after each, all clusters are calculated anew."""
     folder = tmp_path_factory.mktemp("field") / "db"
-    for each in ASKED:
-        succeeds("replay", *case(each)[0], "--cluster", each.name, "--quiet", db=folder)
+    shutil.copytree(migrated_folder, folder, symlinks=True)
+    items = chain.from_iterable(read_ahead(case(each)[0], cluster=each.name) for each in ASKED)
+    with connect(dsn(folder)) as database:
+        report, refused = replay(database, items, Settings())
+    assert (report.dead_letters, refused) == (Counter(), None)
     return folder
 
 
