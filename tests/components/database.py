@@ -1,5 +1,6 @@
 """A migrated embedded database, empty for each test: one engine a process, whose tables are emptied after each."""
 
+import fcntl
 import os
 import shutil
 import sys
@@ -124,13 +125,37 @@ def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
     return begun
 
 
+Once: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def migrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Return `once(name, make)`: a copy for this process of a database's folder that the first process has made."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, half = shared / f"once-{name}", tmp_path_factory.mktemp(name) / "half"
+        with (shared / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                make(half)
+                KEPT.close()
+                half.rename(folder)
+        return Path(shutil.copytree(folder, half.with_name("db"), symlinks=True))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def migrated_folder(once: Once) -> Path:
     """The folder of a migrated database that no one has open; copy it."""
-    folder = tmp_path_factory.mktemp("migrated") / "db"
-    with connect(f"chdb://{folder}") as db:
-        migrate(db)
-    return folder
+
+    def make(folder: Path) -> None:
+        with connect(f"chdb://{folder}") as db:
+            migrate(db)
+
+    return once("migrated", make)
 
 
 @pytest.fixture(scope="session")
