@@ -199,7 +199,7 @@ def replace_views(db: Database, leadsman: str) -> None:
 def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
     """Return a hash of each view's definition that is there, as the engine stores it.
 
-    The embedded engine stores a file: it needs twenty times as long to write the definitions anew.
+    The embedded engine stores a file. Its own text of a definition takes twenty times as long to ask for.
     """
     names = [view.name for view in views]
     definition = "metadata_path" if db.is_here else "cityHash64(create_table_query)"
