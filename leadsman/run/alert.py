@@ -119,7 +119,10 @@ class Delivering:
     def _stored(self) -> list[Received]:
         with self._open() as database:
             given = {"cluster": self._cluster, "since": self._clock.now() - KEPT}
-            return [_received(Alert(*row), landed_at) for *row, landed_at in database.query(_READ, given).rows]
+            return [
+                _received(Alert(*row), landed_at)
+                for *row, landed_at in database.query(_READ, given, described=False).rows
+            ]
 
     def _resumed(self) -> Sequence[Received]:
         """Go on as the earlier process would: with what it has parked, withheld and ended as unknown."""
@@ -199,7 +202,7 @@ def _read(open_database: Callable[[], Database], cluster: str, node: str) -> str
         if not found.rows:
             return ""
         row = dict(zip(found.column_names, found.rows[0], strict=True))
-        owner = database.query(_OWNER, row).rows if row["pod"] else []
+        owner = database.query(_OWNER, row, described=False).rows if row["pod"] else []
     return sentences(row, owner[0] if owner else ())
 
 

@@ -27,7 +27,7 @@ class DatabaseCheckpoints:
         self._database = database
 
     def load(self, cluster: str, kind: str, key: str | None = None) -> Mapping[str, bytes]:
-        found = self._database.query(_LATEST, {"cluster": cluster, "kind": kind, "key": key or ""})
+        found = self._database.query(_LATEST, {"cluster": cluster, "kind": kind, "key": key or ""}, described=False)
         return {name: bytes.fromhex(value) for name, value in found.rows}
 
     def save(self, entries: Sequence[Entry]) -> None:

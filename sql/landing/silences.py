@@ -60,7 +60,7 @@ def read_silences(database: Database) -> list[Silence]:
     """All of them, those that end last first. Raises DatabaseError."""
     return [
         Silence(id, tuple(Matcher(*each) for each in matchers), *others)
-        for id, matchers, *others in database.query(_READ).rows  # noqa: A001  # as the column
+        for id, matchers, *others in database.query(_READ, described=False).rows  # noqa: A001  # as the column
     ]
 
 

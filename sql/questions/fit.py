@@ -23,6 +23,7 @@ from sql.questions.fit_storage import (
     with_volumes,
 )
 from sql.questions.queries import BadParameter
+from sql.schema.statements import asked
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
@@ -154,6 +155,7 @@ def read_clusters(
     database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
 ) -> dict[str, Known]:
     """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
+    database = database.knowing()
     rows = [_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)]
     there = {} if pods == "none" else _rows(database, _PODS, clusters, every=pods == "all")
     scheduled = {} if pods == "none" else read_scheduled(database, clusters)
@@ -204,7 +206,7 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(
     database: Database, sql: str, clusters: Sequence[str], **parameters: Any
 ) -> defaultdict[str, list[RowDict]]:
-    read = database.query(sql, {"clusters": list(clusters), **parameters})
+    read = asked(database, sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:
         of = dict(zip(read.column_names, row, strict=True))

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from sql.database.open import Database
+from sql.schema.statements import asked
 from streams.questions.fit import Candidate
 from streams.rules.scheduling.constraints import NamespaceFacts, Namespaces
 from streams.rules.scheduling.device_claims import DeviceClaim, Devices, Selection, Slice, node_devices
@@ -42,11 +43,11 @@ NOTHING_SCHEDULED: Final = Scheduled()
 
 def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, Scheduled]:
     """Read the objects of each cluster. Raises DatabaseError."""
-    asked = {"clusters": list(clusters)}
+    given = {"clusters": list(clusters)}
     found = defaultdict[str, tuple[list[Sequence[str]], list[str]]](lambda: ([], []))
-    for cluster, *of in database.query(_OBJECTS, asked).rows:
+    for cluster, *of in asked(database, _OBJECTS, given).rows:
         found[cluster][0].append(of)
-    for cluster, resource in database.query(_LISTED, asked).rows:
+    for cluster, resource in asked(database, _LISTED, given).rows:
         found[cluster][1].append(resource)
     return {cluster: Scheduled(*of) for cluster, of in found.items()}
 

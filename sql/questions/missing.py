@@ -141,7 +141,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
         return _mistyped(database, given, set()) or "There is none"
-    looked = {cluster: _in_words(*counts) for cluster, *counts in database.query(_LOOKED).rows}
+    looked = {cluster: _in_words(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows}
     if not looked:
         return "The database is empty: replay a capture, or watch a cluster with leadsman up"
     if mistyped := _mistyped(database, given, set(looked)):
@@ -185,7 +185,7 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
         name = given.get(kind, "")
         known = {
             str(each)
-            for of, each in (database.query(f"{source} SETTINGS final = 0").rows if name else ())
+            for of, each in (database.query(f"{source} SETTINGS final = 0", described=False).rows if name else ())
             if each and cluster in {"", of}
         }
         if name and name not in known:
@@ -206,7 +206,12 @@ def _parts(query: SavedQuery) -> set[str]:
 
 
 def _clusters(database: Database, source: str) -> set[str]:
-    return {str(name) for (name,) in database.query(f"SELECT DISTINCT cluster FROM {source} SETTINGS final = 0").rows}
+    return {
+        str(name)
+        for (name,) in database.query(
+            f"SELECT DISTINCT cluster FROM {source} SETTINGS final = 0", described=False
+        ).rows
+    }
 
 
 def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
@@ -214,7 +219,7 @@ def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
     if not query.events:
         return {}
     asked = {name: given.get(name, "") for name in ("node", "namespace")}
-    rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}).rows
+    rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}, described=False).rows
     return {cluster: _reasons_of([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
 
 
@@ -223,7 +228,7 @@ def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
     resources = sorted({_STREAMS[part] for part in _parts(query)})
     asked = {"resources": resources, "node": given.get("node", "")}
     doubts: dict[str, list[str]] = {}
-    for cluster, resource, times in database.query(_DOUBTED, asked).rows:
+    for cluster, resource, times in database.query(_DOUBTED, asked, described=False).rows:
         bad = f"{counted(times, 'record')} could not be understood: leadsman query dead_letters"
         unread = f"Not read all the time: {plain(resource)}, see leadsman query source_errors"
         doubts.setdefault(cluster, []).append(unread if resource else bad)

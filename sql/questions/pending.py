@@ -13,6 +13,7 @@ from common.clock import SYSTEM
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_clusters
+from sql.schema.statements import asked
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods
 
 TABLE: Final = "pending_kinds"
@@ -72,15 +73,16 @@ def calculate(database: Database, before: datetime = _ALWAYS) -> None:
     A cluster that has no pending pods any more gets one row without pods, which replaces the old result. Raises
     DatabaseError.
     """
-    clusters = [row[0] for row in database.query(_CLUSTERS, {"before": before}).rows]
+    known = database.knowing()
+    clusters = [row[0] for row in asked(known, _CLUSTERS, {"before": before}).rows]
     for first in range(0, len(clusters), _AT_ONCE):
-        _calculate(database, clusters[first : first + _AT_ONCE])
+        _calculate(known, clusters[first : first + _AT_ONCE])
 
 
 def _calculate(database: Database, clusters: Sequence[str]) -> None:
     waiting: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
-    for cluster, namespace, pod, uid, requests, cpus, tolerations, *others in database.query(
-        _WAITING, {"clusters": list(clusters)}
+    for cluster, namespace, pod, uid, requests, cpus, tolerations, *others in asked(
+        database, _WAITING, {"clusters": list(clusters)}
     ).rows:
         waiting[cluster].append(Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others))
     needs_all = needs_all_pods(chain.from_iterable(waiting.values()))

@@ -4,8 +4,9 @@ import re
 from collections.abc import Collection, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from sql.database.open import Database, Result
 from sql.schema.migrate import load_migrations
 from sql.schema.views import load_views
 
@@ -52,3 +53,12 @@ def reads_only(sql: str, empty: Collection[str]) -> bool:
     """Tell whether a query reads tables, and each of them is one of these."""
     read = named(sql) if empty else set()
     return bool(read) and not tables() & read.union(*map(rests_on, read)) - set(empty)
+
+
+def asked(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
+    """Ask, and return the rows, of which an empty answer may lack the names: nothing is planned where every table of
+    the query is known to be empty. Raises DatabaseError.
+    """
+    if reads_only(sql, db.empty):
+        return Result((), (), [])
+    return db.query(sql, parameters, described=False)

@@ -1,18 +1,21 @@
 """A migrated embedded database, empty for each test: one engine a process, whose tables are emptied after each."""
 
+import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
+from clickhouse_connect.driver._chdbclient import ChdbClient
+from clickhouse_connect.driver.query import TzSource
 
 import sql.database.open
 from sql.database import engine
-from sql.database.dsn import Embedded, Target
+from sql.database.dsn import Embedded, Target, parse_dsn
 from sql.database.open import Database, connect
 from sql.database.replicated import quoted
 from sql.schema.migrate import migrate
@@ -93,17 +96,66 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sql.database.open, "_opened", opening)
+        patched.setattr(ChdbClient, "_init_common_settings", _begin_as_the_first())
         yield
         KEPT.close()
 
 
+def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
+    """Return how a client begins: only the first asks for the engine's version and its 1,500 settings. They are those
+    of the process, and to read them takes longer than the rest of opening a database.
+    """
+    begin, found = ChdbClient._init_common_settings, dict[bool, Any]()
+
+    def begun(client: ChdbClient, of: TzSource) -> None:
+        known = found.get(writes := "readonly" not in (client._initial_settings or {}))
+        if known is not None:
+            client._apply_init_result(known)
+            return
+        apply = client._apply_init_result
+
+        def keep(result: Any) -> None:
+            found[writes] = result
+            apply(result)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(client, "_apply_init_result", keep)
+            begin(client, of)
+
+    return begun
+
+
+Once: TypeAlias = Callable[[str, Callable[[Path], object]], Path]
+
+
 @pytest.fixture(scope="session")
-def migrated_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Return `once(name, make)`: a copy for this process of a database's folder that the first process has made."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def made(name: str, make: Callable[[Path], object]) -> Path:
+        folder, half = shared / f"once-{name}", tmp_path_factory.mktemp(name) / "half"
+        with (shared / f"once-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not folder.exists():
+                make(half)
+                KEPT.close()
+                half.rename(folder)
+        return Path(shutil.copytree(folder, half.with_name("db"), symlinks=True))
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def migrated_folder(once: Once) -> Path:
     """The folder of a migrated database that no one has open; copy it."""
-    folder = tmp_path_factory.mktemp("migrated") / "db"
-    with connect(f"chdb://{folder}") as db:
-        migrate(db)
-    return folder
+
+    def make(folder: Path) -> None:
+        with connect(f"chdb://{folder}") as db:
+            migrate(db)
+
+    return once("migrated", make)
 
 
 @pytest.fixture(scope="session")
@@ -112,21 +164,23 @@ def empty_database(migrated_folder: Path, tmp_path_factory: pytest.TempPathFacto
     them begins.
     """
     folder = tmp_path_factory.mktemp("shared") / "db"
+    target = parse_dsn(f"chdb://{folder}")
+    assert isinstance(target, Embedded)
+    migrations: dict[str, int] = {}
 
     @contextmanager
     def opened() -> Iterator[Database]:
         if not folder.exists():
             shutil.copytree(migrated_folder, folder, symlinks=True)
+            engine.load(target, read_only=False)
+            migrations.update(_filled(target))
         schema = _schema(folder)
         try:
-            with connect(f"chdb://{folder}") as db:
-                migrations = _filled(db)
+            with connect(str(target)) as db:
                 yield db
         finally:
-            with connect(f"chdb://{folder}") as db:
-                filled = _filled(db)
-                for table in filled.keys() - migrations.keys():
-                    db.command(f"TRUNCATE TABLE {quoted(table)}")
+            filled = _filled(target)
+            _empty(target, filled.keys() - migrations.keys())
             if filled | migrations != filled or _schema(folder) != schema:
                 KEPT.close()
                 shutil.rmtree(folder)
@@ -141,10 +195,27 @@ def database(empty_database: EmptyDatabase) -> Iterator[Database]:
         yield db
 
 
-def _filled(db: Database) -> dict[str, int]:
+@contextmanager
+def _handle(target: Embedded) -> Iterator[Any]:
+    """Open the engine alone: a client takes twenty times as long."""
+    KEPT.make_way(target, read_only=False)
+    with engine.started(target, read_only=False) as handle:
+        KEPT.keep(target, read_only=False)
+        yield handle
+
+
+def _filled(target: Embedded) -> dict[str, int]:
     """Return the number of rows of each table that has any: a migrated database only has those of the migrations."""
     sql = "SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() AND total_rows > 0"
-    return dict(db.query(sql).rows)
+    with _handle(target) as handle:
+        rows = handle.query(sql, "TabSeparated").bytes().decode().splitlines()
+    return {name: int(rows) for name, rows in (each.split("\t") for each in rows)}
+
+
+def _empty(target: Embedded, tables: Iterable[str]) -> None:
+    with _handle(target) as handle:
+        for table in tables:
+            handle.query(f"TRUNCATE TABLE {quoted(table)}")
 
 
 def _schema(folder: Path) -> dict[str, int]:

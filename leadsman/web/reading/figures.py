@@ -30,12 +30,12 @@ def read_figures(db: Database, now: datetime | None) -> Mapping[Figure, Values]:
         if now is not None and now - span.last_at > UNKNOWN:
             continue
         given = {"cluster": span.cluster, "signals": span.last_at - SILENT, "gc": span.last_at - GC_RECENT}
-        gone = {node for (node,) in db.query(_GONE, given).rows}
+        gone = {node for (node,) in db.query(_GONE, given, described=False).rows}
         for kind, where in _WHERE.items():
             sql = (
                 f"SELECT {', '.join(kind._fields)} FROM {TABLES[kind]} WHERE cluster = {{cluster:String}} AND {where}"
             )
-            for row in db.query(sql, given).rows:
+            for row in db.query(sql, given, described=False).rows:
                 found = kind(*row)
                 if found.node not in gone or kind is Alert:
                     figures.take(found)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from components.cases import Cases
-from components.database import KEPT, EmptyDatabase
+from components.database import KEPT, EmptyDatabase, Once
 from components.rows import row, store
 from sql.database.errors import DatabaseHeld
 from sql.database.open import connect
@@ -81,3 +81,16 @@ def test_each_case_gets_its_own_rows(empty_database: EmptyDatabase) -> None:
     with empty_database() as db:
         store(db, row(NodeRow, node="n"))
         assert db.query("SELECT cluster FROM nodes").rows == [("c",)]
+
+
+def test_what_is_made_once_is_copied_for_each_process(once: Once) -> None:
+    made: list[Path] = []
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        folder.mkdir()
+        (folder / "status").write_text("made")
+
+    one, other = once("thing", make), once("thing", make)
+    (one / "status").write_text("changed")
+    assert (len(made), (other / "status").read_text()) == (1, "made")

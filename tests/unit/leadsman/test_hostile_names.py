@@ -36,7 +36,7 @@ from leadsman.web.reading.figures import read_figures
 from leadsman.web.reading.scope import Asked
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, find_of, node_of, numa_of, overview_of
-from sql.database.open import Database
+from sql.database.open import Database, Result
 from sql.questions.queries import run, with_forms
 from streams.alerting.receivers.alert_states import Received
 from streams.alerting.receivers.pagerduty import event, message
@@ -112,14 +112,20 @@ def _is_number(cell: str) -> bool:
         return False
 
 
+@pytest.fixture(scope="module")
+def answers(db: Database) -> list[Result]:
+    """The answer to each saved question, which each form shows."""
+    return [run(db, question, {}) for question in with_forms()]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_in_the_answer_to_each_saved_question(
-    db: Database, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    answers: list[Result], form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "4000")
     answered = 0
-    for question in with_forms():
-        show(run(db, question, {}), form)
+    for answer in answers:
+        show(answer, form)
         text = capsys.readouterr().out
         check_form(text, form)
         answered += MARK in text

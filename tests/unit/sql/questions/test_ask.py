@@ -4,6 +4,7 @@ import shutil
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -11,11 +12,11 @@ from components.rows import row, store
 from sql.database.errors import QueryFailed
 from sql.database.open import Database, connect
 from sql.questions.ask import ask
-from sql.questions.digest import TableDigest, digest
 from sql.questions.limits import Limits
 from sql.questions.queries import run, saved_query
 from streams.fold.findings import NodeRow
 
+Content: TypeAlias = tuple[list[tuple[Any, ...]], ...]
 SECRET = "hunter2"  # noqa: S105 - of these tests only
 
 
@@ -36,10 +37,20 @@ def reader(folder: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def before(folder: Path) -> list[TableDigest]:
+def before(folder: Path) -> Content:
     """Before anything is asked."""
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
-        return digest(db)
+        return content(db)
+
+
+def content(db: Database) -> Content:
+    """Return what there is: every table and view, and a hash of each part's files, of which only `nodes` and the
+    tables of the schema have any. A digest of each table's rows would take 27 queries after each statement.
+    """
+    tables = "SELECT name, total_rows FROM system.tables WHERE database = currentDatabase() ORDER BY name"
+    parts = """SELECT table, hash_of_all_files FROM system.parts WHERE active AND database = currentDatabase()
+        ORDER BY table, hash_of_all_files"""
+    return tuple([*db.query(each).rows] for each in (tables, parts))
 
 
 @pytest.fixture
@@ -177,14 +188,14 @@ REACHES_OUT = (
 
 @pytest.mark.parametrize("statement", [*WRITES, *LIFTS, *LEAKS, *REACHES_OUT])
 def test_a_question_neither_writes_nor_reaches_outside(
-    reader: Database, before: list[TableDigest], folder: Path, listener: socket.socket, statement: str
+    reader: Database, before: Content, folder: Path, listener: socket.socket, statement: str
 ) -> None:
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     attack = statement.format(folder=folder.parent, url=f"http://{address}", address=address)
     with pytest.raises(QueryFailed) as refusal:
         ask(reader, attack, {})
     assert SECRET not in str(refusal.value)
-    assert digest(reader) == before
+    assert content(reader) == before
     assert not (folder.parent / "out").exists()
     with pytest.raises(BlockingIOError):
         listener.accept()

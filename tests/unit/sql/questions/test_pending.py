@@ -7,11 +7,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from components.rows import T0, dicts, store
 from fakes.pending import node, room, seen
-from sql.database.open import Database, connect
+from sql.database.open import Database, Result, connect
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
+from sql.schema.statements import named
 from sql.schema.upkeep import Upkeep
 from streams.fold.findings import PodBinding, Row
 from waiting import eventually
@@ -62,6 +65,26 @@ def test_a_cluster_without_nodes_has_no_rows(database: Database) -> None:
     store(database, pod("a"))
     calculate(database)
     assert told(database) == []
+
+
+def test_tables_that_are_empty_are_not_asked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question takes longer to plan than to answer, at the end of each replay and look."""
+    asked: list[str] = []
+    query = Database.query
+
+    def recorded(db: Database, sql: str, *more: Any, **others: Any) -> Result:
+        asked.append(sql)
+        return query(db, sql, *more, **others)
+
+    monkeypatch.setattr(Database, "query", recorded)
+    calculate(database)
+    assert len(asked) == 1  # which tables are empty
+    store(database, pod("a"), node("n0"))
+    asked.clear()
+    calculate(database)
+    found = set().union(*map(named, asked))
+    assert {"pod_bindings", "nodes"} <= found
+    assert not {"numa_allocations", "numa_whatif", "numa_skew", "numa_resources", "kubelet_settings"} & found
 
 
 def test_rows_are_the_same_in_whatever_order_and_portions_the_others_were_landed(database: Database) -> None:
