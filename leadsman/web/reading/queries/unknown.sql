@@ -20,11 +20,6 @@ SELECT
     ) AS withheld,
     (
         SELECT uniqExact(node)
-        FROM kubelet_settings
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-    ) AS nodes_with_settings,
-    (
-        SELECT uniqExact(node)
         FROM numa_allocations
         WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND fidelity != 'none'
     ) AS nodes_with_numa
