@@ -21,16 +21,22 @@ from ingest.model.records import (
     PodRecord,
     Record,
 )
-from streams.analytics.pod_end_machine import (
+from streams.analytics.pod_end_rows import new_row
+from streams.analytics.pod_end_state import (
     BOUNDED,
+    MAX_ENDS,
+    Acted,
+    Open,
+    State,
     bounded,
+    changed,
     compared_with,
     is_unexplained,
+    key_of,
     left_open,
     told_of_machine,
+    witnessed,
 )
-from streams.analytics.pod_end_rows import new_row
-from streams.analytics.pod_end_state import MAX_ENDS, Acted, Open, State, changed, key_of, witnessed
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import on_shelf, put, taken
