@@ -61,7 +61,10 @@ class Begun(NamedTuple):
 
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """Build the portion from the messages that the topic still has."""
-        token = self.token or _early_token(self.topic, self.ranges[0], messages)
+        of = self.ranges[0]
+        # Earlier versions computed the token, and did not keep it.
+        early = f"{self.topic}:{of.partition}:{of.start}-{of.end}"
+        token = self.token or f"{early}@{messages[-1].timestamp_ms}"
         return Portion(self.topic, self.ranges, messages, token)
 
 
@@ -103,11 +106,6 @@ class Portion(NamedTuple):
 
 def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, OffsetAndMetadata]:
     return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
-
-
-def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
-    """Return the token that earlier versions computed, and did not keep."""
-    return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
 class Limits(NamedTuple):
