@@ -23,6 +23,7 @@ from streams.fold.sentences import SENTENCES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
+from streams.rules.scheduling.fit_machine import FULL_PCPUS_ONLY, TRUE
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
 from streams.rules.values.expressions import Amount, Expression, literal
 
@@ -111,6 +112,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
+    "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
     "image_gc_percent": thresholds.percent_used(*_columns(*_IMAGE_FILE_SYSTEM)),

@@ -214,7 +214,6 @@ def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
 
 
 def _ended_in_container(state: State, pod: Pod) -> bool:
-    """Tell whether the end of a container, which has a row, ended the pod."""
     containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
     rows = (on_shelf(state.ends, key_of(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
     return any(row is not None and not row.restarted for row in rows)

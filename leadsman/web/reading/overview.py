@@ -237,7 +237,6 @@ def with_contradictions(db: Database, view: Overview) -> Overview:
 
 
 def _names_any(view: Overview) -> bool:
-    """Tell whether the rows of one node contain anything about it."""
     of_it = (
         view.alerts,
         view.numa_failures,

@@ -184,7 +184,6 @@ class Buffers:
         )
 
     def _portions(self, topic: str, buffers: Iterable[tuple[int, _Buffer]]) -> Iterator[Portion]:
-        """Yield as few portions as the limits allow."""
         limits, held, size, count = self._limits, list[tuple[int, _Buffer]](), 0, 0
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)
