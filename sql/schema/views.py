@@ -32,8 +32,8 @@ def _columns(*names: str) -> list[Expression]:
     return list(map(Expression, names))
 
 
-def _one_of(of: Mapping[str, Any]) -> str:
-    return f"transform(toString(signal), {list(of)}, {list(of.values())}, '')"
+def _one_of(of: Mapping[str, Any], column: str = "signal") -> str:
+    return f"transform(toString({column}), {list(of)}, {list(of.values())}, '')"
 
 
 def _observed() -> str:
@@ -108,6 +108,9 @@ RULES: Final[Mapping[str, Amount]] = {
     "processes_count_since": order.PROCESSES_COUNT_SINCE,
     "settable_signals": sorted(signals.SETTABLE),
     "signal_resource": _one_of(signals.RESOURCES),
+    "resource_condition": _one_of(
+        {signals.RESOURCES[each]: signals.CONDITIONS[each] for each in signals.SIGNALS}, "resource"
+    ),
     "unguarded_consequence": _one_of({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),

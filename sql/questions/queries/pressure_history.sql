@@ -101,11 +101,7 @@ evicted AS
     SELECT e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at, count() AS pods
     FROM
     (
-        SELECT cluster, node, ts, arrayJoin(multiIf(
-            resource = 'memory', ['MemoryPressure'],
-            resource IN ('ephemeral-storage', 'inodes'), ['DiskPressure'],
-            resource = 'pids', ['PIDPressure'],
-            ['MemoryPressure', 'DiskPressure', 'PIDPressure'])) AS condition
+        SELECT cluster, node, ts, {resource_condition} AS its, arrayJoin(if(its = '', ['MemoryPressure', 'DiskPressure', 'PIDPressure'], [its])) AS condition
         FROM evictions
         WHERE cause = 'pressure'
     ) AS v
