@@ -23,12 +23,11 @@ class Range(NamedTuple):
     end: int
 
 
-class _Intent(msgspec.Struct, omit_defaults=True):
-    """The metadata of an intent, which defines its portion. Earlier versions wrote only the end of a single range."""
+class _Intent(msgspec.Struct):
+    """The metadata of an intent, which defines its portion."""
 
-    end: int | None = None
-    token: str = ""
-    ranges: tuple[Range, ...] = ()
+    token: str
+    ranges: tuple[Range, ...]
 
 
 class Begun(NamedTuple):
@@ -37,7 +36,6 @@ class Begun(NamedTuple):
     topic: str
     ranges: tuple[Range, ...]
     token: str
-    """Empty if the token is computed from the messages of the one range."""
 
     @classmethod
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
@@ -45,9 +43,7 @@ class Begun(NamedTuple):
         if not committed.metadata:
             return None
         intent = msgspec.json.decode(committed.metadata, type=_Intent)
-        if intent.end is None:
-            return cls(partition.topic, intent.ranges, intent.token)
-        return cls(partition.topic, (Range(partition.partition, committed.offset, intent.end),), "")
+        return cls(partition.topic, intent.ranges, intent.token)
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
@@ -61,11 +57,7 @@ class Begun(NamedTuple):
 
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """Build the portion from the messages that the topic still has."""
-        of = self.ranges[0]
-        # Earlier versions computed the token, and did not keep it.
-        early = f"{self.topic}:{of.partition}:{of.start}-{of.end}"
-        token = self.token or f"{early}@{messages[-1].timestamp_ms}"
-        return Portion(self.topic, self.ranges, messages, token)
+        return Portion(self.topic, self.ranges, messages, self.token)
 
 
 class Portion(NamedTuple):
@@ -86,7 +78,7 @@ class Portion(NamedTuple):
         """Return the group's commits before storing: the first offset of each range, with all ranges in the
         metadata.
         """
-        metadata = msgspec.json.encode(_Intent(None, self.token, self.ranges)).decode()
+        metadata = msgspec.json.encode(_Intent(self.token, self.ranges)).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
