@@ -1,7 +1,7 @@
 -- Which alerts cannot fire, or know less, because an input is missing
 -- group What is not known
 -- shows alertname, input, can_fire, nodes_without, without_it
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     cluster,
     alertname,

@@ -2,7 +2,7 @@
 -- group Scheduling
 -- shows ts, verdict, node, pod, evidence
 -- needs nodes, pods
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all
 SELECT
     cluster,

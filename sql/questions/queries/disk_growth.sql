@@ -4,8 +4,7 @@
 -- needs samples
 -- was disk_unexplained kind=outside_pods
 -- was ephemeral_storage kind=pod
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': only pods of this namespace; empty is all
 -- param kind String '': only this kind, as logs, outside_pods, or pod for the whole of each; empty is all
 SELECT

@@ -3,12 +3,10 @@
 -- needs events
 -- shows last_at, node, reason, occurrences, last_message
 -- was event_lower_bounds uncertain=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': only about objects of this namespace; empty is all
 -- param type String '': Normal or Warning; empty is both
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 -- param uncertain UInt8 0: 1 has only those of which more may have occurred
 SELECT
     cluster,

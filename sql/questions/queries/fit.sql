@@ -3,8 +3,7 @@
 -- shows node, resource, allocatable, requested, limits, used
 -- needs requests
 -- was limits limited=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param resource String '': only this resource; empty is all
 -- param limited UInt8 0: 1 has only CPU and memory of nodes whose pods' limits are known, the furthest beyond first
 SELECT

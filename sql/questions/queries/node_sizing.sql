@@ -2,8 +2,7 @@
 -- group Nodes
 -- shows node, resource, verdict, reserved, advised_reserved, advised_threshold
 -- needs samples
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
     round(measured_seconds / 3600, 1) AS measured_hours, arithmetic

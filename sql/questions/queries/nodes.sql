@@ -2,8 +2,7 @@
 -- group Nodes
 -- shows node, ready, ready_since, unschedulable, ready_message
 -- needs nodes
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,

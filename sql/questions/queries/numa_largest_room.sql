@@ -2,8 +2,7 @@
 -- group NUMA
 -- shows node, resource, free, largest, stranded
 -- needs numa resources
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param resource String '': only this resource, as memory or hugepages-2Mi; empty is all
 SELECT
     cluster,

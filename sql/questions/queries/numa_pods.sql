@@ -3,8 +3,7 @@
 -- shows node, pod, cpuset, numa_nodes, aligned, explanation
 -- needs pods or held
 -- was numa_alignment
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param spanning UInt8 0: 1 for only those that span several NUMA nodes
 SELECT
     cluster,

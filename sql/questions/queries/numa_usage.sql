@@ -2,8 +2,7 @@
 -- group NUMA
 -- shows node, numa_node, memory_total_bytes, memory_free_bytes, cpu_busy_ratio
 -- needs numa use
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,

@@ -3,10 +3,9 @@
 -- shows namespace, pod, node, fits, reasons, numa_verdict
 -- needs nodes, pods
 -- events FailedScheduling
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param pod String '': only this pod; empty is all
--- param namespace String '': only this namespace; empty is all
--- param node String '': only this node; empty is all
+-- param namespace, node
 SELECT
     cluster,
     namespace,

@@ -4,8 +4,7 @@
 -- events FailedScheduling
 -- shows said_at, namespace, pod, fits_on, said
 -- was pods_not_retried fitting=1
--- param cluster String '': only this cluster; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, namespace
 -- param fitting UInt8 0: 1 has only pods that a node would take
 SELECT
     p.cluster AS cluster,

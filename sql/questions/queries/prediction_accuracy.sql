@@ -2,7 +2,7 @@
 -- group Evictions and pressure
 -- shows signal, threshold, ahead, forecasts, met, median_error_seconds
 -- needs samples
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     signal,
     threshold,

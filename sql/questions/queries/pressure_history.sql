@@ -4,8 +4,7 @@
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- shows node, condition, began_at, lasted_seconds, evicted_pods, images_freed_bytes
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: not ended before
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: begun before
 WITH changes AS

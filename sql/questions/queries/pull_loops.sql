@@ -2,10 +2,7 @@
 -- group Image GC
 -- shows node, image, pulls_again, by_maximum_age, by_image_gc, image_bytes_again
 -- needs events, configz, pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 -- param again UInt32 2: pulled again at least so often
 SELECT
     cluster,

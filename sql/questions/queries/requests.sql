@@ -5,9 +5,7 @@
 -- was over_request verdict=exceeded
 -- was unused_requests verdict=unused
 -- was without_requests verdict=none
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, node, namespace
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
 -- param ratio Float64 2: unused is a request of memory of at least so many times the highest use
 SELECT

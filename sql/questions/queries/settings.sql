@@ -2,8 +2,7 @@
 -- group Nodes
 -- shows node, eviction_hard, eviction_soft, cpu_manager_policy
 -- needs configz
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,

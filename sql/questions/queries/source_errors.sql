@@ -1,10 +1,7 @@
 -- Which sources could not be read, were silent, or may have missed something
 -- group What is not known
 -- shows node, resource, times, last_at, last_error
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT
     cluster,
     node,

@@ -2,7 +2,7 @@
 -- form nodes zone
 -- shows zone, nodes, uneven, kubelet_versions
 -- needs nodes
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     cluster,
     replaceAll(zone_key, '\0', '') AS zone,
