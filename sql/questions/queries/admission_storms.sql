@@ -18,7 +18,6 @@ SELECT
     owners
 FROM admission_storms
 WHERE pods >= {pods:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
     AND started_at >= {since:DateTime64(6)} AND started_at < {until:DateTime64(6)}
 ORDER BY started_at, cluster, node, condition

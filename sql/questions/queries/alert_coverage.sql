@@ -13,5 +13,5 @@ SELECT
     first_nodes_without
 FROM alert_coverage
 WHERE nodes_without > 0
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY can_fire, cluster, alertname, input

@@ -26,7 +26,6 @@ FROM
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at
 )
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
     AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
 ORDER BY starts_at DESC, alertname, node, cluster, fingerprint

@@ -16,5 +16,5 @@ SELECT
     scheduler_version
 FROM scheduler_blind_spots
 WHERE ({verdict:String} = '' OR verdict = {verdict:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY ts, cluster, test, namespace, pod, node

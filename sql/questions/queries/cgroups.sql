@@ -20,6 +20,5 @@ SELECT
     qos_cpu_shares,
     cgroup
 FROM pod_cgroups
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY cluster, node, namespace, pod

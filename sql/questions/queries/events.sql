@@ -24,10 +24,7 @@ SELECT
     argMax(message, (ts, message)) AS last_message
 FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, namespace, ts}
 GROUP BY cluster, node, type, reason, object_kind, component
 HAVING {uncertain:UInt8} = 0 OR states_uncertain > 0
 ORDER BY occurrences DESC, cluster, node, type, reason, object_kind, component

@@ -37,7 +37,5 @@ LEFT JOIN
     FROM rank_accuracy
 ) AS a USING (cluster, node, uid, ts)
 WHERE ({ranked:UInt8} = 0 OR a.rank_when_evicted IS NOT NULL) AND cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY ts, cluster, node, pod

@@ -15,8 +15,6 @@ SELECT
     max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
 FROM pod_evictions
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

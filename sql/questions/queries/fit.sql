@@ -37,6 +37,5 @@ LEFT JOIN
 ) AS g USING (cluster, node)
 WHERE ({resource:String} = '' OR resource = {resource:String})
     AND ({limited:UInt8} = 0 OR (limits IS NOT NULL AND allocatable > 0))
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY if({limited:UInt8} = 1, limits_percent, 0) DESC, cluster, node, resource

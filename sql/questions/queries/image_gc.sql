@@ -78,6 +78,5 @@ LEFT JOIN
 ) AS p USING (cluster, node)
 WHERE ({broken:UInt8} = 0 OR g.verdict NOT IN ('', 'recovered'))
     AND ({episodes:UInt8} = 0 OR g.verdict != '')
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY verdict IN ('', 'recovered'), since, usage_percent DESC NULLS FIRST, cluster, node, reason

@@ -22,9 +22,7 @@ SELECT
     earliest,
     latest
 FROM kubelet_log FINAL
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+WHERE {asked cluster, node, namespace}
     AND ({said:String} = '' OR said = {said:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked ts}
 ORDER BY ts, cluster, node, said, pod

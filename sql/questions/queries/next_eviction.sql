@@ -22,8 +22,7 @@ WITH
             ) AS place
         FROM eviction_signals
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM last_signals)
-            AND ({cluster:String} = '' OR cluster = {cluster:String})
-            AND ({node:String} = '' OR node = {node:String})
+            AND {asked cluster, node}
     ),
     lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
     grown AS

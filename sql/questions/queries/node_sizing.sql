@@ -7,6 +7,5 @@ SELECT
     cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
     round(measured_seconds / 3600, 1) AS measured_hours, arithmetic
 FROM node_sizing
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY indexOf(['too_little', 'generous', 'enough', 'unknown'], verdict), cluster, node, resource

@@ -21,7 +21,6 @@ SELECT
     problems,
     allocatable
 FROM nodes
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

@@ -6,7 +6,5 @@
 -- param cluster, node, since, until
 SELECT cluster, ts, node, if(numa_node < 0, NULL, numa_node) AS numa_node, source_a, value_a, source_b, value_b, explanation
 FROM numa_disagreements
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 ORDER BY ts, cluster, node, numa_node

@@ -23,8 +23,7 @@ FROM
     LIMIT 1 BY cluster, node, numa_node, resource
 )
 WHERE allocatable > 0
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked node, cluster}
     AND ({resource:String} = '' OR resource = {resource:String})
 GROUP BY cluster, node, resource
 ORDER BY cluster, node, resource

@@ -58,6 +58,5 @@ LEFT JOIN
     FROM kubelet_settings
     GROUP BY cluster, node
 ) AS s USING (cluster, node)
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, scope, if({by:String} = 'node', largest_fit_cpus, NULL) DESC NULLS LAST, if({by:String} = 'node', skew_ratio, NULL) DESC NULLS LAST, node, numa_node

@@ -14,7 +14,6 @@ SELECT
     round(cpu_busy_ratio, 3) AS cpu_busy_ratio,
     ts
 FROM numa_usage FINAL
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY ts DESC
 LIMIT 1 BY cluster, node, numa_node

@@ -7,5 +7,5 @@
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts
 FROM numa_whatif
 WHERE scope = {scope:String}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY cluster, node, strategy

@@ -25,7 +25,5 @@ SELECT
     numa_fidelity
 FROM pending_fit
 WHERE ({pod:String} = '' OR pod = {pod:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked namespace, node, cluster}
 ORDER BY cluster, namespace, pod, fits DESC NULLS LAST, node

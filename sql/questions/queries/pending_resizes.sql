@@ -5,6 +5,5 @@
 -- param cluster, node
 SELECT cluster, node, namespace, pod, state, ts AS since, more, must_go, message
 FROM pending_resizes
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY ts, cluster, node, namespace, pod

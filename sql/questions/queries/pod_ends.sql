@@ -10,9 +10,7 @@
 SELECT ts, cluster, node, namespace, pod, container, cause, actor, reason, exit_code, restarted, deleted, witness,
     owner_kind, owner_name, message, time_known, earliest, latest, restart_policy
 FROM pod_ends
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+WHERE {asked node, namespace}
     AND ({cause:String} = '' OR cause = {cause:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod, container

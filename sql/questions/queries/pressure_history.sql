@@ -21,8 +21,7 @@ WITH changes AS
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
     WHERE NOT kubelet_restart
-        AND ({cluster:String} = '' OR cluster = {cluster:String})
-        AND ({node:String} = '' OR node = {node:String})
+        AND {asked cluster, node}
     WINDOW each AS (PARTITION BY cluster, node, condition ORDER BY ts)
 ),
 episodes AS

@@ -18,6 +18,5 @@ SELECT
     settings_assumed
 FROM pressure_oscillation
 WHERE changes >= {changes:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY hour, cluster, node, condition

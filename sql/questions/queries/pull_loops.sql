@@ -20,9 +20,7 @@ SELECT
     argMax(tuple(high_percent), ts).1 AS high_percent,
     argMax(tuple(low_percent), ts).1 AS low_percent
 FROM image_pulls
-WHERE ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked ts, cluster, node}
 GROUP BY cluster, node, image
 HAVING pulls_again >= {again:UInt32}
 ORDER BY pulls_again DESC, cluster, node, image

@@ -18,8 +18,5 @@ LEFT JOIN
     FROM numa_admission_failures
 ) AS n USING (cluster, node, namespace, pod, uid)
 WHERE ({numa:UInt8} = 0 OR requested_cpus IS NOT NULL)
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked node, namespace, cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod

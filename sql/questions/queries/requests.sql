@@ -57,7 +57,5 @@ LEFT JOIN
     GROUP BY cluster, uid
 ) AS h USING (cluster, uid)
 WHERE notEmpty(verdict) AND ({verdict:String} = '' OR has(verdict, {verdict:String}))
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked namespace, cluster, node}
 ORDER BY has(verdict, 'exceeded') DESC, resource != 'memory', abs(unused) DESC NULLS LAST, cluster, node, namespace, pod, resource

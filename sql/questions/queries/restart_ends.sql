@@ -6,6 +6,5 @@
 -- param cluster, node
 SELECT cluster, node, verdict, namespace, pod, container, cpus, free_cpus
 FROM restart_ends
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY cluster, verdict, node, namespace, pod, container

@@ -17,7 +17,5 @@ FROM
     FROM node_samples
 )
 WHERE before IS NOT NULL AND gap_seconds >= {seconds:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY gap_from, cluster, node

@@ -21,8 +21,6 @@ SELECT
     countIf(NOT truncated AND prefilter = '' AND reason_sum < nodes_total) AS texts_with_too_few_reasons
 FROM scheduling_failures
 LEFT ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
-WHERE ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked namespace, cluster, ts}
 GROUP BY cluster, since, reason
 ORDER BY since, cluster, pods DESC, reason

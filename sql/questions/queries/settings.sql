@@ -32,7 +32,6 @@ SELECT
     cpu_quota_period_seconds,
     intended_by
 FROM kubelet_settings
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

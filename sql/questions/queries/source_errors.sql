@@ -13,8 +13,6 @@ SELECT
     max(silent_seconds) AS longest_silence_seconds,
     argMax(error, (ts, error)) AS last_error
 FROM source_errors
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 GROUP BY cluster, node, resource, kind
 ORDER BY last_at DESC, cluster, node, resource, kind

@@ -49,7 +49,5 @@ FROM
     WHERE {rows:String} IN ('', 'pods')
 )
 WHERE (greatest(coalesce(cpu_some, 0), coalesce(memory_some, 0), coalesce(io_some, 0)) >= {percent:Float64} OR swap_usage_bytes > 0)
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY ts, cluster, node, namespace, pod

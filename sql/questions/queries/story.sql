@@ -33,8 +33,7 @@ FROM
     FROM pod_bindings
     WHERE {all:UInt8} = 1
 )
-WHERE ({node:String} = '' OR node = {node:String})
+WHERE {asked node}
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, ts}
 ORDER BY ts, cluster, node, kind, what

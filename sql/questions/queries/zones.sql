@@ -17,6 +17,6 @@ FROM
     LIMIT 1 BY cluster, node
 )
 WHERE NOT deleted
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 GROUP BY cluster, zone_key
 ORDER BY cluster, zone_key
