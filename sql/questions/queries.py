@@ -32,7 +32,6 @@ from sql.schema.views import with_rules
 QUERIES: Final = Path(__file__).parent / "queries"
 BY: Final = "by"
 """The parameter that asks for another form of a question."""
-_ASKED: Final = re.compile(r"\{asked ([a-z, ]+)\}")
 _PARAMETER: Final = re.compile(r"-- param (?P<name>\w+) (?P<type>\S+) (?P<default>\S+): (?P<meaning>.+)")
 
 
@@ -233,7 +232,7 @@ def _natural(text: str) -> int:
 def _read(file: Path) -> SavedQuery:
     lines = file.read_text("utf-8").splitlines()
     parameters = tuple(each for line in lines if line.startswith("-- param ") for each in _parameters(line))
-    sql = _ASKED.sub(_asked, with_rules("\n".join(line for line in lines if not line.startswith("--"))))
+    sql = with_rules("\n".join(line for line in lines if not line.startswith("--")))
     needs, events, shows = (
         tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
     )
@@ -258,15 +257,6 @@ def _parameters(line: str) -> list[Parameter]:
     if own is None:
         return [COMMON[name] for name in line.removeprefix("-- param ").split(", ")]
     return [Parameter(own["name"], own["type"], own["default"].strip("'"), own["meaning"])]
-
-
-def _asked(columns: re.Match[str]) -> str:
-    return " AND ".join(
-        "ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}"
-        if each == "ts"
-        else f"({{{each}:String}} = '' OR {each} = {{{each}:String}})"
-        for each in columns[1].split(", ")
-    )
 
 
 def _was(line: str) -> tuple[str, dict[str, str]]:

@@ -6,6 +6,7 @@ placeholder in the view's text says in which columns it finds what it needs.
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
@@ -128,13 +129,23 @@ RULES: Final[Mapping[str, Amount]] = {
 """The text of each rule and sentence by its placeholder in views and saved questions."""
 
 
+def _asked(columns: re.Match[str]) -> str:
+    return " AND ".join(
+        "ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}"
+        if each == "ts"
+        else f"({{{each}:String}} = '' OR {each} = {{{each}:String}})"
+        for each in columns[1].split(", ")
+    )
+
+
 def with_rules(text: str) -> str:
-    """The text of a view or question with its rules."""
+    """The text of a view or question with its rules, and its conditions for what is asked for."""
     for name, rule in RULES.items():
         text = text.replace(f"{{{name}}}", str(rule))
-    return text
+    return _ASKED.sub(_asked, text)
 
 
+_ASKED: Final = re.compile(r"\{asked ([a-z, ]+)\}")
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
 """Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than

@@ -22,7 +22,9 @@ RowDict: TypeAlias = dict[str, Any]
 @cache
 def question(name: str) -> str:
     """Return the text of a question; `NAME_5m` is NAME over the five-minute roll-up of its table."""
-    text = (QUERIES / f"{name.removesuffix('_5m')}.sql").read_text("utf-8")
+    from sql.schema.views import with_rules  # noqa: PLC0415 - some commands ask nothing
+
+    text = with_rules((QUERIES / f"{name.removesuffix('_5m')}.sql").read_text("utf-8"))
     if not name.endswith("_5m"):
         return text
     text = re.sub(r"\b(min|max)\((\w+)\)", r"\1(\2_\1)", re.sub(r"(FROM \w+)\n", r"\1_5m\n", text))

@@ -6,8 +6,6 @@ SELECT
     countIf(cause = 'admission') AS admission,
     countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank
 FROM pod_evictions
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
 GROUP BY node
 ORDER BY node
