@@ -70,7 +70,6 @@ def _counters(folder: Path) -> dict[str, int] | None:
 
 
 def _folders(parent: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, Path]]:
-    """Yield each matching folder with the first group of the pattern."""
     try:
         found = [(pattern.fullmatch(each.name), each) for each in parent.iterdir()]
     except OSError:

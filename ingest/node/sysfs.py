@@ -124,7 +124,6 @@ def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
 
 
 def _ids(folder: Path, name: re.Pattern[str]) -> list[int]:
-    """The numbers of the entries named so, in their order; none if there is no such folder."""
     try:
         found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
     except FileNotFoundError:

@@ -46,10 +46,6 @@ def _records(observation: Observation, event: Event) -> list[Record]:
     return [record, *rejection_of_event(observation, event, node)]
 
 
-def _version(event: Event) -> bytes:
-    return event.metadata.resource_version.encode()
-
-
 EVENTS: Final = ApiResource(
     name="events",
     decode=kept(Event, partial(_passing, mode=CREDENTIALS)),
@@ -60,7 +56,7 @@ EVENTS: Final = ApiResource(
     word="event",
     kinds={"Event": r"v1|events\.k8s\.io/\w+"},
     paths=("/api/v1/events",),
-    compared=_version,
+    compared=lambda event: event.metadata.resource_version.encode(),
     bookmarks=False,
     deletion_is_news=False,
     namespaced=True,

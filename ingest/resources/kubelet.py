@@ -85,10 +85,6 @@ def parse_metrics(text: str) -> list[Metric]:
     return metrics
 
 
-def _text(data: bytes | msgspec.Raw) -> str:
-    return _decode(data).text
-
-
 def _measured(observation: Observation, text: str) -> list[Record]:
     node = node_of(observation)
     return [MetricsRecord(ts=observation.ts, cluster=observation.cluster, node=node, metrics=parse_metrics(text))]
@@ -106,7 +102,7 @@ def _started_at(body: bytes) -> bytes:
 
 METRICS: Final = KubeletResource(
     name="metrics",
-    decode=_text,
+    decode=lambda data: _decode(data).text,
     records=_measured,
     secrets=False,
     fields=lambda fields: fields.keys() == {"text"} and not is_about_a_cache(bytes(fields["text"])),

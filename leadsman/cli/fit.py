@@ -96,8 +96,7 @@ def command(
     that is not a question gets its error as the answer, and the exit status is 3.
     """
     from leadsman.cli.database import existing_database
-    from sql.questions.fit import read_known
-    from sql.questions.fit_like import one_more
+    from sql.questions.fit import one_more, read_known
     from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
     from streams.questions.fit_like import adds_up

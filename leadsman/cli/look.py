@@ -158,7 +158,6 @@ def _print_first(database: Database, namespace: str) -> None:
 
 @contextmanager
 def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tuple[Database, str]]:
-    """The database of the input, and why some of that could not be read."""
     from concurrent.futures import ThreadPoolExecutor
 
     from sql.database.open import preload
@@ -221,7 +220,6 @@ def _blind(database: Database, access: str) -> str:
 
 
 def _print(database: Database, form: str, namespace: str) -> list[Findings]:
-    """Print the story, or the findings for a program, and return the findings of each cluster."""
     from leadsman.cli.console import out
     from leadsman.cli.present.findings import finding_rows, findings_in
     from leadsman.cli.present.story import EVERY_LINE, LINES, print_story

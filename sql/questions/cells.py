@@ -39,19 +39,6 @@ def as_csv(result: Result) -> str:
     return text.getvalue()
 
 
-def cell(value: object) -> str:
-    """A value in a table, for people, on one line."""
-    match value:
-        case None:
-            return "-"
-        case datetime():
-            return value.isoformat(sep=" ", timespec="seconds").removesuffix("+00:00")
-        case float():
-            return f"{value:.6g}"
-        case _:
-            return plain(value, CELL)
-
-
 def _csv_cell(value: object) -> object:
     match value:
         case None | int() | float():

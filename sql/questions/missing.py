@@ -195,7 +195,6 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
 
 
 def _or_all(name: str, known: set[str]) -> str:
-    """Suggest the nearest name; if none is near, list a few that exist."""
     if hint := match(name, known):
         return f"Did you mean {plain(hint)}?"
     return f"There are {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
@@ -215,7 +214,6 @@ def _clusters(database: Database, source: str) -> set[str]:
 
 
 def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
-    """Events that contradict the empty answer, in words, by cluster."""
     if not query.events:
         return {}
     asked = {name: given.get(name, "") for name in ("node", "namespace")}

@@ -9,7 +9,11 @@ The first line of a file is `-- ` and what it answers. These lines may follow:
 `-- shows COLUMN, COLUMN`: the columns of a table that is not `wide`.
 `-- newest`: its rows go from the oldest to the newest.
 `-- was NAME K=V`: an older name, and the parameters with which it is asked.
-`-- param NAME TYPE DEFAULT: meaning`: a parameter, one a line.
+`-- param NAME, NAME`: parameters of COMMON.
+`-- param NAME TYPE DEFAULT: meaning`: another parameter, one a line.
+
+In its SQL, `{asked COLUMN, COLUMN}` is true of rows with the values that parameters of COMMON ask for; `ts` stands
+for since and until.
 """
 
 import re
@@ -49,6 +53,19 @@ class Parameter(NamedTuple):
     @property
     def of_time(self) -> bool:
         return self.type.startswith("DateTime")
+
+
+COMMON: Final = {
+    each.name: each
+    for each in (
+        Parameter("cluster", "String", "", "only this cluster; empty is all"),
+        Parameter("node", "String", "", "only this node; empty is all"),
+        Parameter("namespace", "String", "", "only this namespace; empty is all"),
+        Parameter("since", "DateTime64(6)", "1970-01-01T00:00:00Z", "not before"),
+        Parameter("until", "DateTime64(6)", "2262-01-01T00:00:00Z", "before"),
+    )
+}
+"""Parameters that mean the same in every question that names them alone."""
 
 
 class SavedQuery(NamedTuple):
@@ -214,8 +231,7 @@ def _natural(text: str) -> int:
 
 def _read(file: Path) -> SavedQuery:
     lines = file.read_text("utf-8").splitlines()
-    found = [_PARAMETER.fullmatch(line) for line in lines if line.startswith("-- param ")]
-    parameters = tuple(Parameter(m["name"], m["type"], m["default"].strip("'"), m["meaning"]) for m in found if m)
+    parameters = tuple(each for line in lines if line.startswith("-- param ") for each in _parameters(line))
     sql = with_rules("\n".join(line for line in lines if not line.startswith("--")))
     needs, events, shows = (
         tuple(filter(None, _line(lines, key).split(", "))) for key in ("needs", "events", "shows")
@@ -234,6 +250,13 @@ def _read(file: Path) -> SavedQuery:
         was=dict(_was(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
         form=(of, by),
     )
+
+
+def _parameters(line: str) -> list[Parameter]:
+    own = _PARAMETER.fullmatch(line)
+    if own is None:
+        return [COMMON[name] for name in line.removeprefix("-- param ").split(", ")]
+    return [Parameter(own["name"], own["type"], own["default"].strip("'"), own["meaning"])]
 
 
 def _was(line: str) -> tuple[str, dict[str, str]]:

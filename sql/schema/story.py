@@ -33,7 +33,6 @@ def story(db: Database, without: Collection[str] = ()) -> str:
 
 @cache
 def _parts() -> tuple[str, list[str]]:
-    """Return the definitions that branches share, and the branches."""
     text = re.sub(r"^ *--[^\n]*\n", "", statements()["story"], flags=re.MULTILINE)
     head, _, rest = text.partition(_SELECT)
     return head[head.index(_WITH) :], rest[: rest.rindex(_END)].split(_BETWEEN)

@@ -6,6 +6,7 @@ placeholder in the view's text says in which columns it finds what it needs.
 
 import hashlib
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -25,6 +26,7 @@ from streams.fold.sentences import SENTENCES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
+from streams.rules.scheduling.fit_machine import FULL_PCPUS_ONLY, TRUE
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
 from streams.rules.values.expressions import Amount, Expression, literal
 
@@ -33,8 +35,8 @@ def _columns(*names: str) -> list[Expression]:
     return list(map(Expression, names))
 
 
-def _one_of(of: Mapping[str, Any]) -> str:
-    return f"transform(toString(signal), {list(of)}, {list(of.values())}, '')"
+def _one_of(of: Mapping[str, Any], column: str = "signal") -> str:
+    return f"transform(toString({column}), {list(of)}, {list(of.values())}, '')"
 
 
 def _observed() -> str:
@@ -109,10 +111,14 @@ RULES: Final[Mapping[str, Amount]] = {
     "processes_count_since": order.PROCESSES_COUNT_SINCE,
     "settable_signals": sorted(signals.SETTABLE),
     "signal_resource": _one_of(signals.RESOURCES),
+    "resource_condition": _one_of(
+        {signals.RESOURCES[each]: signals.CONDITIONS[each] for each in signals.SIGNALS}, "resource"
+    ),
     "unguarded_consequence": _one_of({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
+    "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
     "image_gc_percent": thresholds.percent_used(*_columns(*_IMAGE_FILE_SYSTEM)),
@@ -125,14 +131,24 @@ RULES: Final[Mapping[str, Amount]] = {
 """The text of each rule and sentence by its placeholder in views and saved questions."""
 
 
+def _asked(columns: re.Match[str]) -> str:
+    return " AND ".join(
+        "ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}"
+        if each == "ts"
+        else f"({{{each}:String}} = '' OR {each} = {{{each}:String}})"
+        for each in columns[1].split(", ")
+    )
+
+
 @cache
 def with_rules(text: str) -> str:
-    """Return the text of a view or question with its rules."""
+    """Return the text of a view or question with its rules, and its conditions for what is asked for."""
     for name, rule in RULES.items():
         text = text.replace(f"{{{name}}}", str(rule))
-    return text
+    return _ASKED.sub(_asked, text)
 
 
+_ASKED: Final = re.compile(r"\{asked ([a-z, ]+)\}")
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
 """Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than

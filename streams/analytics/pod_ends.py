@@ -21,16 +21,22 @@ from ingest.model.records import (
     PodRecord,
     Record,
 )
-from streams.analytics.pod_end_machine import (
+from streams.analytics.pod_end_rows import new_row
+from streams.analytics.pod_end_state import (
     BOUNDED,
+    MAX_ENDS,
+    Acted,
+    Open,
+    State,
     bounded,
+    changed,
     compared_with,
     is_unexplained,
+    key_of,
     left_open,
     told_of_machine,
+    witnessed,
 )
-from streams.analytics.pod_end_rows import new_row
-from streams.analytics.pod_end_state import MAX_ENDS, Acted, Open, State, changed, key_of, witnessed
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import on_shelf, put, taken
@@ -208,7 +214,6 @@ def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
 
 
 def _ended_in_container(state: State, pod: Pod) -> bool:
-    """Tell whether the end of a container, which has a row, ended the pod."""
     containers = (*(pod.status.init_container_statuses or ()), *(pod.status.container_statuses or ()))
     rows = (on_shelf(state.ends, key_of(pod.metadata.uid, each.name, each.restart_count)) for each in containers)
     return any(row is not None and not row.restarted for row in rows)

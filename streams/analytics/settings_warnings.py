@@ -97,7 +97,6 @@ def _kubelet(state: State, config: KubeletConfiguration, now: datetime) -> Kubel
 
 
 def _changed(before: Sequence[Held], held: Sequence[Held], record: Record) -> list[Output]:
-    """Rows of what is new or reads otherwise, and of what ended."""
     subjects = {(each.rule, each.subject) for each in held}
     begun = [(each, True) for each in held if each not in before]
     ended = [(each, False) for each in before if (each.rule, each.subject) not in subjects]

@@ -62,7 +62,6 @@ class Batch:
         self.add((row,))
 
     def _add_fit(self, row: NodeFit) -> None:
-        """The row, in place of one that it replaces."""
         fits = self.rows[NodeFit]
         place = self._fits.setdefault(row[:_FIT_KEY], len(fits))
         if place < len(fits):

@@ -245,7 +245,6 @@ def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
 
 
 def _before(words: str, text: Amount) -> Amount:
-    """The words and the text, where there is one."""
     return choose(text == "", "", said(words, text))
 
 

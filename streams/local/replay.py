@@ -209,7 +209,6 @@ class Replay:
         report.last = max(report.last or ts, ts)
 
     def _begin(self, cluster: str, ts: datetime) -> None:
-        """Decide whether this replay goes on where the last one of the cluster ended."""
         self._until[cluster] = ts
         stored = self._checkpoints.load(cluster, "until").get("")
         if stored is None:

@@ -48,17 +48,14 @@ def _placed(
     taken = Counter[str]()
     while taken.total() < count:
         choice = [start] if start is not None and not taken else places
-        open_ = [each for each in choice if taken[each.node] < room.get(each.node, 0) and not _refuses(around, each)]
+        roomy = (each for each in choice if taken[each.node] < room.get(each.node, 0))
+        open_ = [each for each in roomy if not around.reasons(each) and not around.unknowns(each)]
         if not open_:
             break
         best = min(open_, key=lambda each: (around.crowd(each), taken[each.node] - room[each.node], each.node))
         taken[best.node] += 1
         around.join(best, pod)
     return taken
-
-
-def _refuses(around: Neighbourhood, place: Place) -> bool:
-    return bool(around.reasons(place) or around.unknowns(place))
 
 
 class Candidate(NamedTuple):

@@ -62,7 +62,7 @@ def as_new(each: Candidate, staying: Sequence[Staying], name: str, devices: Clai
             pods=len(staying),
             ready=True,
             unschedulable=False,
-            taints=tuple(taint for taint in state.taints if not _says_how_it_is(taint)),
+            taints=tuple(taint for taint in state.taints if not taint.startswith((_STATE, *DRAINERS))),
             machine=_empty(state.machine),
             free_cpus=None,
             labels=labels,
@@ -73,10 +73,6 @@ def as_new(each: Candidate, staying: Sequence[Staying], name: str, devices: Clai
         largest_fit_cpus=None,
         largest_fits={},
     )
-
-
-def _says_how_it_is(taint: str) -> bool:
-    return taint.startswith((_STATE, *DRAINERS))
 
 
 def _unclaimed(devices: ClaimedDevices, node: str, labels: Mapping[str, str]) -> NodeDevices:

@@ -194,7 +194,8 @@ class _Judge:
     def _looks(self, pod: PodRequest) -> Sequence[int]:
         """Return the class of each node, by all that the scheduler reads of it except resources and other pods."""
         constraints, needs = pod.itself.constraints, pod.known_needs
-        keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *_keys_of_devices(pod)}))
+        of_devices = _keys(*(each.nodes for each in pod.device_needs or ()))
+        keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *of_devices}))
         drivers = tuple(sorted({(each.driver, each.identity) for each in needs if each.driver}))
         asks = keys, bool(constraints.ports), drivers, bool(pod.device_needs)
         if asks not in self._alike:
@@ -284,10 +285,6 @@ def _keys_of_needs(needs: Iterable[Need]) -> set[str]:
         keys |= {*ZONES} if each.zones else set()
         keys |= {NODE_NAME} if each.selected_node is not None else set()
     return keys
-
-
-def _keys_of_devices(pod: PodRequest) -> set[str]:
-    return _keys(*(each.nodes for each in pod.device_needs or ()))
 
 
 def _toleration(text: str) -> Toleration:

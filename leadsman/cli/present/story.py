@@ -1,7 +1,6 @@
 """Prints a readable account of what a replay or a look found."""
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any, Final
 
 from rich.console import Console
@@ -15,7 +14,7 @@ from leadsman.cli.present.layout import shared_domain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import uncertain
-from leadsman.web.reading.evidence import Evidence, gaps, nothing_found
+from leadsman.web.reading.evidence import gaps, nothing_found
 from leadsman.web.reading.overview import Overview, read_spans
 from leadsman.web.reading.scope import Span
 from leadsman.web.reading.words import clock, timestamp
@@ -142,7 +141,10 @@ def _print_cluster(
     if total > lines:
         more = "leadsman look -o wide" if command is None else f"{command} query story"
         console.print(f"  ... and {total - lines} more: {more}")
-    _uncertain(found.view, () if nothing else _missing(found.view.evidence), console)
+    seen = found.view.evidence
+    # statistics of known nodes, and bad input, are reported apart
+    missing = gaps(seen._replace(sampled_nodes=seen.nodes or seen.sampled_nodes, bad=0))
+    _uncertain(found.view, () if nothing else missing, console)
     return found
 
 
@@ -152,21 +154,13 @@ def _nothing(found: Findings, console: Console) -> None:
         console.print(f"  {nothing_found(found.view.evidence)}")
 
 
-def _missing(evidence: Evidence) -> list[str]:
-    """List what was not seen, except what is reported apart: statistics of known nodes, and bad input."""
-    return gaps(evidence._replace(sampled_nodes=evidence.nodes or evidence.sampled_nodes, bad=0))
-
-
 def _sections(found: Findings, command: str | None, console: Console) -> None:
     until = f"At the end, {timestamp(found.view.scope.until)} UTC"
     for now, heading in ((True, until), (False, "Earlier")):
-        of_then = [_readable(item, command) for item in found.items if item.now is now]
+        of_then = [item for item in found.items if item.now is now]
+        if command is None:  # a step asks no question of a database that will be gone
+            of_then = [item._replace(step=item.step._replace(query="")) for item in of_then]
         _section(heading, of_then, found.view, console)
-
-
-def _readable(item: Item, command: str | None) -> Item:
-    """Without a question to a database that will be gone."""
-    return item if command is not None else item._replace(step=item.step._replace(query=""))
 
 
 def _section(heading: str, items: Sequence[Item], view: Overview, console: Console) -> None:
@@ -206,7 +200,10 @@ def _table(columns: int) -> Table:
 
 
 def _words(item: Item, view: Overview) -> str:
-    times = "" if item.since is None else f", {'since ' if item.now else ''}{_when(item.since, view)}"
+    times, at = "", item.since
+    if at is not None:
+        when = clock(at) if at.date() == view.scope.until.date() else timestamp(at)
+        times = f", {'since ' if item.now else ''}{when}"
     if item.since and item.until and not item.now and item.until > item.since:
         times += f" to {clock(item.until)}"
     times += " or earlier" if item.or_earlier else ""
@@ -219,10 +216,6 @@ def _words(item: Item, view: Overview) -> str:
         str(item.step) if item.step else "",
     )
     return " ".join(plain(part, MOST) for part in parts if part)
-
-
-def _when(at: datetime, view: Overview) -> str:
-    return clock(at) if at.date() == view.scope.until.date() else timestamp(at)
 
 
 def _heading(database: Database, cluster: str, console: Console) -> None:

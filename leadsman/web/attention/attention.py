@@ -224,7 +224,6 @@ def _of_events(row: RowDict) -> Item:
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
-    """Report nodes without statistics in a cluster that is observed otherwise."""
     silent = [node for node in view.nodes if node.known and node.stale]
     if silent and not view.evidence.stale:
         ages = {node.sample_age for node in silent if node.sample_age}

@@ -1,6 +1,6 @@
 """A node's badges in a list, and which nodes come first: pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -37,8 +37,7 @@ class Badge(NamedTuple):
 
 
 def badges(node: NodeLine) -> list[Badge]:
-    found = [badge for rule in _BADGES if (badge := rule(node)) is not None]
-    return sorted(found, key=lambda badge: badge.severity)
+    return sorted(_badges(node), key=lambda badge: badge.severity)
 
 
 def by_urgency(nodes: Iterable[NodeLine]) -> list[NodeLine]:
@@ -53,7 +52,28 @@ def _urgency(node: NodeLine) -> tuple[int, int, float, int, str]:
     return worst, -len(found), room, -((node.numa or {}).get("exclusive_cpus") or 0), node.name
 
 
-def _badge_ready(node: NodeLine) -> Badge | None:
+def _badges(node: NodeLine) -> Iterator[Badge]:
+    if ready := _ready(node):
+        yield ready
+    if node.stale:
+        yield Badge(Severity.UNKNOWN, f"last sample {node.sample_age}" if node.sample_age else "no statistics")
+    if margin := _margin(node):
+        yield margin
+    if evicted := node.evicted.pressure:
+        yield Badge(Severity.CRITICAL, f"{evicted} evicted")
+    if node.image_gc_goes_on and node.image_gc in BROKEN_GC:
+        yield Badge(Severity.CRITICAL, "image GC")
+    if rejected := node.evicted.admission:
+        yield Badge(Severity.WARNING, f"{rejected} rejected")
+    if node.pressure or node.times_under_pressure >= OFTEN:
+        yield Badge(Severity.WARNING, ", ".join(node.pressure) or "swings")
+    if over := node.overcommitted:
+        yield Badge(Severity.WARNING, f"{over[0]} overcommitted")
+    if node.uneven:
+        yield Badge(Severity.WARNING, "NUMA uneven")
+
+
+def _ready(node: NodeLine) -> Badge | None:
     if node.ready is False:
         return Badge(Severity.CRITICAL, "not ready")
     if node.deleted_at is not None:
@@ -63,13 +83,7 @@ def _badge_ready(node: NodeLine) -> Badge | None:
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
 
 
-def _badge_evidence(node: NodeLine) -> Badge | None:
-    if not node.stale:
-        return None
-    return Badge(Severity.UNKNOWN, f"last sample {node.sample_age}" if node.sample_age else "no statistics")
-
-
-def _badge_margin(node: NodeLine) -> Badge | None:
+def _margin(node: NodeLine) -> Badge | None:
     if not node.margins:
         return None
     nearest = node.margins[0]
@@ -78,43 +92,3 @@ def _badge_margin(node: NodeLine) -> Badge | None:
         return Badge(severity, f"below {'hard' if nearest.hard_met else 'soft'} threshold")
     acting = not node.stale and any(margin.near and not margin.gc_first for margin in node.margins)
     return Badge(Severity.WARNING, "threshold near") if acting else None
-
-
-def _badge_evicted(node: NodeLine) -> Badge | None:
-    return Badge(Severity.CRITICAL, f"{node.evicted.pressure} evicted") if node.evicted.pressure else None
-
-
-def _badge_rejected(node: NodeLine) -> Badge | None:
-    return Badge(Severity.WARNING, f"{node.evicted.admission} rejected") if node.evicted.admission else None
-
-
-def _badge_pressure(node: NodeLine) -> Badge | None:
-    if node.pressure:
-        return Badge(Severity.WARNING, ", ".join(node.pressure))
-    return Badge(Severity.WARNING, "swings") if node.times_under_pressure >= OFTEN else None
-
-
-def _badge_image_gc(node: NodeLine) -> Badge | None:
-    return Badge(Severity.CRITICAL, "image GC") if node.image_gc_goes_on and node.image_gc in BROKEN_GC else None
-
-
-def _badge_numa(node: NodeLine) -> Badge | None:
-    return Badge(Severity.WARNING, "NUMA uneven") if node.uneven else None
-
-
-def _badge_fit(node: NodeLine) -> Badge | None:
-    over = node.overcommitted
-    return Badge(Severity.WARNING, f"{over[0]} overcommitted") if over else None
-
-
-_BADGES: Final[tuple[Callable[[NodeLine], Badge | None], ...]] = (
-    _badge_ready,
-    _badge_evidence,
-    _badge_margin,
-    _badge_evicted,
-    _badge_image_gc,
-    _badge_rejected,
-    _badge_pressure,
-    _badge_fit,
-    _badge_numa,
-)

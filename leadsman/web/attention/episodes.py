@@ -187,16 +187,12 @@ def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> li
     for each in happenings:
         alike = (each.kind, each.about, each.resource, str(bool(each.pod)))
         group = last.get(alike)
-        if group is None or not _goes_on(group, each, apart):
+        if group is None or all(one.until is not None and each.since - one.until > apart for one in group[-8:]):
             group = last[alike] = []
             groups.append(group)
         group.append(each)
     groups.sort(key=lambda group: (_until(group) is None, group[0].since), reverse=True)
     return [_episode(f"{prefix}{nth}", group) for nth, group in enumerate(groups)]
-
-
-def _goes_on(group: Sequence[Happening], later: Happening, apart: timedelta) -> bool:
-    return any(each.until is None or later.since - each.until <= apart for each in group[-8:])
 
 
 def _until(group: Sequence[Happening]) -> datetime | None:
@@ -263,7 +259,10 @@ def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], 
             name,
             max(sum(shape.get(kind, {}).values()), sum(len(each.pieces) for each in by_kind.get(kind, ()))),
             tuple(dict.fromkeys(bar for each in reversed(by_kind.get(kind, ())) for bar in _bars(each, scope))),
-            tuple(Mark((piece + 0.5) * 100 / PIECES, _level(n)) for piece, n in sorted(shape.get(kind, {}).items())),
+            tuple(
+                Mark((piece + 0.5) * 100 / PIECES, sum(n >= least for least in LOUD))
+                for piece, n in sorted(shape.get(kind, {}).items())
+            ),
         )
         for kind, name in KINDS.items()
         if kind in by_kind or kind in shape
@@ -281,7 +280,3 @@ def _bars(episode: Episode, scope: Scope) -> Iterable[Bar]:
         if at not in drawn:
             drawn.add(at)
             yield Bar(*at, episode.state_of(piece), episode.key)
-
-
-def _level(times: int) -> int:
-    return sum(1 for least in LOUD if times >= least)

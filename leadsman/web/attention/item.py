@@ -158,7 +158,6 @@ def _joined(parts: Sequence[Item]) -> Item:
 
 
 def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
-    """Add the growing workloads and the command that stops them to an item that still lasts."""
     growing = [row for row in culprits if row["kind"] == item.short_of and row["node"] in item.nodes]
     if not item.now or not growing:
         return item

@@ -164,7 +164,6 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
 
 
 def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict], counted: str) -> Item:
-    """Compose the finding about these rows, from the first to the last."""
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
     nodes = distinct(row["node"] for row in rows)
     item = Item(severity, title, "", nodes, "timeline", False, first, last, who=owners_of(rows, counted))
@@ -200,7 +199,6 @@ def _next_step(row: RowDict) -> Step:
 
 
 def _contradicted(view: Overview) -> Item:
-    """Room that the API shows and the scheduler does not see."""
     nodes = distinct(view.contradicted.values())
     pods = len(view.contradicted)
     text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"

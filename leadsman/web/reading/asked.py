@@ -1,6 +1,7 @@
 """The questions of the page: one file each in `queries/`, their parameters bound and never put into the text."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -20,7 +21,24 @@ RowDict: TypeAlias = dict[str, Any]
 
 @cache
 def question(name: str) -> str:
-    return (QUERIES / f"{name}.sql").read_text("utf-8")
+    """Return the text of a question; `NAME_5m` is NAME over the five-minute roll-up of its table."""
+    from sql.schema.views import with_rules  # noqa: PLC0415 - some commands ask nothing
+
+    text = with_rules((QUERIES / f"{name.removesuffix('_5m')}.sql").read_text("utf-8"))
+    if not name.endswith("_5m"):
+        return text
+    text = re.sub(r"\b(min|max)\((\w+)\)", r"\1(\2_\1)", re.sub(r"(FROM \w+)\n", r"\1_5m\n", text))
+    return text.replace(
+        "ts >= {since:DateTime64(6)}", "ts >= toStartOfInterval({since:DateTime64(6)}, toIntervalMinute(5))"
+    )
+
+
+def by_node(rows: Iterable[RowDict]) -> dict[str, list[RowDict]]:
+    """Group rows by their node, in their order."""
+    grouped: dict[str, list[RowDict]] = {}
+    for row in rows:
+        grouped.setdefault(row["node"], []).append(row)
+    return grouped
 
 
 def ask(db: Database, name: str, scope: Scope, **more: Any) -> list[RowDict]:

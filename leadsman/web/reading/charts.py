@@ -7,7 +7,7 @@ from math import ceil
 from statistics import median
 from typing import Final, NamedTuple
 
-from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.asked import RowDict, ask, by_node
 from leadsman.web.reading.evidence import is_stale
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
@@ -103,11 +103,9 @@ def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]
     if not near:
         return {}
     lines: dict[str, dict[str, RowDict]] = {}
-    for row in read_lines(db, scope, list(near)):
+    for row in read_steps(db, "charts", scope, list(near)):
         lines.setdefault(row["node"], {})[row["signal"]] = row
-    settings: dict[str, list[RowDict]] = {}
-    for row in ask(db, "gc_settings", scope, nodes=list(near)):
-        settings.setdefault(row["node"], []).append(row)
+    settings = by_node(ask(db, "gc_settings", scope, nodes=list(near)))
     return {
         node: charts(margins, lines.get(node, {}), settings.get(node, ()), scope) for node, margins in near.items()
     }
@@ -201,15 +199,12 @@ def _chart(
     )
 
 
-def read_lines(db: Database, scope: Scope, nodes: list[str]) -> list[RowDict]:
-    """Read the room of each signal of each node, with its thresholds, step by step. Raises DatabaseError."""
+def read_steps(db: Database, name: str, scope: Scope, nodes: list[str]) -> list[RowDict]:
+    """Read the rows of `charts` or `usage`, whose values are step by step. Raises DatabaseError."""
     step = step_seconds(scope)
-    if step < ROLLUP_SECONDS:
-        found = ask(db, "charts", scope, nodes=nodes, step=step)
-        if found:
-            return found
+    found = ask(db, name, scope, nodes=nodes, step=step) if step < ROLLUP_SECONDS else []
     # Raw samples are kept for days, roll-ups for months.
-    return ask(db, "charts_5m", scope, nodes=nodes, step=max(step, ROLLUP_SECONDS))
+    return found or ask(db, f"{name}_5m", scope, nodes=nodes, step=max(step, ROLLUP_SECONDS))
 
 
 def _thresholds(group: Sequence[Margin], lines: Mapping[str, RowDict]) -> list[Threshold]:
@@ -300,7 +295,7 @@ def read_strip(db: Database, scope: Scope, span: Span, node: NodeLine) -> Strip:
     around = strip_scope(scope, span)
     capacities = {margin.signal: margin.capacity for margin in node.margins}
     least: dict[int, int] = {}
-    for row in read_lines(db, around, [node.name]):
+    for row in read_steps(db, "charts", around, [node.name]):
         capacity = capacities.get(row["signal"])
         for at, lowest, hard, soft in zip(row["at"], row["lowest"], row["hard"], row["soft"], strict=True):
             threshold = max(hard, soft)

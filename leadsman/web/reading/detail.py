@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
-from leadsman.web.reading.asked import RowDict, ask
-from leadsman.web.reading.charts import ROLLUP_SECONDS, Chart, read_charts, step_seconds, with_evictions
+from leadsman.web.reading.asked import RowDict, ask, by_node
+from leadsman.web.reading.charts import Chart, read_charts, read_steps, with_evictions
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.order import Order, orders
 from leadsman.web.reading.scope import Scope
@@ -198,24 +198,24 @@ def read_details(db: Database, scope: Scope, nodes: Sequence[NodeLine]) -> list[
         return []
     names = [node.name for node in nodes]
     charts = read_charts(db, scope, {node.name: node.margins for node in nodes})
-    by_node = {name: _by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
+    found_of = {name: by_node(ask(db, name, scope, nodes=names)) for name in _QUESTIONS}
     last = _last_minutes(scope, nodes)
-    by_node |= {name: _by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
+    found_of |= {name: by_node(ask(db, name, last, nodes=names)) for name in _ORDERING}
     grown = last._replace(since=last.since - _GROWING)
-    by_node["pod_usage"] = _by_node(ask(db, "pod_usage", grown, nodes=names))
+    found_of["pod_usage"] = by_node(ask(db, "pod_usage", grown, nodes=names))
     usage = read_usage(db, scope, nodes)
     firsts = [node.name for node in nodes if node.evicted.pressure][:FIRST_ORDERS]
     return [
         Detail(
             node,
-            tuple(with_evictions(each, by_node["evicted"].get(node.name, ())) for each in charts.get(node.name, ())),
-            numa_map(by_node["numa_nodes"].get(node.name, ()), by_node["numa_pods"].get(node.name, ())),
-            _orders(node, by_node, [margin.signal for margin in node.margins if margin.threshold is not None]),
-            _first_order(db, scope, node, by_node["evicted"].get(node.name, ())) if node.name in firsts else None,
-            tuple(by_node["evicted"].get(node.name, ())),
-            next(iter(by_node["settings"].get(node.name, ())), None),
+            tuple(with_evictions(each, found_of["evicted"].get(node.name, ())) for each in charts.get(node.name, ())),
+            numa_map(found_of["numa_nodes"].get(node.name, ()), found_of["numa_pods"].get(node.name, ())),
+            _orders(node, found_of, [margin.signal for margin in node.margins if margin.threshold is not None]),
+            _first_order(db, scope, node, found_of["evicted"].get(node.name, ())) if node.name in firsts else None,
+            tuple(found_of["evicted"].get(node.name, ())),
+            next(iter(found_of["settings"].get(node.name, ())), None),
             tuple(usage.get(node.name, ())),
-            tuple(by_node["growers"].get(node.name, ())),
+            tuple(found_of["growers"].get(node.name, ())),
         )
         for node in nodes
     ]
@@ -235,11 +235,11 @@ def _last_minutes(scope: Scope, nodes: Sequence[NodeLine]) -> Scope:
     return scope._replace(since=max(scope.since, earliest))
 
 
-def _orders(node: NodeLine, by_node: _Grouped, signals: Sequence[str]) -> tuple[Order, ...]:
-    samples, pods = by_node["last_sample"].get(node.name), by_node["order_pods"].get(node.name)
+def _orders(node: NodeLine, found_of: _Grouped, signals: Sequence[str]) -> tuple[Order, ...]:
+    samples, pods = found_of["last_sample"].get(node.name), found_of["order_pods"].get(node.name)
     if not samples or not pods:
         return ()
-    found = orders(signals, samples[0], pods, node.kubelet_version, by_node.get("pod_usage", {}).get(node.name, ()))
+    found = orders(signals, samples[0], pods, node.kubelet_version, found_of.get("pod_usage", {}).get(node.name, ()))
     # Signals of one file system have one order.
     alike = {(order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places}
     return tuple(reversed(alike.values()))
@@ -252,27 +252,17 @@ def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[R
     first = min(under_pressure, key=lambda row: row["ts"])
     # A witness has whole seconds: the rank is from the sample before.
     before = scope._replace(since=scope.since - _LOOK_BACK, until=first["ts"])
-    by_node = {name: _by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
+    found_of = {name: by_node(ask(db, name, before, nodes=[node.name])) for name in _ORDERING}
     grown = before._replace(since=first["ts"] - _ROLLUP - _GROWING)
-    by_node["pod_usage"] = _by_node(ask(db, "pod_usage", grown, nodes=[node.name]))
-    found = _orders(node, by_node, [first["signal"]])
+    found_of["pod_usage"] = by_node(ask(db, "pod_usage", grown, nodes=[node.name]))
+    found = _orders(node, found_of, [first["signal"]])
     return FirstOrder(first["ts"], found[0]) if found else None
-
-
-def _by_node(rows: Iterable[RowDict]) -> dict[str, list[RowDict]]:
-    grouped: dict[str, list[RowDict]] = {}
-    for row in rows:
-        grouped.setdefault(row["node"], []).append(row)
-    return grouped
 
 
 def read_usage(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> dict[str, list[Usage]]:
     """Read the use of each node, as far as its kubelet measured it. Raises DatabaseError."""
     lines = {node.name: node for node in nodes}
-    step, names = step_seconds(scope), list(lines)
-    found = ask(db, "usage", scope, nodes=names, step=step) if step < ROLLUP_SECONDS else []
-    found = found or ask(db, "usage_5m", scope, nodes=names, step=max(step, ROLLUP_SECONDS))
-    return {row["node"]: usages(row, lines[row["node"]]) for row in found}
+    return {row["node"]: usages(row, lines[row["node"]]) for row in read_steps(db, "usage", scope, list(lines))}
 
 
 def usages(row: RowDict, node: NodeLine) -> list[Usage]:

@@ -5,7 +5,7 @@ from math import isnan
 from typing import Final, NamedTuple
 
 from common.durations import ahead_in_words
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.asked import RowDict, by_node
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
 from streams.rules.eviction.signals import measured
@@ -108,10 +108,10 @@ class Margin(NamedTuple):
 
 def margins(now: Iterable[RowDict]) -> dict[str, list[Margin]]:
     """Read rows of `signals_now`; each node's signal that is nearest to its threshold comes first."""
-    found: dict[str, list[Margin]] = {}
-    for row in now:
-        found.setdefault(row["node"], []).append(_margin(row))
-    return {node: sorted(each, key=lambda margin: (margin.room, margin.signal)) for node, each in found.items()}
+    return {
+        node: sorted(map(_margin, rows), key=lambda margin: (margin.room, margin.signal))
+        for node, rows in by_node(now).items()
+    }
 
 
 def _margin(row: RowDict) -> Margin:

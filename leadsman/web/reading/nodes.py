@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.asked import RowDict, ask, by_node
 from leadsman.web.reading.evidence import age, is_stale
 from leadsman.web.reading.margins import Margin, margins
 from leadsman.web.reading.scope import Scope, sql_time
@@ -91,11 +91,7 @@ class Evicted(NamedTuple):
     pressure: int = 0
     own_limit: int = 0
     admission: int = 0
-    resources: tuple[str, ...] = ()
     without_rank: int = 0
-    first_at: datetime | None = None
-    """Time of the first eviction, without rejections."""
-    last_at: datetime | None = None
 
 
 class NodeLine(NamedTuple):
@@ -190,8 +186,8 @@ def read_nodes(
     near = margins(_at_last(db, "signals_now", scope, samples))
     fits = _fits(_at_last(db, "fit_now", scope, fitted))
     rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
-    evicted = {row["node"]: _evicted(row) for row in ask(db, "evictions_by_node", scope, node=node)}
-    pressure = _grouped(ask(db, "pressure_now", scope, node=node))
+    evicted = {row.pop("node"): Evicted(**row) for row in ask(db, "evictions_by_node", scope, node=node)}
+    pressure = by_node(ask(db, "pressure_now", scope, node=node))
     # The last verdict about each node comes first; a harmless one does not end the trouble before it.
     verdicts: dict[str, RowDict] = {}
     for row in sorted(image_gc, key=lambda row: bool(row["verdict"] == HARMLESS)):
@@ -276,22 +272,6 @@ def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:
     return fits
 
 
-def _evicted(row: RowDict) -> Evicted:
-    counts = Evicted(
-        row["pressure"], row["own_limit"], row["admission"], tuple(row["resources"]), row["without_rank"]
-    )
-    if not counts.pressure + counts.own_limit:
-        return counts
-    return counts._replace(first_at=row["first_at"], last_at=row["last_at"])
-
-
 def _spanned(changes: Iterable[RowDict]) -> tuple[datetime, datetime] | None:
     began = [row for row in changes if row["times"]]
     return (min(row["first_at"] for row in began), max(row["changed_at"] for row in began)) if began else None
-
-
-def _grouped(found: Iterable[RowDict]) -> dict[str, list[RowDict]]:
-    grouped: dict[str, list[RowDict]] = {}
-    for row in found:
-        grouped.setdefault(row["node"], []).append(row)
-    return grouped

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from common.amounts import counted
-from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.asked import RowDict, ask, by_node
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from sql.database.open import Database
@@ -82,15 +82,13 @@ def numa_fleet(
     nodes: Sequence[NodeLine], rows: Iterable[RowDict], late_joiners: Mapping[str, object] | None, order: str = ""
 ) -> NumaFleet:
     """Read rows of `numa_fleet` and the last of `late_joiners`. A node that pins nothing is only counted."""
-    by_node: dict[str, list[RowDict]] = {}
-    for row in rows:
-        by_node.setdefault(row["node"], []).append(row)
+    known = by_node(rows)
     since = late_joiners["youngest_created_at"] if late_joiners and late_joiners["verdict"] == EMPTIER else None
     pinless = tuple(node.name for node in nodes if _policy(node) == "none")
     lines = [
-        _line(node, by_node[node.name], since)
+        _line(node, known[node.name], since)
         for node in nodes
-        if node.name in by_node and _policy(node) != "none" and (node.numa or {}).get("fidelity") != "none"
+        if node.name in known and _policy(node) != "none" and (node.numa or {}).get("fidelity") != "none"
     ]
     bands = [band for line in lines for band in line.bands]
     return NumaFleet(
@@ -126,28 +124,11 @@ def _fits(bands: Iterable[Band]) -> tuple[tuple[int, int], ...]:
     return tuple(counted[max(0, fitting + 1 - MOST_SIZES) : fitting + 1]) if free else ()
 
 
-def _by_skew(line: NumaLine) -> tuple[float, float, str]:
-    return -line.number("skew_ratio"), -line.number("stranded_cpus"), line.node.name
-
-
-def _by_free(line: NumaLine) -> tuple[float, float, str]:
-    return -line.number("largest_fit_cpus"), -line.free, line.node.name
-
-
-def _by_joined(line: NumaLine) -> tuple[float, float, str]:
-    """The last one first."""
-    return -line.created_at.timestamp() if line.created_at else 0.0, 0.0, line.node.name
-
-
-def _by_zone(line: NumaLine) -> tuple[float, float, str]:
-    return 0.0, 0.0, f"{line.node.zone}\0{line.node.pool}\0{line.node.name}"
-
-
 ORDERS_OF: Final[Mapping[str, Callable[[NumaLine], tuple[float, float, str]]]] = {
-    "": _by_skew,
-    "free": _by_free,
-    "joined": _by_joined,
-    "zone": _by_zone,
+    "": lambda line: (-line.number("skew_ratio"), -line.number("stranded_cpus"), line.node.name),
+    "free": lambda line: (-line.number("largest_fit_cpus"), -line.free, line.node.name),
+    "joined": lambda line: (-line.created_at.timestamp() if line.created_at else 0.0, 0.0, line.node.name),
+    "zone": lambda line: (0.0, 0.0, f"{line.node.zone}\0{line.node.pool}\0{line.node.name}"),
 }
 ORDERS: Final = {"": "Skew", "free": "Free CPUs", "joined": "Joined last", "zone": "Zone and pool"}
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
-from leadsman.web.reading.asked import RowDict, ask, rows
+from leadsman.web.reading.asked import RowDict, ask, by_node, rows
 from leadsman.web.reading.evidence import Evidence, is_stale, of_node, paced, read_evidence
 from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
@@ -104,7 +104,6 @@ class Unknown(NamedTuple):
     """Nodes whose thresholds are the defaults."""
     without_rank: int
     without_samples: tuple[str, ...]
-    nodes_with_settings: int
     nodes_with_numa: int
     source_errors: tuple[RowDict, ...]
     dead_letters: tuple[RowDict, ...]
@@ -238,7 +237,6 @@ def with_contradictions(db: Database, view: Overview) -> Overview:
 
 
 def _names_any(view: Overview) -> bool:
-    """Tell whether the rows of one node contain anything about it."""
     of_it = (
         view.alerts,
         view.numa_failures,
@@ -286,10 +284,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
 
 def read_warnings(db: Database, scope: Scope, nodes: Sequence[str]) -> Mapping[str, Sequence[RowDict]]:
     """Warnings by reason of each of the nodes; without any, those of the cluster under an empty name."""
-    found: dict[str, list[RowDict]] = {}
-    for row in ask(db, "warnings", scope, nodes=nodes):
-        found.setdefault(row["node"], []).append(row)
-    return found
+    return by_node(ask(db, "warnings", scope, nodes=nodes))
 
 
 def read_dead_letters(db: Database, cluster: str = "") -> list[RowDict]:
@@ -322,14 +317,13 @@ def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
 def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -> Unknown:
     errors = tuple(ask(db, "source_errors", scope, node=node))
     if node:
-        return Unknown(0, (), 0, (), 0, 0, errors, ())
+        return Unknown(0, (), 0, (), 0, errors, ())
     (counted,) = ask(db, "unknown", scope)
     return Unknown(
         counted["lower_bounds"],
         tuple(node.name for node in nodes if any(margin.assumed for margin in node.margins)),
         sum(node.evicted.without_rank for node in nodes),
         tuple(node.name for node in nodes if node.known and node.sampled_at is None),
-        counted["nodes_with_settings"],
         counted["nodes_with_numa"],
         errors,
         tuple(read_dead_letters(db, scope.cluster)),

@@ -93,10 +93,6 @@ def clock(at: datetime) -> str:
     return f"{at:%H:%M:%S}"
 
 
-def day(at: datetime) -> str:
-    return f"{at:%Y-%m-%d}"
-
-
 def timestamp(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M:%S}"
 

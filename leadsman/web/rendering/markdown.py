@@ -131,7 +131,6 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
 
 
 def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
-    """Complete the command with the cluster and the node of the page."""
     if links.at_node:
         command = _NODE.sub(lambda _: quote(links.at_node), command)
     if asked is None:

@@ -129,24 +129,15 @@ def _room(line: Line) -> float:
     return _FAR if left is None else left
 
 
-def _sampled(line: Line) -> float:
-    """The oldest first."""
-    return line.node.sampled_at.timestamp() if line.node.sampled_at else 0.0
-
-
-def _place(line: Line) -> tuple[str, str, str]:
-    return line.node.zone, line.node.pool, line.node.name
-
-
 _FAR: Final = 9.0
 _LONGEST_PAGE: Final = 6
 SORTS: Final[Mapping[str, Callable[[Line], float | str | tuple[str, str, str]]]] = {
     "": lambda _: 0.0,
     "name": lambda line: line.node.name,
-    "place": _place,
+    "place": lambda line: (line.node.zone, line.node.pool, line.node.name),
     "room": _room,
     "cpu": _requested("cpu"),
     "memory": _requested("memory"),
-    "sample": _sampled,
+    "sample": lambda line: line.node.sampled_at.timestamp() if line.node.sampled_at else 0.0,
 }
 """Sort keys of an address; empty is the most urgent first."""

@@ -4,11 +4,9 @@
 -- needs pods or events
 -- events Evicted
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param pods UInt32 2: storms of at least so many
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT
     cluster,
     node,
@@ -20,7 +18,6 @@ SELECT
     owners
 FROM admission_storms
 WHERE pods >= {pods:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
     AND started_at >= {since:DateTime64(6)} AND started_at < {until:DateTime64(6)}
 ORDER BY started_at, cluster, node, condition

@@ -1,7 +1,7 @@
 -- Which alerts cannot fire, or know less, because an input is missing
 -- group What is not known
 -- shows alertname, input, can_fire, nodes_without, without_it
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     cluster,
     alertname,
@@ -13,5 +13,5 @@ SELECT
     first_nodes_without
 FROM alert_coverage
 WHERE nodes_without > 0
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY can_fire, cluster, alertname, input

@@ -1,10 +1,7 @@
 -- Which alerts fired, the newest first
 -- group What happened
 -- shows starts_at, status, severity, alertname, summary
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT
     cluster,
     starts_at,
@@ -29,7 +26,6 @@ FROM
     FROM alerts FINAL
     GROUP BY cluster, fingerprint, starts_at
 )
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
     AND starts_at >= {since:DateTime64(6)} AND starts_at < {until:DateTime64(6)}
 ORDER BY starts_at DESC, alertname, node, cluster, fingerprint

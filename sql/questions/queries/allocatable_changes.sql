@@ -3,10 +3,7 @@
 -- shows ts, node, allocatable_before, allocatable
 -- needs nodes
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT
     cluster,
     ts,
@@ -30,7 +27,5 @@ FROM
     WINDOW w AS (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
 )
 WHERE nth > 1 AND (toString(now) != toString(now_before) OR toString(has) != toString(has_before))
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY ts, cluster, node

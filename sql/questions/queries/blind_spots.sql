@@ -2,7 +2,7 @@
 -- group Scheduling
 -- shows ts, verdict, node, pod, evidence
 -- needs nodes, pods
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param verdict String '': lost_node, stale_view, ghost_nodes or inconclusive; empty is all
 SELECT
     cluster,
@@ -16,5 +16,5 @@ SELECT
     scheduler_version
 FROM scheduler_blind_spots
 WHERE ({verdict:String} = '' OR verdict = {verdict:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY ts, cluster, test, namespace, pod, node

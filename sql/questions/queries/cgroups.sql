@@ -2,8 +2,7 @@
 -- group Pods
 -- shows node, pod, cpu_request_millicores, cpu_percent, cpu_quota_microseconds, memory_limit_bytes
 -- needs pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,
@@ -21,6 +20,5 @@ SELECT
     qos_cpu_shares,
     cgroup
 FROM pod_cgroups
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY cluster, node, namespace, pod

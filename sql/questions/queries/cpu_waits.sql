@@ -2,12 +2,11 @@
 -- group Pods
 -- shows node, pod, some_percent, throttled_percent, used_millicores, verdict
 -- needs samples, pods, psi
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster, node, namespace, pod, verdict, round(some_percent, 1) AS some_percent, round(throttled_percent, 1) AS throttled_percent,
     round(used_millicores) AS used_millicores, request_millicores, limit_millicores, round(neighbours_over_millicores) AS neighbours_over_millicores, ts
 FROM pod_cpu
 WHERE ({node:String} = '' OR node = {node:String}) AND verdict != ''
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY pod_cpu.some_percent DESC NULLS LAST, cluster, node, namespace, pod

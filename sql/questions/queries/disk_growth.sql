@@ -4,8 +4,7 @@
 -- needs samples
 -- was disk_unexplained kind=outside_pods
 -- was ephemeral_storage kind=pod
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': only pods of this namespace; empty is all
 -- param kind String '': only this kind, as logs, outside_pods, or pod for the whole of each; empty is all
 SELECT
@@ -71,8 +70,6 @@ FROM
     ) AS p ON p.cluster = n.cluster AND p.node = n.node AND p.ts = n.ts
     WHERE (n.cluster, n.node, n.ts) IN (SELECT cluster, node, last_at FROM last_samples) AND n.nodefs_used_bytes IS NOT NULL
 )
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+WHERE {asked node, cluster, namespace}
     AND ({kind:String} = '' OR kind = {kind:String})
 ORDER BY if({kind:String} = 'pod', NULL, bytes_per_second) DESC NULLS LAST, used_bytes DESC NULLS LAST, cluster, node, kind, namespace, pod, volume

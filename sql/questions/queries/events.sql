@@ -3,12 +3,10 @@
 -- needs events
 -- shows last_at, node, reason, occurrences, last_message
 -- was event_lower_bounds uncertain=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': only about objects of this namespace; empty is all
 -- param type String '': Normal or Warning; empty is both
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 -- param uncertain UInt8 0: 1 has only those of which more may have occurred
 SELECT
     cluster,
@@ -26,10 +24,7 @@ SELECT
     argMax(message, (ts, message)) AS last_message
 FROM node_events
 WHERE ({type:String} = '' OR type = {type:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, namespace, ts}
 GROUP BY cluster, node, type, reason, object_kind, component
 HAVING {uncertain:UInt8} = 0 OR states_uncertain > 0
 ORDER BY occurrences DESC, cluster, node, type, reason, object_kind, component

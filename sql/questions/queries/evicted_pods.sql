@@ -5,11 +5,7 @@
 -- events Evicted
 -- newest
 -- was rank_accuracy ranked=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param namespace String '': only this namespace; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, namespace, since, until
 -- param ranked UInt8 0: 1 has only those whose rank was predicted
 SELECT
     cluster,
@@ -41,7 +37,5 @@ LEFT JOIN
     FROM rank_accuracy
 ) AS a USING (cluster, node, uid, ts)
 WHERE ({ranked:UInt8} = 0 OR a.rank_when_evicted IS NOT NULL) AND cause != 'admission' AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY ts, cluster, node, pod

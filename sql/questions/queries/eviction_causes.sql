@@ -3,10 +3,7 @@
 -- shows node, cause, resource, pods, last_at
 -- needs pods or events
 -- events Evicted
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT
     cluster,
     node,
@@ -18,8 +15,6 @@ SELECT
     max(ts) AS last_at,
     countIf(evidence = 'status') AS without_an_event
 FROM pod_evictions
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 GROUP BY cluster, node, cause, resource, signal
 ORDER BY pods DESC, cluster, node, cause, resource, signal

@@ -3,8 +3,7 @@
 -- shows node, resource, allocatable, requested, limits, used
 -- needs requests
 -- was limits limited=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param resource String '': only this resource; empty is all
 -- param limited UInt8 0: 1 has only CPU and memory of nodes whose pods' limits are known, the furthest beyond first
 SELECT
@@ -38,6 +37,5 @@ LEFT JOIN
 ) AS g USING (cluster, node)
 WHERE ({resource:String} = '' OR resource = {resource:String})
     AND ({limited:UInt8} = 0 OR (limits IS NOT NULL AND allocatable > 0))
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY if({limited:UInt8} = 1, limits_percent, 0) DESC, cluster, node, resource

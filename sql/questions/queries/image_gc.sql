@@ -6,8 +6,7 @@
 -- was image_gc_now
 -- was broken_image_gc broken=1
 -- was image_gc_episodes episodes=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param broken UInt8 0: 1 has only nodes whose image GC is broken
 -- param episodes UInt8 0: 1 has every episode of trouble, past and harmless ones too
 SELECT
@@ -79,6 +78,5 @@ LEFT JOIN
 ) AS p USING (cluster, node)
 WHERE ({broken:UInt8} = 0 OR g.verdict NOT IN ('', 'recovered'))
     AND ({episodes:UInt8} = 0 OR g.verdict != '')
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY verdict IN ('', 'recovered'), since, usage_percent DESC NULLS FIRST, cluster, node, reason

@@ -2,12 +2,10 @@
 -- group What happened
 -- shows ts, node, said, pod, message
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': only about pods of this namespace; empty is all
 -- param said String '': only lines of this kind, for example evicted; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT
     cluster,
     ts,
@@ -24,9 +22,7 @@ SELECT
     earliest,
     latest
 FROM kubelet_log FINAL
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+WHERE {asked cluster, node, namespace}
     AND ({said:String} = '' OR said = {said:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked ts}
 ORDER BY ts, cluster, node, said, pod

@@ -4,8 +4,7 @@
 -- was thresholds signal=all
 -- was time_to_thresholds signal=all
 -- shows node, signal, room, seconds_to_threshold, pod, growth_per_hour, threshold
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param signal String '': only this signal, as memory.available, or all; empty is the nearest of each node
 -- param depth UInt32 1: how many pods of each order; 0 is all
 WITH
@@ -23,8 +22,7 @@ WITH
             ) AS place
         FROM eviction_signals
         WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM last_signals)
-            AND ({cluster:String} = '' OR cluster = {cluster:String})
-            AND ({node:String} = '' OR node = {node:String})
+            AND {asked cluster, node}
     ),
     lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
     grown AS

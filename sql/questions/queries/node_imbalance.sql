@@ -2,10 +2,9 @@
 -- group Scheduling
 -- shows node, resource, requested_ratio, mean_ratio, cause, evidence
 -- needs nodes, pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, node, resource, round(requested_ratio, 3) AS requested_ratio, round(mean_ratio, 3) AS mean_ratio, cause, since, evidence
 FROM node_imbalance
 WHERE cause != '' AND ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY cluster, resource, abs(requested_ratio - mean_ratio) DESC, node

@@ -2,12 +2,10 @@
 -- group Nodes
 -- shows node, resource, verdict, reserved, advised_reserved, advised_threshold
 -- needs samples
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster, node, resource, verdict, reserved, advised_reserved, hard_threshold, advised_threshold, outside_pods, fastest_fall,
     round(measured_seconds / 3600, 1) AS measured_hours, arithmetic
 FROM node_sizing
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY indexOf(['too_little', 'generous', 'enough', 'unknown'], verdict), cluster, node, resource

@@ -2,8 +2,7 @@
 -- group Scheduling
 -- shows node, driver, volumes, attachable
 -- needs nodes, pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     p.cluster AS cluster,
     p.node AS node,

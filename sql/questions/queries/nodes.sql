@@ -2,8 +2,7 @@
 -- group Nodes
 -- shows node, ready, ready_since, unschedulable, ready_message
 -- needs nodes
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,
@@ -22,7 +21,6 @@ SELECT
     problems,
     allocatable
 FROM nodes
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

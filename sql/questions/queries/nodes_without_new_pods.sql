@@ -2,7 +2,7 @@
 -- group Scheduling
 -- shows node, created_at, last_bound_at, nodes_with_new_pods, new_pods
 -- needs nodes, pods
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param minutes UInt32 30: within so many minutes before the last observation of the cluster
 SELECT
     n.cluster AS cluster,

@@ -3,10 +3,8 @@
 -- shows node, state, since, until, message
 -- needs nodes
 -- events NodeNotReady
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, node, state, since, until, before, message, last_sample_at, silent_seconds, lease_age_seconds
 FROM not_ready
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY until IS NULL DESC, since DESC, cluster, node

@@ -3,13 +3,8 @@
 -- shows ts, node, numa_node, value_a, value_b, explanation
 -- needs numa, compared or metrics
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT cluster, ts, node, if(numa_node < 0, NULL, numa_node) AS numa_node, source_a, value_a, source_b, value_b, explanation
 FROM numa_disagreements
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 ORDER BY ts, cluster, node, numa_node

@@ -2,8 +2,7 @@
 -- group NUMA
 -- shows node, resource, free, largest, stranded
 -- needs numa resources
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param resource String '': only this resource, as memory or hugepages-2Mi; empty is all
 SELECT
     cluster,
@@ -24,8 +23,7 @@ FROM
     LIMIT 1 BY cluster, node, numa_node, resource
 )
 WHERE allocatable > 0
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked node, cluster}
     AND ({resource:String} = '' OR resource = {resource:String})
 GROUP BY cluster, node, resource
 ORDER BY cluster, node, resource

@@ -4,8 +4,7 @@
 -- shows node, numa_node, exclusive_cpus, free_cpus, largest_fit_cpus, verdict
 -- was numa_largest_fit by=node
 -- was numa_skew by=node
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param cpus UInt32 8: exclusive CPUs that the verdict is about
 -- param by String '': node has a row for each node, and one for the cluster over them; empty is by NUMA node
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
@@ -59,6 +58,5 @@ LEFT JOIN
     FROM kubelet_settings
     GROUP BY cluster, node
 ) AS s USING (cluster, node)
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, scope, if({by:String} = 'node', largest_fit_cpus, NULL) DESC NULLS LAST, if({by:String} = 'node', skew_ratio, NULL) DESC NULLS LAST, node, numa_node

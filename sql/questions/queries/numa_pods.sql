@@ -3,8 +3,7 @@
 -- shows node, pod, cpuset, numa_nodes, aligned, explanation
 -- needs pods or held
 -- was numa_alignment
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param spanning UInt8 0: 1 for only those that span several NUMA nodes
 SELECT
     cluster,
@@ -37,6 +36,5 @@ FULL OUTER JOIN
 ) AS a USING (cluster, node, namespace, pod, container)
 LEFT JOIN numa_remote_memory AS m USING (cluster, node, namespace, pod)
 WHERE ({spanning:UInt8} = 0 OR length(numa_nodes) > 1)
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY aligned ASC NULLS LAST, cluster, node, namespace, pod, container, p.uid, p.ts, a.ts

@@ -2,8 +2,7 @@
 -- group NUMA
 -- shows node, numa_node, memory_total_bytes, memory_free_bytes, cpu_busy_ratio
 -- needs numa use
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,
@@ -15,7 +14,6 @@ SELECT
     round(cpu_busy_ratio, 3) AS cpu_busy_ratio,
     ts
 FROM numa_usage FINAL
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY ts DESC
 LIMIT 1 BY cluster, node, numa_node

@@ -2,10 +2,10 @@
 -- group NUMA
 -- shows strategy, skew_ratio, largest_fit_cpus, stranded_cpus, unplaced_pods
 -- needs numa, rooms, held
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param scope String 'cluster': cluster or node
 SELECT cluster, scope, node, strategy, skew_ratio, largest_fit_cpus, stranded_cpus, spanning_pods, unplaced_pods, pods, ts
 FROM numa_whatif
 WHERE scope = {scope:String}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 ORDER BY cluster, node, strategy

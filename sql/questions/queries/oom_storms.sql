@@ -3,11 +3,9 @@
 -- shows ended_at, namespace, owner, kills, nodes, cause
 -- needs pods
 -- events OOMKilling, SystemOOM
--- param cluster String '': only this cluster; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, since, until
 SELECT cluster, namespace, owner, started_at, ended_at, kills, pods, nodes, first_nodes, system_ooms, cause
 FROM oom_storms
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked cluster}
     AND ended_at >= {since:DateTime64(6)} AND ended_at < {until:DateTime64(6)}
 ORDER BY ended_at DESC, cluster, namespace, owner

@@ -3,10 +3,9 @@
 -- shows namespace, pod, node, fits, reasons, numa_verdict
 -- needs nodes, pods
 -- events FailedScheduling
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param pod String '': only this pod; empty is all
--- param namespace String '': only this namespace; empty is all
--- param node String '': only this node; empty is all
+-- param namespace, node
 SELECT
     cluster,
     namespace,
@@ -26,7 +25,5 @@ SELECT
     numa_fidelity
 FROM pending_fit
 WHERE ({pod:String} = '' OR pod = {pod:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked namespace, node, cluster}
 ORDER BY cluster, namespace, pod, fits DESC NULLS LAST, node

@@ -4,8 +4,7 @@
 -- events FailedScheduling
 -- shows said_at, namespace, pod, fits_on, said
 -- was pods_not_retried fitting=1
--- param cluster String '': only this cluster; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, namespace
 -- param fitting UInt8 0: 1 has only pods that a node would take
 SELECT
     p.cluster AS cluster,
@@ -39,7 +38,7 @@ FROM
     (
         SELECT *
         FROM scheduling_failures
-        WHERE ({namespace:String} = '' OR namespace = {namespace:String})
+        WHERE {asked namespace}
         ORDER BY text_source = 'condition' DESC, ts DESC
         LIMIT 1 BY cluster, namespace, pod, uid
     ) AS f
@@ -81,8 +80,7 @@ FROM
         WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
             AND (cluster, namespace, object_name, object_uid) NOT IN (SELECT cluster, namespace, pod, uid FROM pod_bindings WHERE change = 'pending' AND waits_for != '')
-            AND ({namespace:String} = '' OR namespace = {namespace:String})
-            AND ({cluster:String} = '' OR cluster = {cluster:String})
+            AND {asked namespace, cluster}
         GROUP BY cluster, namespace, object_name, object_uid
     ) AS e
     LEFT JOIN
@@ -98,7 +96,7 @@ FROM
     (
         SELECT cluster, namespace, pod, uid, argMax((ts, change, waits_for), ts) AS last
         FROM pod_bindings
-        WHERE ({namespace:String} = '' OR namespace = {namespace:String}) AND ({cluster:String} = '' OR cluster = {cluster:String})
+        WHERE {asked namespace, cluster}
         GROUP BY cluster, namespace, pod, uid
     )
     WHERE last.2 = 'pending' AND last.3 != ''

@@ -2,10 +2,8 @@
 -- group Pods
 -- shows node, namespace, pod, state, message
 -- needs pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, node, namespace, pod, state, ts AS since, more, must_go, message
 FROM pending_resizes
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY ts, cluster, node, namespace, pod

@@ -4,18 +4,13 @@
 -- needs pods or events
 -- events Evicted, Preempted, Preempting, TaintManagerEviction, OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, node, namespace
 -- param cause String '': only this cause, as oom_kill or node_pressure; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT ts, cluster, node, namespace, pod, container, cause, actor, reason, exit_code, restarted, deleted, witness,
     owner_kind, owner_name, message, time_known, earliest, latest, restart_policy
 FROM pod_ends
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+WHERE {asked node, namespace}
     AND ({cause:String} = '' OR cause = {cause:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod, container

@@ -2,7 +2,7 @@
 -- group Evictions and pressure
 -- shows signal, threshold, ahead, forecasts, met, median_error_seconds
 -- needs samples
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     signal,
     threshold,
@@ -17,6 +17,6 @@ SELECT
     countIf(acts_first NOT IN ('', threshold)) AS something_else_would_act_first,
     countIf(gc_first) AS image_gc_would_act_first
 FROM forecast_accuracy
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked cluster}
 GROUP BY signal, threshold, ahead
 ORDER BY signal, threshold, min(predicted_seconds)

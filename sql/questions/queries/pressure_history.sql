@@ -4,8 +4,7 @@
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- shows node, condition, began_at, lasted_seconds, evicted_pods, images_freed_bytes
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param since DateTime64(6) 1970-01-01T00:00:00Z: not ended before
 -- param until DateTime64(6) 2262-01-01T00:00:00Z: begun before
 WITH changes AS
@@ -22,8 +21,7 @@ WITH changes AS
         leadInFrame(toNullable(ts)) OVER (each ROWS BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING) AS next_at
     FROM pressure_changes
     WHERE NOT kubelet_restart
-        AND ({cluster:String} = '' OR cluster = {cluster:String})
-        AND ({node:String} = '' OR node = {node:String})
+        AND {asked cluster, node}
     WINDOW each AS (PARTITION BY cluster, node, condition ORDER BY ts)
 ),
 episodes AS
@@ -101,11 +99,7 @@ evicted AS
     SELECT e.cluster AS cluster, e.node AS node, e.condition AS condition, e.began_at AS began_at, count() AS pods
     FROM
     (
-        SELECT cluster, node, ts, arrayJoin(multiIf(
-            resource = 'memory', ['MemoryPressure'],
-            resource IN ('ephemeral-storage', 'inodes'), ['DiskPressure'],
-            resource = 'pids', ['PIDPressure'],
-            ['MemoryPressure', 'DiskPressure', 'PIDPressure'])) AS condition
+        SELECT cluster, node, ts, {resource_condition} AS its, arrayJoin(if(its = '', ['MemoryPressure', 'DiskPressure', 'PIDPressure'], [its])) AS condition
         FROM evictions
         WHERE cause = 'pressure'
     ) AS v

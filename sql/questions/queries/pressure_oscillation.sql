@@ -3,8 +3,7 @@
 -- shows hour, node, condition, changes, joining_transition_seconds
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param changes UInt32 2: hours with at least so many changes
 SELECT
     cluster,
@@ -19,6 +18,5 @@ SELECT
     settings_assumed
 FROM pressure_oscillation
 WHERE changes >= {changes:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked cluster, node}
 ORDER BY hour, cluster, node, condition

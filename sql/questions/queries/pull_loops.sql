@@ -2,10 +2,7 @@
 -- group Image GC
 -- shows node, image, pulls_again, by_maximum_age, by_image_gc, image_bytes_again
 -- needs events, configz, pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 -- param again UInt32 2: pulled again at least so often
 SELECT
     cluster,
@@ -23,9 +20,7 @@ SELECT
     argMax(tuple(high_percent), ts).1 AS high_percent,
     argMax(tuple(low_percent), ts).1 AS low_percent
 FROM image_pulls
-WHERE ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked ts, cluster, node}
 GROUP BY cluster, node, image
 HAVING pulls_again >= {again:UInt32}
 ORDER BY pulls_again DESC, cluster, node, image

@@ -5,12 +5,9 @@
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest
 -- was numa_admission_failures numa=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, node, namespace
 -- param numa UInt8 0: 1 has only those refused for NUMA or exclusive CPUs
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT ts, cluster, node, namespace, pod, owner, reason, refused_by, resource, requested, available, api_allocatable, api_free, is_contradicted,
     n.requested_cpus AS requested_cpus, n.free_cpus AS free_cpus, n.largest_fit_cpus AS largest_fit_cpus,
     n.topology_manager_policy AS topology_manager_policy, n.fidelity AS fidelity, if(n.explanation = '', r.explanation, n.explanation) AS explanation, message
@@ -21,8 +18,5 @@ LEFT JOIN
     FROM numa_admission_failures
 ) AS n USING (cluster, node, namespace, pod, uid)
 WHERE ({numa:UInt8} = 0 OR requested_cpus IS NOT NULL)
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked node, namespace, cluster, ts}
 ORDER BY ts, cluster, node, namespace, pod

@@ -5,9 +5,7 @@
 -- was over_request verdict=exceeded
 -- was unused_requests verdict=unused
 -- was without_requests verdict=none
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param namespace String '': only this namespace; empty is all
+-- param cluster, node, namespace
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
 -- param ratio Float64 2: unused is a request of memory of at least so many times the highest use
 SELECT
@@ -59,7 +57,5 @@ LEFT JOIN
     GROUP BY cluster, uid
 ) AS h USING (cluster, uid)
 WHERE notEmpty(verdict) AND ({verdict:String} = '' OR has(verdict, {verdict:String}))
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked namespace, cluster, node}
 ORDER BY has(verdict, 'exceeded') DESC, resource != 'memory', abs(unused) DESC NULLS LAST, cluster, node, namespace, pod, resource

@@ -3,10 +3,8 @@
 -- shows node, verdict, namespace, pod, cpus
 -- needs numa, rooms, configz, pods or held
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, node, verdict, namespace, pod, container, cpus, free_cpus
 FROM restart_ends
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY cluster, verdict, node, namespace, pod, container

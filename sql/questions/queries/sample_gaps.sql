@@ -3,11 +3,9 @@
 -- shows node, gap_from, gap_to, gap_seconds
 -- needs samples
 -- newest
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param seconds UInt32 60: gaps of at least so many seconds
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', before, ts) AS gap_seconds
 FROM
 (
@@ -19,7 +17,5 @@ FROM
     FROM node_samples
 )
 WHERE before IS NOT NULL AND gap_seconds >= {seconds:UInt32}
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY gap_from, cluster, node

@@ -5,11 +5,9 @@
 -- events FailedScheduling
 -- newest
 -- was scheduler_node_count
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 -- param bucket_seconds UInt32 300: length of a step in seconds
--- param namespace String '': only this namespace; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param namespace, since, until
 SELECT
     cluster,
     toStartOfInterval(ts, toIntervalSecond({bucket_seconds:UInt32})) AS since,
@@ -23,8 +21,6 @@ SELECT
     countIf(NOT truncated AND prefilter = '' AND reason_sum < nodes_total) AS texts_with_too_few_reasons
 FROM scheduling_failures
 LEFT ARRAY JOIN mapKeys(reasons) AS reason, mapValues(reasons) AS nodes
-WHERE ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked namespace, cluster, ts}
 GROUP BY cluster, since, reason
 ORDER BY since, cluster, pods DESC, reason

@@ -2,8 +2,7 @@
 -- group Nodes
 -- shows node, eviction_hard, eviction_soft, cpu_manager_policy
 -- needs configz
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT
     cluster,
     node,
@@ -33,7 +32,6 @@ SELECT
     cpu_quota_period_seconds,
     intended_by
 FROM kubelet_settings
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE {asked cluster, node}
 ORDER BY cluster, node, ts DESC
 LIMIT 1 BY cluster, node

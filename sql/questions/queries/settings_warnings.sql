@@ -2,11 +2,9 @@
 -- group Evictions and pressure
 -- shows nodes, subject, problem, advice
 -- needs configz
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, rule, subject, count() AS nodes, arraySlice(arraySort(groupArray(node)), 1, 5) AS first_nodes, problem, advice
 FROM kubelet_warnings
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 GROUP BY cluster, rule, subject, problem, advice
 ORDER BY cluster, nodes DESC, rule, subject, problem

@@ -1,10 +1,7 @@
 -- Which sources could not be read, were silent, or may have missed something
 -- group What is not known
 -- shows node, resource, times, last_at, last_error
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param cluster, node, since, until
 SELECT
     cluster,
     node,
@@ -16,8 +13,6 @@ SELECT
     max(silent_seconds) AS longest_silence_seconds,
     argMax(error, (ts, error)) AS last_error
 FROM source_errors
-WHERE ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+WHERE {asked cluster, node, ts}
 GROUP BY cluster, node, resource, kind
 ORDER BY last_at DESC, cluster, node, resource, kind

@@ -5,12 +5,10 @@
 -- newest
 -- was node_stalls rows=samples
 -- was pod_stalls rows=pods
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param rows String '': nodes, samples (nodes, each sample) or pods; empty is nodes and pods
 -- param percent Float64 1: at least this share of the time
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 SELECT
     cluster,
     ts,
@@ -51,7 +49,5 @@ FROM
     WHERE {rows:String} IN ('', 'pods')
 )
 WHERE (greatest(coalesce(cpu_some, 0), coalesce(memory_some, 0), coalesce(io_some, 0)) >= {percent:Float64} OR swap_usage_bytes > 0)
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ({node:String} = '' OR node = {node:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, node, ts}
 ORDER BY ts, cluster, node, namespace, pod

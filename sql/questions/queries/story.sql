@@ -3,11 +3,9 @@
 -- shows ts, node, what
 -- newest
 -- was timeline all=1
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 -- param namespace String '': of pods, only those of this namespace; empty is all
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: before
+-- param since, until
 -- param all UInt8 0: 1 has each Event and change of a pod too
 SELECT ts, cluster, node, kind, what
 FROM
@@ -35,8 +33,7 @@ FROM
     FROM pod_bindings
     WHERE {all:UInt8} = 1
 )
-WHERE ({node:String} = '' OR node = {node:String})
+WHERE {asked node}
     AND ({namespace:String} = '' OR empty(namespaces) OR has(namespaces, {namespace:String}))
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
+    AND {asked cluster, ts}
 ORDER BY ts, cluster, node, kind, what

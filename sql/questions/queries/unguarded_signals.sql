@@ -2,10 +2,8 @@
 -- group Evictions and pressure
 -- shows node, signal, reason, consequence
 -- needs samples, configz
--- param cluster String '': only this cluster; empty is all
--- param node String '': only this node; empty is all
+-- param cluster, node
 SELECT cluster, node, signal, available, capacity, round(100 * available / nullIf(capacity, 0), 1) AS available_percent, reason, consequence
 FROM unguarded_signals
-WHERE ({node:String} = '' OR node = {node:String})
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+WHERE {asked node, cluster}
 ORDER BY available_percent, cluster, node, signal

@@ -2,7 +2,7 @@
 -- form nodes zone
 -- shows zone, nodes, uneven, kubelet_versions
 -- needs nodes
--- param cluster String '': only this cluster; empty is all
+-- param cluster
 SELECT
     cluster,
     replaceAll(zone_key, '\0', '') AS zone,
@@ -17,6 +17,6 @@ FROM
     LIMIT 1 BY cluster, node
 )
 WHERE NOT deleted
-    AND ({cluster:String} = '' OR cluster = {cluster:String})
+    AND {asked cluster}
 GROUP BY cluster, zone_key
 ORDER BY cluster, zone_key

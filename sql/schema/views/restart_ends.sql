@@ -31,7 +31,7 @@ WITH
             cluster,
             node,
             1 AS known,
-            cpu_manager_policy = 'static' AND cpu_manager_policy_options['full-pcpus-only'] IN ('1', 't', 'T', 'true', 'TRUE', 'True') AS whole
+            cpu_manager_policy = 'static' AND {whole_cores} AS whole
         FROM kubelet_settings FINAL
         ORDER BY ts DESC
         LIMIT 1 BY cluster, node

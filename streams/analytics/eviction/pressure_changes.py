@@ -67,7 +67,6 @@ def _with_node(state: State, record: NodeRecord) -> State:
 
 
 def _is_so(state: State, condition: str, status: str) -> bool:
-    """Tell whether a condition without a time agrees with the known facts."""
     facts = state.facts.get(condition)
     return facts is not None and facts[-1].status == (status == "True")
 

@@ -122,7 +122,6 @@ def _concluded(state: State, rows: Iterable[object]) -> State:
 
 
 def _sampled(state: State, row: EvictionSignal) -> State:
-    """A sample of a signal begins, deepens or ends a shortage."""
     now = next((each for each in state.shortages if each.signal == row.signal and each.until is None), None)
     if not (row.hard_met or row.soft_met):
         if now is None:

@@ -223,7 +223,6 @@ def row_of(cluster: str, node: str, episode: Episode, verdict: str, now: datetim
 
 
 def _explanation(episode: Episode, verdict: str) -> str:
-    """One paragraph: what happened, why it matters or not, what to do."""
     match verdict:
         case "benign_startup":
             text = _benign(episode)

@@ -212,7 +212,6 @@ def _with_topology(state: State) -> State:
 
 
 def _without_ended_pods(state: State) -> State:
-    """Forget pods that ended and that no source names."""
     named = {holder.uid for holder in state.checkpoint.holders} if state.checkpoint else set()
     if state.podresources:
         uids = uids_by_name(state)

@@ -23,12 +23,11 @@ class Range(NamedTuple):
     end: int
 
 
-class _Intent(msgspec.Struct, omit_defaults=True):
-    """The metadata of an intent, which defines its portion. Earlier versions wrote only the end of a single range."""
+class _Intent(msgspec.Struct):
+    """The metadata of an intent, which defines its portion."""
 
-    end: int | None = None
-    token: str = ""
-    ranges: tuple[Range, ...] = ()
+    token: str
+    ranges: tuple[Range, ...]
 
 
 class Begun(NamedTuple):
@@ -37,7 +36,6 @@ class Begun(NamedTuple):
     topic: str
     ranges: tuple[Range, ...]
     token: str
-    """Empty if the token is computed from the messages of the one range."""
 
     @classmethod
     def of(cls, partition: TopicPartition, committed: OffsetAndMetadata) -> "Begun | None":
@@ -45,9 +43,7 @@ class Begun(NamedTuple):
         if not committed.metadata:
             return None
         intent = msgspec.json.decode(committed.metadata, type=_Intent)
-        if intent.end is None:
-            return cls(partition.topic, intent.ranges, intent.token)
-        return cls(partition.topic, (Range(partition.partition, committed.offset, intent.end),), "")
+        return cls(partition.topic, intent.ranges, intent.token)
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
@@ -61,8 +57,7 @@ class Begun(NamedTuple):
 
     def portion(self, messages: Sequence[Message]) -> "Portion":
         """Build the portion from the messages that the topic still has."""
-        token = self.token or _early_token(self.topic, self.ranges[0], messages)
-        return Portion(self.topic, self.ranges, messages, token)
+        return Portion(self.topic, self.ranges, messages, self.token)
 
 
 class Portion(NamedTuple):
@@ -83,7 +78,7 @@ class Portion(NamedTuple):
         """Return the group's commits before storing: the first offset of each range, with all ranges in the
         metadata.
         """
-        metadata = msgspec.json.encode(_Intent(None, self.token, self.ranges)).decode()
+        metadata = msgspec.json.encode(_Intent(self.token, self.ranges)).decode()
         return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
 
     @property
@@ -103,11 +98,6 @@ class Portion(NamedTuple):
 
 def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, OffsetAndMetadata]:
     return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
-
-
-def _early_token(topic: str, of: Range, messages: Sequence[Message]) -> str:
-    """Return the token that earlier versions computed, and did not keep."""
-    return f"{topic}:{of.partition}:{of.start}-{of.end}@{messages[-1].timestamp_ms}"
 
 
 class Limits(NamedTuple):
@@ -186,7 +176,6 @@ class Buffers:
         )
 
     def _portions(self, topic: str, buffers: Iterable[tuple[int, _Buffer]]) -> Iterator[Portion]:
-        """Yield as few portions as the limits allow."""
         limits, held, size, count = self._limits, list[tuple[int, _Buffer]](), 0, 0
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)

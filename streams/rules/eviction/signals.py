@@ -190,6 +190,5 @@ _remembered: Final[Callable[..., Layout]] = lru_cache(8192)(layout)
 
 
 def _may_be_same(one: Amount, one_inodes: Amount, other: Amount, other_inodes: Amount) -> Amount:
-    """Tell whether two file systems look the same in everything known."""
     is_unknown, are_inodes_unknown = (one == 0) | (other == 0), (one_inodes == 0) | (other_inodes == 0)
     return is_unknown | ((one == other) & (are_inodes_unknown | (one_inodes == other_inodes)))

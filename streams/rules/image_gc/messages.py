@@ -6,7 +6,6 @@ reason are those of KEP-6053.
 """
 
 import re
-from fractions import Fraction
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.events.messages import plain, whole_number
@@ -48,8 +47,6 @@ class ImageGcFailure(NamedTuple):
     freed_bytes: int | None = None
     usage_percent: int | None = None
     """1.35 and later."""
-    capacity_bytes_rounded: int | None = None
-    """1.35 and later; the text has it to one decimal of its unit."""
     text: str = ""
     """The beginning of a text that is not known."""
 
@@ -77,10 +74,9 @@ _FREED_LESS: Final = (
 # 1.35 and later; where the error was taken for a printf format, "% o" is damaged.
 _INSUFFICIENT: Final = re.compile(
     r"Insufficient free disk space on the node's image filesystem "
-    r"\((100|[0-9]{1,2})%(?: o|!o\(MISSING\))f ([0-9]{1,15}(?:\.[0-9])?) (B|KiB|MiB|GiB|TiB) used\)\. "
+    r"\((100|[0-9]{1,2})%(?: o|!o\(MISSING\))f [0-9]{1,15}(?:\.[0-9])? (?:B|KiB|MiB|GiB|TiB) used\)\. "
     rf"Failed to free sufficient space by deleting unused images \(freed {_NUMBER} bytes\)\."
 )
-_UNITS: Final = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3, "TiB": 1024**4}
 _INVALID_CAPACITY: Final = re.compile(
     r"invalid capacity 0 on (?:image filesystem|device \"[^\"]{0,4096}\" at mount point \"[^\"]{0,4096}\")"
 )
@@ -158,14 +154,8 @@ def _insufficient(text: str) -> ImageGcFailure | None:
     match = _INSUFFICIENT.match(text)
     if match is None:
         return None
-    freed = whole_number(match[4])
-    return ImageGcFailure(
-        _result(freed),
-        "insufficient_freed",
-        freed_bytes=freed,
-        usage_percent=int(match[1]),
-        capacity_bytes_rounded=whole_number(str(round(Fraction(match[2]) * _UNITS[match[3]]))),
-    )
+    freed = whole_number(match[2])
+    return ImageGcFailure(_result(freed), "insufficient_freed", freed_bytes=freed, usage_percent=int(match[1]))
 
 
 def _result(freed_bytes: int | None) -> Result:

@@ -228,7 +228,6 @@ def _ordered(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> li
 
 
 def _groups(cores: Sequence[_Core], free: Cpus, levels: Sequence[_Level]) -> list[int]:
-    """Ids of the last level's groups with free CPUs, in that order."""
     return list(dict.fromkeys(levels[-1](core) for core in _ordered(cores, free, levels)))
 
 

@@ -252,7 +252,6 @@ def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) ->
 
 
 def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint) -> Machine:
-    """The machine with a container's memory reserved; raises _Refused."""
     wanted = {kind: size for kind, size in container.memory_bytes.items() if size > 0}
     if not machine.memory or not wanted:
         return machine

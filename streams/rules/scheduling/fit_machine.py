@@ -19,7 +19,8 @@ UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
 """Options that choose among NUMA nodes by facts that are unknown here; they rarely change whether a pod is admitted.
 """
-_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
+"""Texts of an option that is on."""
 
 
 class NumaCpus(NamedTuple):
@@ -87,12 +88,12 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
         topology_scope=cast("Scope", known.scope) if known.scope in get_args(Scope) else "container",
         cpu_policy=known.cpu or "static",
         assignment=Assignment(
-            across_numa=options.get(ACROSS_NUMA) in _TRUE,
-            across_cores=options.get(ACROSS_CORES) in _TRUE,
-            by_socket=options.get(BY_SOCKET) in _TRUE,
+            across_numa=options.get(ACROSS_NUMA) in TRUE,
+            across_cores=options.get(ACROSS_CORES) in TRUE,
+            by_socket=options.get(BY_SOCKET) in TRUE,
             whole_cores=requires_whole_cores(options),
         ),
-        prefer_uncore_cache=options.get(UNCORE_CACHE) in _TRUE,
+        prefer_uncore_cache=options.get(UNCORE_CACHE) in TRUE,
         max_numa_nodes=int(limit[:6]) if limit.isascii() and limit.isdecimal() else MOST_NUMA_NODES,
     )
     policies: tuple[Policy, ...] = ("none", "single-numa-node")
@@ -107,14 +108,14 @@ def settings_of(known: Policies) -> tuple[Settings, ...]:
 
 def requires_whole_cores(cpu_options: Mapping[str, str]) -> bool:
     """`full-pcpus-only`."""
-    return cpu_options.get(FULL_PCPUS_ONLY) in _TRUE
+    return cpu_options.get(FULL_PCPUS_ONLY) in TRUE
 
 
 def options_not_followed(known: Policies) -> Iterator[str]:
     """Name the options that are set and not followed."""
     options = {**(known.cpu_options or {}), **(known.topology_options or {})}
     for name in NOT_FOLLOWED:
-        if options.get(name) in _TRUE:
+        if options.get(name) in TRUE:
             yield f"option {name} is not followed: it can be on other NUMA nodes"
 
 

@@ -104,7 +104,6 @@ class _Sentences(NamedTuple):
 
 
 def _sentences(text: str, *, truncated: bool) -> _Sentences:
-    """Part the sentences before a histogram, the histogram, and those after it."""
     sentences = _bare(text).split(". ")
     counted = [_REASON.match(sentence) is not None for sentence in sentences]
     first = counted.index(True) if True in counted else len(sentences)

@@ -35,6 +35,8 @@ ASKED: Final = {
     "node_imbalance": {"meets", "imbalance"},
     "node_sizing": {"sizing"},
     "not_ready": {"before_not_ready"},
+    "pressure_history": {"resource_condition"},
+    "restart_ends": {"whole_cores"},
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", *SENTENCES},
     "unguarded_signals": {
         "settable_signals",
@@ -48,6 +50,7 @@ ASKED: Final = {
 them."""
 STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
+    r"|'full-pcpus-only'|\['MemoryPressure'\]"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"
 )
 """Parts that those rules had when views stated them."""

@@ -23,8 +23,7 @@ FROM
         (
             SELECT node, uid, namespace, pod, ts, toInt64(ifNull(memory_working_set_bytes, 0)) AS memory, toInt64(ifNull(ephemeral_used_bytes, 0)) AS disk
             FROM pod_samples
-            WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-                AND ({namespace:String} = '' OR namespace = {namespace:String})
+            WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
         ) AS s
         INNER JOIN
         (

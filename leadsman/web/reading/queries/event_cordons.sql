@@ -2,6 +2,6 @@
 SELECT node, max(ts) AS since
 FROM event_cordons
 WHERE NOT in_object AND cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
-    AND ({node:String} = '' OR node = {node:String})
+    AND {asked node}
 GROUP BY node
 ORDER BY since, node

@@ -4,13 +4,8 @@ SELECT
     countIf(cause = 'pressure') AS pressure,
     countIf(cause = 'limit') AS own_limit,
     countIf(cause = 'admission') AS admission,
-    arraySort(groupUniqArrayIf(resource, cause = 'pressure')) AS resources,
-    countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank,
-    minIf(ts, cause != 'admission') AS first_at,
-    maxIf(ts, cause != 'admission') AS last_at
+    countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank
 FROM pod_evictions
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({node:String} = '' OR node = {node:String})
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
 GROUP BY node
 ORDER BY node

@@ -12,14 +12,12 @@ SELECT
     (
         SELECT uniqExact(uid)
         FROM pod_bindings
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-            AND ({namespace:String} = '' OR namespace = {namespace:String})
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
     ) AS pods,
     (
         SELECT uniqExact(namespace, name)
         FROM node_events
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-            AND ({namespace:String} = '' OR namespace = {namespace:String})
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace}
     ) AS events,
     (
         SELECT count()
@@ -95,8 +93,7 @@ SELECT
         -- Pods that their status calls evicted, in words of which no eviction was concluded
         SELECT uniqExact(uid)
         FROM pod_bindings
-        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND reason = 'Evicted'
-            AND ({namespace:String} = '' OR namespace = {namespace:String})
+        WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND reason = 'Evicted' AND {asked namespace}
             AND uid NOT IN
             (
                 SELECT uid FROM evictions WHERE cluster = {cluster:String}

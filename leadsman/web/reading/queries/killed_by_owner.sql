@@ -12,9 +12,7 @@ SELECT
     max(ts) AS last_at
 FROM pod_ends
 WHERE cluster = {cluster:String} AND cause IN ('oom_kill', 'admission')
-    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
-    AND ({node:String} = '' OR node = {node:String})
+    AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
 GROUP BY cause, reason, node, namespace, owner, container
 ORDER BY times DESC, first_at, node, namespace, owner, container
 LIMIT 100000

@@ -15,7 +15,6 @@ SELECT
     cpu_manager_policy,
     topology_manager_policy
 FROM numa_skew
-WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-    AND ({node:String} = '' OR node = {node:String})
+WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
 ORDER BY ts DESC, fidelity != 'none' DESC
 LIMIT 1 BY node

@@ -13,8 +13,7 @@ FROM
 (
     SELECT *
     FROM scheduling_failures
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-        AND ({namespace:String} = '' OR namespace = {namespace:String})
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace}
     ORDER BY text_source = 'condition' DESC, ts DESC
     LIMIT 1 BY namespace, pod, uid
 ) AS f

@@ -4,8 +4,7 @@ FROM
 (
     SELECT node, argMax((problems, problems_since, ts, deleted), ts) AS state
     FROM nodes
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-        AND ({node:String} = '' OR node = {node:String})
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked node}
     GROUP BY node
 )
 ARRAY JOIN mapKeys(state.1) AS condition

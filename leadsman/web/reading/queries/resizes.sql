@@ -4,9 +4,7 @@ FROM
 (
     SELECT *
     FROM resizes FINAL
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-        AND ({namespace:String} = '' OR namespace = {namespace:String})
-        AND ({node:String} = '' OR node = {node:String})
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace, node}
     ORDER BY ts DESC
     LIMIT 1 BY uid
 ) AS r

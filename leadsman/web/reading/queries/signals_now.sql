@@ -16,7 +16,6 @@ SELECT
     argMaxMerge(gc_first_last) AS gc_first,
     argMaxMerge(thresholds_assumed_last) AS assumed
 FROM eviction_signals_5m
-WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)}
-    AND ({node:String} = '' OR node = {node:String})
+WHERE cluster = {cluster:String} AND ts >= {first:DateTime64(6)} AND ts < {until:DateTime64(6)} AND last_at < {until:DateTime64(6)} AND {asked node}
 GROUP BY node, signal
 SETTINGS final = 0

@@ -4,8 +4,7 @@ SELECT
     toUInt32(intDiv(dateDiff('millisecond', {since:DateTime64(6)}, ts) * {pieces:UInt32}, greatest(1, dateDiff('millisecond', {since:DateTime64(6)}, {until:DateTime64(6)})))) AS piece,
     count() AS times
 FROM story
-WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)}
-    AND ({node:String} = '' OR node = {node:String})
+WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND {asked node}
     AND ({namespace:String} = '' OR has(namespaces, {namespace:String}))
 GROUP BY kind, piece
 ORDER BY kind, piece

@@ -6,8 +6,7 @@ FROM
     SELECT namespace, pod, uid, argMax((node, deletion_asked_at, change),
         (ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))) AS last
     FROM pod_bindings
-    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-        AND ({namespace:String} = '' OR namespace = {namespace:String})
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND {asked namespace}
     GROUP BY namespace, pod, uid
 )
 WHERE last.3 != 'deleted' AND last.2 < {until:DateTime64(6)} - toIntervalMinute(10)

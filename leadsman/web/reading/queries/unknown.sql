@@ -10,19 +10,12 @@ SELECT
         FROM
         (
             SELECT namespace, name AS thing FROM node_events
-            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
-                AND ({namespace:String} = '' OR namespace = {namespace:String})
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {asked namespace}
             UNION DISTINCT
             SELECT namespace, uid AS thing FROM pod_ends
-            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0
-                AND ({namespace:String} = '' OR namespace = {namespace:String})
+            WHERE cluster = {cluster:String} AND ts >= {since:DateTime64(6)} AND ts < {until:DateTime64(6)} AND position(message, '[withheld: ') > 0 AND {asked namespace}
         )
     ) AS withheld,
-    (
-        SELECT uniqExact(node)
-        FROM kubelet_settings
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)}
-    ) AS nodes_with_settings,
     (
         SELECT uniqExact(node)
         FROM numa_allocations

@@ -3,8 +3,7 @@ SELECT namespace, owner, node, why, any(event) AS event, any(autoscaler) AS auto
 FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
     AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1))
-    AND ({node:String} = '' OR node = {node:String})
-    AND ({namespace:String} = '' OR namespace = {namespace:String})
+    AND {asked node, namespace}
     AND uid IN
     (
         -- Few, so that the view has few to sum up

@@ -4,8 +4,7 @@ import pytest
 
 from components.rows import row, store
 from sql.database.open import Database
-from sql.questions.fit import read_known
-from sql.questions.fit_like import one_more
+from sql.questions.fit import one_more, read_known
 from sql.questions.queries import BadParameter
 from streams.fold.findings import NodeRow, PodBinding, Row
 

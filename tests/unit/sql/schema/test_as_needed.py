@@ -10,7 +10,7 @@ import pytest
 
 from components.rows import T0, row, store
 from leadsman.cli.present.story import OF_CARDS
-from leadsman.web.reading.asked import OF_NOTHING, QUERIES, rows
+from leadsman.web.reading.asked import OF_NOTHING, QUERIES, question, rows
 from sql.database.open import Database, connect
 from sql.schema.as_needed import AsNeeded
 from sql.schema.statements import feeds_of, named, rests_on, statements
@@ -55,7 +55,7 @@ def test_names_in_comments_and_texts_are_not_read() -> None:
 
 
 def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:
-    for name, sql in ((file.stem, file.read_text("utf-8")) for file in sorted(QUERIES.glob("*.sql"))):
+    for name, sql in ((file.stem, question(file.stem)) for file in sorted(QUERIES.glob("*.sql"))):
         given = {each: _value(kind) for each, kind in re.findall(r"\{(\w+):([^{}]+)\}", sql)}
         if named(sql):
             found = len(needed.query(sql, given, described=False).rows)

@@ -16,7 +16,7 @@ from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
-NOTHING = Unknown(0, (), 0, (), 1, 1, (), ())
+NOTHING = Unknown(0, (), 0, (), 1, (), ())
 GIB = 1 << 30
 
 

@@ -99,16 +99,6 @@ def test_what_was_received_is_forgotten_together() -> None:
     assert (buffers.bytes, list(buffers.cut_due())) == (0, [])
 
 
-def test_an_intent_of_an_earlier_version_reads_back_and_its_token_follows_from_its_messages() -> None:
-    begun = Begun.of(TP, OffsetAndMetadata(3, '{"end":5}'))
-    assert begun is not None
-    portion = begun.portion(messages(range(3, 6)))
-    assert portion.stored == {TP: OffsetAndMetadata(6, "")}
-    assert portion.token == "t:0:3-5@1005"  # noqa: S105  # it is what ClickHouse deduplicates by
-    assert begun.portion(messages(range(4, 6))).token == portion.token  # retention took the first
-    assert Begun.of(TP, portion.stored[TP]) is None
-
-
 @pytest.mark.parametrize("others", [0, 2])
 def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(others: int) -> None:
     buffers = Buffers(Limits(seconds=0), Time())
