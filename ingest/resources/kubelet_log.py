@@ -104,9 +104,7 @@ SAID: Final = {
     "Eviction manager: pods ranked for eviction": Said("ranked"),
     "Eviction manager: eviction criteria not yet met": Said("in_grace"),
     "Evicting pod": Said("evicted", "Evicted", "{message}", "message"),
-    SUCCESS: Said(
-        "evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"
-    ),
+    SUCCESS: Said("evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"),
     WAITING: Said("evicted", "Evicted", "{message}", "message"),
     "Eviction manager: cannot evict a critical pod": Said("spared"),
     "Eviction manager: unable to evict any pods from the node": Said("none_evicted"),

@@ -52,9 +52,9 @@ class DatabaseRows:
                 return
             raise
         raise QueryFailed(
-            f"{self._database}: an earlier replay of a dump of this cluster stored rows that this one may have to take"
-            f" back, and the user may not delete them. Nothing was changed. GRANT ALTER DELETE ON {holder}.* TO {user},"
-            " or give this dump another --cluster"
+            f"{self._database}: an earlier replay of a dump of this cluster stored rows that this one may have to"
+            f" take back, and the user may not delete them. Nothing was changed. GRANT ALTER DELETE ON {holder}.* TO"
+            f" {user}, or give this dump another --cluster"
         )
 
     def _may_delete(self, what: str) -> bool:

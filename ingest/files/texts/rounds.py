@@ -52,7 +52,7 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
 
 
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
-    """Yield a line, or in place of one that waits for evicted pods, an eviction for each of which no line told before.
+    """Yield a line, or in place of one that waits for evicted pods, an eviction of each that is not yet known.
 
     `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed.
     """

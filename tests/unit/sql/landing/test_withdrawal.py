@@ -114,7 +114,7 @@ class Restricted:
             raise QueryFailed("Syntax error", SYNTAX)
         return right in self._rights
 
-    def query(self, _: str, *, described: bool) -> Result:
+    def query(self, _: str, **__: bool) -> Result:
         return Result((), (), [("writer",)])
 
 
