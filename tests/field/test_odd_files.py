@@ -87,13 +87,15 @@ FORMS: dict[str, bytes] = {
     "warned.json": b"Warning: v1 ComponentStatus is deprecated in v1.19+\n" + TEXT.encode(),
     "noted.json": b'E0126 10:00:00.000001  123 memcache.go:265] "Unhandled Error" err="no metrics"\n' + TEXT.encode(),
     "terminal.txt": f"me@host:~$ kubectl get nodes,pods,events -A -o json\n{TEXT}me@host:~$ exit\n".encode(),
-    "ticket.md": f"```json\n{TEXT}```\n".encode(),
-    "ticket-of-prose.md": f"It is down.\n\n```json\n{TEXT}```\n\nWhat happened?\n".encode(),
+    "ticket.markdown": f"```json\n{TEXT}```\n".encode(),
+    "ticket-of-prose.markdown": f"It is down.\n\n```json\n{TEXT}```\n\nWhat happened?\n".encode(),
     "session.txt": "".join(
         f"$ oc get {kind} -A -o yaml\n{yaml.safe_dump(json.loads(listed(kind)))}$ oc get svc\nNAME   TYPE\n"
         for kind in ("Node", "Pod", "Event")
     ).encode(),
-    "ticket-of-yaml.md": b"".join(b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS),
+    "ticket-of-yaml.markdown": b"".join(
+        b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS
+    ),
     "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
     "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
     "separated.json": "\n---\n".join(map(json.dumps, ITEMS)).encode(),
@@ -359,7 +361,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
-    "row.md": (
+    "row.markdown": (
         'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
