@@ -1,7 +1,12 @@
 """Takes away what stands between the objects of a file: what kubectl and a terminal print, logs of containers."""
 
+import csv
+import html
 import re
+from contextlib import suppress
 from typing import Final
+
+import msgspec
 
 NEWLINE: Final = b"\n"
 _LOGS: Final = re.compile(
@@ -84,6 +89,66 @@ def without_prefixes(data: bytes) -> bytes:
     return NEWLINE.join(found) if found and len(found) == len(_JSON_LINE.findall(data)) else data
 
 
+_CSV: Final = re.compile(rb'"?[@_A-Za-z][\w@.() -]{0,80}"?(?:,"?[@_A-Za-z][\w@.() -]{0,80}"?)+\r?\n')
+_IN_CELLS: Final = re.compile(
+    rb'""(?:involvedObject|regarding|apiVersion)"" ?:|\b(?:involved_?[oO]bject|regarding)\.name\b'
+    rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w-]+\.go:\d+\]"
+)
+
+
+def is_csv(head: bytes) -> bool:
+    """Tell whether text is a table with commas, as stores of logs export it with objects or klog's lines in cells."""
+    return _CSV.match(head) is not None and _IN_CELLS.search(head) is not None
+
+
+def rows_as_json(data: bytes) -> bytes:
+    """A table with commas as an array of objects, one a row, with texts as values; a row cut short is left out."""
+    rows = csv.reader(data.decode(errors="replace").splitlines(keepends=True))
+    with suppress(csv.Error):
+        names = next(rows)
+        found = list[dict[str, str]]()
+        for cells in rows:
+            if len(cells) == len(names):
+                found.append(dict(zip(names, cells, strict=True)))
+    return msgspec.json.encode(found)
+
+
+_NAME: Final = rb"[a-z0-9][a-z0-9.-]{0,252}"
+ANSWERED: Final = re.compile(
+    rb"(?:^|(?<=\}))[ \t#=*>:-]*(?:[^\n{}]{0,200}/api/v1/nodes/(?P<asked>" + _NAME + rb")/proxy/[^\n{}]{1,40}"
+    rb"|(?:[Nn]ode[/: ]+)?(?P<name>"
+    + _NAME
+    + rb")[ \t:=*-]*)\r?\n\s*(?=\{\s*\"(?:kubeletconfig|node)\"|# (?:HELP|TYPE) )",
+    re.MULTILINE,
+)
+"""A line that names the node before the answer of its kubelet, as a loop over nodes prints it, or its command."""
+
+
+def by_node(data: bytes) -> list[tuple[str, bytes]]:
+    """The answers of kubelets with the names of their nodes; empty for anything else."""
+    if not ANSWERED.match(data.lstrip()):
+        return []
+    found = [*ANSWERED.finditer(data)]
+    ends = [*(each.start() for each in found[1:]), len(data)]
+    return [
+        ((each["asked"] or each["name"]).decode(), data[each.end() : end])
+        for each, end in zip(found, ends, strict=True)
+    ]
+
+
+_JIRA: Final = re.compile(rb"^[ \t]*\{(?:code|noformat)(?::[^}\n]{0,100})?\}[ \t]*\r?$", re.MULTILINE)
+_RECORDS: Final = re.compile(rb"^(?:\x1e|data: )(?=\{)", re.MULTILINE)
+"""Begins a record of `journalctl -o json-seq` and `-o json-sse`."""
+_FIELD_OF_JOURNAL: Final = re.compile(rb"^([A-Z_][A-Z0-9_]{0,63})=([^\n]*)$", re.MULTILINE)
+
+
+def _as_lines(data: bytes) -> bytes:
+    """The records of `journalctl -o export`, one a line in JSON; a binary field is left out."""
+    records = (_FIELD_OF_JOURNAL.findall(each) for each in data.split(b"\n\n"))
+    texts = ({name.decode(): value.decode(errors="replace") for name, value in record} for record in records)
+    return b"".join(msgspec.json.encode(record) + NEWLINE for record in texts if record)
+
+
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
 _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\x7e\r\n\t]){4}")
 
@@ -91,7 +156,8 @@ _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\
 def as_utf8(data: bytes) -> bytes:
     """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
 
-    Colours of a terminal go: JSON has no such characters in its strings.
+    Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
+    Markdown, and the quotes of a web page those of JSON.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
@@ -99,4 +165,12 @@ def as_utf8(data: bytes) -> bytes:
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith((b"\x1e{", b"data: {")):
+        data = _RECORDS.sub(b"", data)
+    if data.startswith(b"__CURSOR="):
+        data = _as_lines(data.replace(b"\r\n", NEWLINE))
+    if b"&quot;" in data and b'"' not in data:
+        data = html.unescape(data.decode(errors="replace")).encode()
+    if b"{code" in data or b"{noformat" in data:
+        data = _JIRA.sub(b"```", data)
     return _COLOURS.sub(b"", data) if b"\x1b[" in data else data

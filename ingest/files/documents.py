@@ -50,11 +50,53 @@ class _Row(msgspec.Struct, frozen=True):
     object: msgspec.Raw = msgspec.Raw()
 
 
+class _Column(msgspec.Struct, frozen=True):
+    name: str
+
+
+class _NamedTable(msgspec.Struct, frozen=True):
+    columns: list[_Column]
+    rows: list[list[msgspec.Raw]]
+
+
+_TABLE: Final = msgspec.json.Decoder(_NamedTable)
 _ROWS: Final = msgspec.json.Decoder(list[_Row])
 STRING: Final = msgspec.json.Decoder(str)
 _ITEMS_START: Final = re.compile(r'"items"\s*:\s*\[')
 _LIST_KIND: Final = re.compile(r'"kind"\s*:\s*"(\w+)List"')
 _BETWEEN: Final = re.compile(r"[\s,]*")
+
+
+class _Spec(msgspec.Struct, frozen=True):
+    containers: msgspec.Raw = msgspec.Raw()
+
+
+class _Status(msgspec.Struct, frozen=True, rename="camel"):
+    phase: msgspec.Raw = msgspec.Raw()
+    node_info: msgspec.Raw = msgspec.Raw()
+
+
+class _Whole(msgspec.Struct, frozen=True):
+    metadata: msgspec.Raw
+    spec: _Spec
+    status: _Status
+
+
+_WHOLE: Final = msgspec.json.Decoder(_Whole)
+_OF_A_WHOLE: Final = frozenset({"metadata", "spec", "status"})
+
+
+def kind_by_fields(fields: Fields) -> str:
+    """Name a pod or node that has no kind, as an item of the API server's own List; empty for anything else."""
+    if not fields.keys() >= _OF_A_WHOLE:
+        return ""
+    try:
+        whole = _WHOLE.decode(msgspec.json.encode({name: fields[name] for name in _OF_A_WHOLE}))
+    except DECODE_ERRORS:
+        return ""
+    if bytes(whole.status.node_info):
+        return "Node"
+    return "Pod" if bytes(whole.spec.containers) and bytes(whole.status.phase) else ""
 
 
 class ListHead(NamedTuple):
@@ -260,6 +302,9 @@ def _complete_values(text: str, position: int) -> Iterator[tuple[int, int]]:
 
 ABOUT: Final = frozenset({"involvedObject", "regarding"})
 """Fields that name the object of an Event: `involvedObject` in v1, `regarding` in events.k8s.io."""
+_TAKEN_APART: Final = frozenset({"involved_object"})
+_DOTTED: Final = ("involvedObject.name", "involved_object.name", "regarding.name")
+"""The same fields as some exporters write them."""
 _DEPTH: Final = 8
 """Values in values: Loki's answer has its lines in the sixth, and a line of a container's log is one more."""
 
@@ -282,6 +327,9 @@ def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
     if inner.startswith(b"["):
         for item in _items(inner):
             yield from _inside(found, place, item, depth + 1)
+    elif (rows := _rows_by_name(inner)) is not None:
+        for row in rows:
+            yield from _inside(found, place, row, depth + 1)
     elif (fields := fields_of(inner)) is not None and _is_object(fields, is_near=depth == 1):
         for part in object_parts(place, inner, fields):
             newest = max(filter(None, (found.newest, part.newest)), default=None) if isinstance(part, Found) else None
@@ -289,6 +337,18 @@ def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
     else:
         for value in (fields or {}).values():
             yield from _inside(found, place, bytes(value), depth + 1)
+
+
+def _rows_by_name(inner: bytes) -> list[bytes] | None:
+    """Rows below columns, as Log Analytics answers, each as an object; None for anything else."""
+    if b'"columns"' not in inner or b'"rows"' not in inner:
+        return None
+    try:
+        table = _TABLE.decode(inner)
+    except DECODE_ERRORS:
+        return None
+    names = [each.name for each in table.columns]
+    return [msgspec.json.encode(dict(zip(names, row, strict=False))) for row in table.rows]
 
 
 def _unquoted(raw: bytes) -> bytes:
@@ -307,7 +367,8 @@ def _items(raw: bytes) -> list[bytes]:
 
 def _is_object(fields: Fields, *, is_near: bool) -> bool:
     """Tell whether fields may be an API object; deeper ones need `kind` and `apiVersion`, or those of an Event."""
-    is_event = "reason" in fields and not ABOUT.isdisjoint(fields)
+    is_event = "reason" in fields and not (ABOUT | _TAKEN_APART).isdisjoint(fields)
+    is_event = is_event or "KubeEventType" in fields or any(name.endswith(_DOTTED) for name in fields)
     if not is_near:
-        return is_event or {"kind", "apiVersion"} <= fields.keys()
-    return is_event or "kind" in fields or "items" in fields
+        return is_event or {"kind", "apiVersion"} <= fields.keys() or fields.keys() >= _OF_A_WHOLE
+    return is_event or fields.keys() >= _OF_A_WHOLE or "kind" in fields or "items" in fields

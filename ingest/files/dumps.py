@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from common.text import plain
-from ingest.files.around import as_utf8, without_prefixes
+from ingest.files.around import as_utf8, by_node, is_csv, rows_as_json, without_prefixes
 from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
 from ingest.files.lines import DamagedError, Meter, SourceError, SourceFile, named
 from ingest.files.otlp import LOGS, logged
-from ingest.files.recognize import Thing, kind_in_path, node_in_path, recognize
+from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
 from ingest.files.texts.completed import completed
 from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
@@ -25,7 +25,8 @@ from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
 from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import is_pasted, pasted_parts
-from ingest.files.unread import left_out, of_kind, unread, without_kind
+from ingest.files.texts.shipped import has_lines, lines_beside, lines_in, texts_in
+from ingest.files.unread import SAVE, left_out, of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
@@ -133,8 +134,20 @@ class _Dump:
 
         Return how many lines of a kubelet's log were read, if it has any, and the newest time in what else there is.
         """
+        if kind in {FileKind.JSON, FileKind.TEXT} and (answers := by_node(data)):
+            found = [
+                self._add_parts(kind_of(text) or FileKind.JSON, text, file, skipped, node) for node, text in answers
+            ]
+            return None, max(filter(None, found), default=None)
         if kind not in {FileKind.LOG, FileKind.TEXT} or is_about_a_cache(data):
-            return None, self._add_parts(kind, data, file, skipped)
+            is_small = kind in {FileKind.JSON, FileKind.YAML} and len(data) <= LIMIT_BYTES
+            shipped, data = lines_beside(data) if is_small else ([], data)
+            newest = self._add_parts(kind, data, file, skipped, shipped=shipped)
+            text = "\n".join(shipped).encode()
+            told = self._logs.add(file.path, text, _modified_at(file.path)) if shipped else None
+            if told == 0:
+                skipped[without_lines(text)] += 1
+            return told, newest
         is_small = len(data) <= LIMIT_BYTES
         data = unstarred(data) if is_small else data
         is_log = is_kubelets_log(data)
@@ -143,8 +156,11 @@ class _Dump:
             if told == 0:
                 skipped[without_lines(data)] += 1
             return told, None if is_log else self._add_parts(kind, data, file, skipped)
-        objects, rest = taken_apart(data) if is_small else ([], data)
-        found = [self._add_parts(kind_of(text) or kind, text, file, skipped) for text in objects]
+        objects, nodes, rest = taken_apart(data) if is_small else ([], [], data)
+        found = [
+            self._add_parts(kind_of(text) or kind, text, file, skipped, node)
+            for text, node in zip(objects, nodes, strict=True)
+        ]
         found.append(self._add_parts(FileKind.TEXT, rest, file, skipped))
         for line, each in left_out(rest) if is_small else ():
             if each.is_evidence:
@@ -154,30 +170,53 @@ class _Dump:
                 skipped[each.what] += 1
         return told or None, max(filter(None, found), default=None)
 
-    def _add_parts(self, kind: FileKind, data: bytes, file: DumpFile, skipped: Counter[str]) -> datetime | None:
-        """Add the objects of one form. Return the newest time in them."""
+    def _add_parts(
+        self,
+        kind: FileKind,
+        data: bytes,
+        file: DumpFile,
+        skipped: Counter[str],
+        node: str = "",
+        shipped: list[str] | None = None,
+    ) -> datetime | None:
+        """Add the objects of one form, and lines of kubelets that a store of logs has to `shipped`.
+
+        Return the newest time in the objects. `node` is that of a kubelet's answer that does not name it.
+        """
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
         parts = (
             pasted_parts(data, self._snapshot.at, _modified_at(file.path)) if is_text else _parts(kind, data, file)
         )
-        for part in chain.from_iterable(map(_unwrapped, parts)):
+        for part in chain.from_iterable(_unwrapped(each, shipped) for each in parts):
             position = Position(named(file.path), part.place)
             if isinstance(part, Bad):
                 self.unreadable.append(unreadable(part.error_type, part.reason, part.raw, position))
                 continue
+            if shipped is not None and not part.kind and self._add_texts(part, file, skipped):
+                continue
             thing = self._thing(part, file.path, skipped)
             if thing is None:
                 continue
+            thing = thing._replace(node=thing.node or node) if node else thing
             newest = max(filter(None, (newest, part.newest)), default=None)
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")
             fact = Fact(thing, thing.node, newest, position)
-            if is_text:
+            if is_text or thing.is_taken_apart:
                 self._pasted.append(fact)
             else:
                 self._facts.append((fact, file))
         return newest
+
+    def _add_texts(self, part: Found, file: DumpFile, skipped: Counter[str]) -> bool:
+        """Add what kubectl printed into the values of another program's JSON; tell whether there is any."""
+        texts = [] if recognize(part) is not None else texts_in(part.raw)
+        printed = [text for text in texts if kind_of(text) in {FileKind.TEXT, FileKind.YAML}]
+        for text in printed:
+            _, newest = self._add(FileKind.TEXT, text, file, skipped)
+            self._note(newest, file.path)
+        return bool(printed)
 
     def _note(self, newest: datetime | None, path: Path) -> None:
         """Remember the newest time in a file, for what lies beside it without one."""
@@ -208,7 +247,7 @@ class _Dump:
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
-        found += completed(self._pasted, found, self._logs.uids)
+        found += completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(
@@ -219,7 +258,8 @@ class _Dump:
                 given=self._snapshot.node,
             )
         )
-        latest = max(filter(None, (newest, *(fact.newest for fact in lines))), default=modified_at)
+        printed = modified_at if newest is None and self._pasted else None  # of text without any time
+        latest = max(filter(None, (newest, printed, *(fact.newest for fact in lines))), default=modified_at)
         return [*found, *lines], latest
 
     def _newest_beside(self, path: Path) -> datetime | None:
@@ -250,12 +290,14 @@ class _Dump:
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
-                skipped[found.kind or without_kind(found.fields)] += 1
+                what = f"{found.kind} of a manifest, not of a cluster" if is_manifest(found) else found.kind
+                skipped[what or without_kind(found.fields)] += 1
         return thing
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
         by_path, given = node_in_path(file.path), self._snapshot.node
-        only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
+        nodes = self._nodes or self._logs.hosts
+        only = next(iter(nodes)) if len(nodes) == 1 else ""
         node = thing.node or (by_path or given if file.in_folder else given or by_path) or only
         if not node:
             self._snapshot.refused.append(
@@ -278,7 +320,7 @@ class _Dump:
             )
         if skipped:
             kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
-            raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}")
+            raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}; {SAVE}")
 
 
 def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
@@ -295,20 +337,27 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     if kind is FileKind.YAML:
         return yaml_parts(data)
     array_of = kind_in_path(file.path)
-    parts = json_parts(without_prefixes(data), array_of)
+    parts = json_parts(rows_as_json(data) if is_csv(data) else without_prefixes(data), array_of)
     if file.in_folder and not array_of and data.lstrip().startswith(b"["):
         # as the errors of who packed a support bundle
         return (part for part in parts if isinstance(part, Found) and part.kind)
     return parts
 
 
-def _unwrapped(part: Part) -> Iterable[Part]:
-    """Return the objects within an object without a kind, where it is nothing itself."""
+def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
+    """Return the objects within an object without a kind, where it is nothing itself.
+
+    `shipped` gets the lines of kubelets in it.
+    """
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
+    lines = list(lines_in(part.raw)) if shipped is not None and has_lines(part.raw) else []
+    if shipped is not None:
+        shipped += lines
     with suppress(*UNDECODABLE):
-        return list(logged(part) if LOGS in part.fields else within(part)) or (part,)
-    return (part,)
+        found = list(logged(part) if LOGS in part.fields else within(part))
+        return found if found or lines else (part,)
+    return () if lines else (part,)
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:

@@ -1,14 +1,17 @@
 """Identifies the observation in an object of a dump."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 import xxhash
 
-from ingest.files.documents import ABOUT, FIELDS, Found, text_of
+from ingest.files.documents import ABOUT, FIELDS, Found, kind_by_fields, text_of
+from ingest.files.exporters import event_in, is_exported, with_uid
 from ingest.files.yaml_documents import yaml_parts
+from ingest.model.objects.event import Event
 from ingest.model.observation import UNDECODABLE, Change, Origin
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODE_LEASES, is_of_a_node
@@ -32,6 +35,8 @@ class Thing(NamedTuple):
     """The newest time in it is its own, not that of the dump."""
     is_of_all_nodes: bool = False
     """It holds for each node that has no answer of its own."""
+    is_taken_apart: bool = False
+    """An exporter left out the UID of what an Event is about, which anything else in the dump may have."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,6 +46,12 @@ class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
     resource_version: str = ""
 
 
+class _Spec(msgspec.Struct, frozen=True, rename="camel"):
+    node_name: str | None = None
+    containers: list[msgspec.Raw] = []
+
+
+_SPEC: Final = msgspec.json.Decoder(_Spec)
 _ENFORCED: Final = "enforceNodeAllocatable"
 """A file that leaves it out has the default; a kubelet that leaves it out of its answer has none."""
 
@@ -52,6 +63,7 @@ class _Data(msgspec.Struct, frozen=True):
 _KUBEADM: Final = re.compile(r"kubelet-config(?:-1\.\d{1,3})?")
 """Name that kubeadm gives it; before 1.24 with the version."""
 _DATA: Final = msgspec.json.Decoder(_Data)
+_EVENT: Final = msgspec.json.Decoder(Event)
 _METADATA: Final = msgspec.json.Decoder(_Metadata)
 _WATCH_TYPES: Final[dict[str, Change]] = {"ADDED": "ADDED", "MODIFIED": "MODIFIED", "DELETED": "DELETED"}
 _KINDS: Final = {
@@ -67,9 +79,18 @@ def recognize(found: Found) -> Thing | None:
     change = _WATCH_TYPES.get(text_of(found.fields, "type"))
     if change and "object" in found.fields:
         return _watched(found, change)
+    is_taken_apart = False
+    if not found.kind and is_exported(found.fields) and (event := event_in(found.fields)) is not None:
+        lacks_uid = with_uid(event)
+        raw = msgspec.json.encode(event)
+        with suppress(*UNDECODABLE):
+            is_taken_apart = lacks_uid and _EVENT.decode(raw).reason != ""
+        found = found._replace(raw=raw, fields=FIELDS.decode(raw))
     found = _named(found)
     if name := _api_resource(found):
-        return _api_object("list", name, "ADDED", found)
+        if is_manifest(found):
+            return None
+        return _api_object("list", name, "ADDED", found)._replace(is_taken_apart=is_taken_apart)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
@@ -88,8 +109,12 @@ def _of_a_node(found: Found) -> Thing | None:
 
 def _named(found: Found) -> Found:
     """An object by what it is: exporters leave the kind of an Event out, and a kubelet's file has its settings."""
+    if not found.kind and (kind := kind_by_fields(found.fields)):
+        return found._replace(kind=kind, api_version="v1")
     if not found.kind and "reason" in found.fields and not ABOUT.isdisjoint(found.fields):
-        metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode({"name": _exported_name(found)}))
+        about = next((found.fields[name] for name in sorted(ABOUT) if name in found.fields), msgspec.Raw())
+        own = {"name": _exported_name(found), "namespace": _namespace_of(about)}
+        metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode(own))
         said = found.fields.get("eventMessage")
         more = {"metadata": metadata} | (
             {"message": said} if said is not None and "message" not in found.fields else {}
@@ -119,6 +144,13 @@ def _intended(found: Found) -> Thing | None:
         "intendedBy": msgspec.Raw(msgspec.json.encode(f"kube-system/{metadata.name}"))
     }
     return Thing("kubelet", CONFIGZ.name, "SNAPSHOT", msgspec.json.encode(fields), is_of_all_nodes=True)
+
+
+def _namespace_of(about: msgspec.Raw) -> str:
+    try:
+        return _METADATA.decode(about).namespace
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        return ""
 
 
 def _exported_name(found: Found) -> str:
@@ -168,6 +200,18 @@ def _watched(found: Found, change: Change) -> Thing | None:
 def _api_resource(found: Found) -> str:
     versions, name = _KINDS.get(found.kind, (None, ""))
     return name if versions is not None and versions.fullmatch(found.api_version or "v1") else ""
+
+
+def is_manifest(found: Found) -> bool:
+    """Tell whether a pod is only what a person wants: nothing in it is of an API server or a kubelet."""
+    if found.kind != "Pod" or bytes(found.fields.get("status", b"")) not in {b"", b"{}", b"null"}:
+        return False
+    try:
+        metadata = _METADATA.decode(found.fields["metadata"])
+        spec = _SPEC.decode(found.fields["spec"])
+    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
+        return False
+    return bool(spec.containers) and not (metadata.uid or metadata.resource_version or spec.node_name)
 
 
 def _api_object(source: Origin, resource: str, change: Change, found: Found) -> Thing:

@@ -10,10 +10,10 @@ from pathlib import Path, PurePath
 from typing import Final, NamedTuple
 
 from common.text import plain
-from ingest.files.around import TYPED, as_utf8, is_prefixed
+from ingest.files.around import ANSWERED, TYPED, as_utf8, is_csv, is_prefixed
 from ingest.files.lines import DamagedError, SourceError, SourceFile, named
 from ingest.files.texts.kubelet_log import is_kubelets_log
-from ingest.files.texts.mixed import is_mixed
+from ingest.files.texts.mixed import has_objects, is_mixed
 from ingest.files.texts.pasted import is_pasted
 from ingest.files.unread import is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
@@ -38,7 +38,8 @@ class Folder(NamedTuple):
 
 
 _LINE: Final = re.compile(
-    rb'^\{[ \t]*(?:"(?:ts|cluster|source|resource|type|node)"[ \t]*:[ \t]*"|"object"[ \t]*:)', re.MULTILINE
+    rb'^\{[ \t]*(?:"(?:ts|cluster|source|resource|node)"[ \t]*:[ \t]*"|"type"[ \t]*:[ \t]*"[A-Z]|"object"[ \t]*:)',
+    re.MULTILINE,
 )
 _ENVELOPE: Final = (b'"ts"', b'"resource"', b'"source"')
 _WATCH_EVENT: Final = re.compile(rb'\s*\{\s*"type"\s*:\s*"[A-Z]+"\s*,\s*"object"\s*:')
@@ -52,7 +53,7 @@ _NOTED: Final = re.compile(
 _YAML: Final = re.compile(
     rb"(?:(?:---|%YAML|#|Warning:|"
     + TYPED
-    + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|[ \t]*- apiVersion):"
+    + rb")[^\n]*\n|[ \t\r\f\v]*\n)*(?:apiVersion|kind|items|metadata|insertId|[ \t]*- apiVersion):"
 )
 _LOG: Final = re.compile(rb"(?:\S+ std(?:out|err) [FP] )?[IWEF][0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]+ ")
 _JSON_LOG: Final = re.compile(rb'\s*\{(?:"ts":\d|[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:)')
@@ -65,7 +66,7 @@ _METRICS: Final = re.compile(
 _OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)
 _WANTED: Final = re.compile(
     rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|Lease|List|Table|Status)(?:List)?[\"']?\s*$"
-    % "|".join(kind for each in WATCHED for kind in each.kinds).encode(),
+    rb"|^insertId:" % "|".join(kind for each in WATCHED for kind in each.kinds).encode(),
     re.MULTILINE,
 )
 _OF_SOS: Final = re.compile(
@@ -114,12 +115,13 @@ def _is_json(head: bytes) -> bool:
 _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
     (FileKind.LOG, lambda head: _JSON_LOG.match(head) and is_kubelets_log(head)),
     (FileKind.TEXT, is_mixed),
-    (FileKind.JSON, _is_json),
+    (FileKind.JSON, lambda head: _is_json(head) or is_csv(head) or ANSWERED.match(head)),
     (FileKind.YAML, _YAML.match),
     (FileKind.LOG, lambda head: _LOG.match(head) or is_kubelets_log(head)),
     (FileKind.METRICS, _METRICS.match),
     (FileKind.JSON, is_prefixed),
     (FileKind.TEXT, is_pasted),
+    (FileKind.TEXT, has_objects),
 )
 """Forms by the first bytes, the surest first."""
 

@@ -84,7 +84,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"metrics of kube-state-metrics, which have no times of what happened; {SAVE}",
     ),
     (
-        r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}",
+        r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}|[A-Za-z0-9+/]{200,}={0,2}\s*\Z",
         "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
     ),
     (
@@ -133,7 +133,23 @@ _OF_FIELDS: Final = {
     "resourceMetrics": "OpenTelemetry metrics",
     "__REALTIME_TIMESTAMP": "systemd's journal of other programs than the kubelet",
     "caller": "a component's log as JSON",
-    "imageFilesystems": "a container runtime's answer",
+    "protoPayload": "an audit log of Google's cloud",
+    "jsonPayload": "a log of Google's cloud, of neither Events nor a kubelet",
+    "popeye": "a report of Popeye",
+    "problems": "a report of k8sgpt",
+    "resourceSpans": "OpenTelemetry traces",
+    "kvs": "values of etcd, in Kubernetes' own binary form",
+    "startsAt": "alerts of Alertmanager",
+    "PodStatus": "pods of Log Analytics, which do not say how one ended; export KubeEvents",
+    "KubeletVersion": "nodes of Log Analytics; export KubeEvents",
+    **dict.fromkeys(
+        ("node_memory_utilization", "node_cpu_utilization", "pod_memory_utilization"), "metrics of CloudWatch"
+    ),
+    **dict.fromkeys(("resultType", "groups"), "an answer of Prometheus"),
+    **dict.fromkeys(
+        ("imageFilesystems", "containers", "stats", "podSandboxId", "cniconfig", "info"),
+        "a container runtime's answer",
+    ),
     **dict.fromkeys(
         ("phase", "lastState", "containerStatuses", "lastTransitionTime"),
         "a part of an object, without its kind and name",
@@ -183,6 +199,10 @@ def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
     """Name an object that was saved in place of another; empty where it is merely of another kind."""
     if "api_version" in fields and "apiVersion" not in fields:
         return _OF_PYTHON
+    if "objectAPIversion" in fields:
+        return f"Events as Grafana's agent logs them, without their times; have them exported with times, or {SAVE}"
+    if kind and not api_version and "reason" in fields and "metadata" not in fields and "spec" not in fields:
+        return f"Events in a form of their exporter's own; have them exported whole, or {SAVE}"
     if kind in {"Event", "EventList"} and api_version.startswith("audit.k8s.io/"):
         return "the API server's audit log, whose Events are requests"
     return _OF_KINDS.get(kind, "")

@@ -3,6 +3,7 @@
 import re
 import textwrap
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Final
 
 import msgspec
@@ -27,6 +28,7 @@ _CUTS: Final = re.compile(
     rb"^[ \t]*(?:- )?(?:\.{3,}|\[\.\.\.\]|<(?:snip|cut|redacted|omitted)>)[ \t]*$", re.MULTILINE | re.IGNORECASE
 )
 """Marks with which a person replaces a part that was left out."""
+_FIELD: Final = re.compile(rb"^(?:apiVersion|kind|items|metadata|insertId):", re.MULTILINE)
 _ONLY_COMMENTS: Final = re.compile(rb"(?:\s*(?:#[^\n]*)?\n)*\s*(?:#[^\n]*)?")
 
 
@@ -90,12 +92,21 @@ def _values(of: Any, known: dict[int, int]) -> int:
 def yaml_parts(data: bytes) -> Iterator[Part]:
     """Yield the objects in YAML text, those of a List one by one, and the parts that are not objects."""
     data = _WARNINGS.sub(b"", without_fences(data.replace(b"\r\n", b"\n")))
-    documents = re.split(rb"^---(?=\s)", data, flags=re.MULTILINE)
+    documents = [part for each in re.split(rb"^---(?=\s)", data, flags=re.MULTILINE) for part in _apart(each)]
     line = 1
     for document in documents:
         if _ONLY_COMMENTS.fullmatch(document) is None:
             yield from _document_parts(f"line {line}", document)
         line += document.count(b"\n")
+
+
+def _apart(document: bytes) -> list[bytes]:
+    """Split files that were put behind each other without `---`: an object has its first field only once."""
+    first = _FIELD.search(document)
+    if first is None or document.count(b"\n" + first[0]) == 0:
+        return [document]
+    begins = [found.start() for found in re.finditer(rb"^" + re.escape(first[0]), document, re.MULTILINE)]
+    return [document[begin:end] for begin, end in pairwise([0, *begins[1:], len(document)])]
 
 
 def _document_parts(place: str, document: bytes) -> Iterator[Part]:

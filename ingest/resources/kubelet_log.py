@@ -38,6 +38,12 @@ _RUNS: Final = (
 
 LOW_ON_SOMETHING: Final = "The node was low on compute resources."
 """The words of a kubelet that did not name the resource, for an eviction whose log does not have it."""
+OWN_LIMIT: Final = "Its kubelet's log does not say which."
+"""Leadsman's words for the eviction of a pod for its own limit, which the log does not have."""
+SUCCESS: Final = "Eviction manager: pod is evicted successfully"
+WAITING: Final = "Eviction manager: pods evicted, waiting for pod to be cleaned up"
+"""Follows `SUCCESS`, with all pods that were evicted at once."""
+TIMED_OUT: Final = "Eviction manager: timed out waiting for pods to be cleaned up"
 _OF_OTHERS: Final = frozenset(
     [
         ("Node", "CIDRAssignmentFailed"),
@@ -98,13 +104,12 @@ SAID: Final = {
     "Eviction manager: pods ranked for eviction": Said("ranked"),
     "Eviction manager: eviction criteria not yet met": Said("in_grace"),
     "Evicting pod": Said("evicted", "Evicted", "{message}", "message"),
-    "Eviction manager: pod is evicted successfully": Said(
-        "evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"
-    ),
+    SUCCESS: Said("evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"),
+    WAITING: Said("evicted", "Evicted", "{message}", "message"),
     "Eviction manager: cannot evict a critical pod": Said("spared"),
     "Eviction manager: unable to evict any pods from the node": Said("none_evicted"),
     "Eviction manager: eviction thresholds have been met, but no pods are active to evict": Said("none_evicted"),
-    "Eviction manager: timed out waiting for pods to be cleaned up": Said("not_cleaned_up"),
+    TIMED_OUT: Said("not_cleaned_up"),
     "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold": Said(
         "image_gc"
     ),
@@ -182,8 +187,8 @@ class Line(msgspec.Struct, frozen=True):
 def event_of(line: Line, node: str, at: datetime) -> Event | None:
     """The Event with the content of a line; None if no Event has it."""
     said = SAID.get(line.said)
-    if said is not None and said.kind == "evicted" and line.values.get("message"):
-        said = said._replace(message="{message}", needs="message")
+    if said is not None and said.kind == "evicted" and "message" in line.values:
+        said = said._replace(message="{message}", needs="")
     if said is None or (said.needs and not line.values.get(said.needs)):
         return None
     values = {name: _text(line.values.get(name)) for name in VALUES}
@@ -267,7 +272,8 @@ def _number(text: str) -> int | None:
 
 def _passing(line: Line, mode: Mode) -> Line:
     """The line with what may pass of its free texts."""
-    reason = _text(line.values.get("reason"))
+    said = SAID.get(line.said)
+    reason = _text(line.values.get("reason")) or (said.reason if said is not None else "")
     told = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
     free = {name: told[name] for name in ("err", "message") if name in told}
     return replace(line, values={**line.values, **free})

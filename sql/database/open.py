@@ -121,6 +121,14 @@ class Database:
         with self._errors("a statement"):
             self._client.command(sql, parameters=bound(sql, parameters))
 
+    def may(self, right: str) -> bool:
+        """Tell whether the user has a right, such as `ALTER DELETE ON db.*`.
+
+        Raises QueryFailed, also on a server before 24.11.
+        """
+        with self._errors("a statement"):
+            return str(self._client.command(f"CHECK GRANT {right}")).strip() == "1"
+
     def define(self, sql: str) -> None:
         """Runs one CREATE, ALTER or other statement of the schema; on a cluster on every replica of every shard."""
         for placed in everywhere(sql, self._target):

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from sql.database.errors import SYNTAX, QueryFailed
 from sql.database.open import Database
 
 _KEYS: Final = """
@@ -33,6 +34,31 @@ class DatabaseRows:
     def is_watched(self, cluster: str) -> bool:
         """Tell whether watchers of a cluster have rows. Raises DatabaseError."""
         return bool(self._database.query(_WATCHED, {"cluster": cluster}, described=False).rows)
+
+    def check(self, tables: Collection[str]) -> None:
+        """Raise QueryFailed, which names the grant, if the user of a server may not delete rows of these tables.
+
+        A server before 24.11 cannot be asked: there the deletion itself fails.
+        """
+        if self._database.embedded:
+            return
+        holder = self._database.holder
+        try:
+            if self._may_delete(f"{holder}.*") or all(self._may_delete(f"{holder}.{table}") for table in tables):
+                return
+            ((user,),) = self._database.query("SELECT currentUser()", described=False).rows
+        except QueryFailed as error:
+            if error.code == SYNTAX:
+                return
+            raise
+        raise QueryFailed(
+            f"{self._database}: an earlier replay of a dump of this cluster stored rows that this one may have to"
+            f" take back, and the user may not delete them. Nothing was changed. GRANT ALTER DELETE ON {holder}.* TO"
+            f" {user}, or give this dump another --cluster"
+        )
+
+    def _may_delete(self, what: str) -> bool:
+        return self._database.may(f"ALTER DELETE ON {what}")
 
     def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
         """Delete these rows of a cluster. Raises DatabaseError, also if the user may not delete."""

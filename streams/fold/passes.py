@@ -39,6 +39,9 @@ class Stored(Protocol):
     def is_watched(self, cluster: str) -> bool:
         """Tell whether watchers of a cluster have rows."""
 
+    def check(self, tables: Collection[str]) -> None:
+        """Raise the database's error if rows of one of these tables may not be deleted. It changes nothing."""
+
     def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
         """Delete the rows of a cluster with these identities, and return when no query sees them."""
 
@@ -64,7 +67,15 @@ class Passes:
         self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
-        """Begin with a cluster, whose first fact comes next."""
+        """Begin with a cluster, whose first fact comes next.
+
+        Raises the database's error, before any row is stored, if rows of earlier passes may have to be taken back and
+        cannot be.
+        """
+        before = self._checkpoints.load(cluster, _KIND)
+        tables = [key for key, rows in before.items() if rows and key != _READ]
+        if tables and _STREAMED not in before:
+            self._stored.check(tables)
         self._read[cluster] = set()
 
     def read(self, item: Decoded) -> None:

@@ -58,6 +58,9 @@ class Stored:
     def is_watched(self, cluster: str) -> bool:
         return any(row["cluster"] == cluster for row in self.rows.get("watches", {}).values())
 
+    def check(self, tables: Collection[str]) -> None:
+        """Everything may be deleted."""
+
     def withdraw(self, cluster: str, table: str, identities: Collection[int]) -> None:
         rows = self.rows[table]
         names = natural_key(table)

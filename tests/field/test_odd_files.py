@@ -87,13 +87,15 @@ FORMS: dict[str, bytes] = {
     "warned.json": b"Warning: v1 ComponentStatus is deprecated in v1.19+\n" + TEXT.encode(),
     "noted.json": b'E0126 10:00:00.000001  123 memcache.go:265] "Unhandled Error" err="no metrics"\n' + TEXT.encode(),
     "terminal.txt": f"me@host:~$ kubectl get nodes,pods,events -A -o json\n{TEXT}me@host:~$ exit\n".encode(),
-    "ticket.md": f"```json\n{TEXT}```\n".encode(),
-    "ticket-of-prose.md": f"It is down.\n\n```json\n{TEXT}```\n\nWhat happened?\n".encode(),
+    "ticket.markdown": f"```json\n{TEXT}```\n".encode(),
+    "ticket-of-prose.markdown": f"It is down.\n\n```json\n{TEXT}```\n\nWhat happened?\n".encode(),
     "session.txt": "".join(
         f"$ oc get {kind} -A -o yaml\n{yaml.safe_dump(json.loads(listed(kind)))}$ oc get svc\nNAME   TYPE\n"
         for kind in ("Node", "Pod", "Event")
     ).encode(),
-    "ticket-of-yaml.md": b"".join(b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS),
+    "ticket-of-yaml.markdown": b"".join(
+        b"```yaml\n" + yaml.safe_dump(each).encode() + b"```\n\nand\n" for each in ITEMS
+    ),
     "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
     "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
     "separated.json": "\n---\n".join(map(json.dumps, ITEMS)).encode(),
@@ -331,6 +333,19 @@ UNREAD: dict[str, tuple[str, str]] = {
         "a log of neither a kubelet nor",
     ),
     "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
+    "base64-in-one-line.txt": ("QUJD" * 100 + "\n", "text in base64"),
+    "k9s-events.txt": (
+        "NAMESPACE   LAST SEEN   TYPE      REASON    OBJECT      COUNT\nn   3m   Warning   Evicted   pod/a   1\n",
+        "a table of kubectl, of which",
+    ),
+    "alloy.jsonl": (
+        '{"name": "web-0", "kind": "Pod", "objectAPIversion": "v1", "reason": "Evicted", "msg": "m"}\n',
+        "Events as Grafana's agent logs them, without their times",
+    ),
+    "layout.jsonl": (
+        '{"kind": "Pod", "name": "web-0", "reason": "Evicted", "message": "m", "host": "n1"}\n',
+        "Events in a form of their exporter's own; have them exported whole",
+    ),
     "base64.txt": ("QUJD" * 19 + "\n" + "QUJD" * 19 + "\n" + "QUJD" * 19 + "\n", "text in base64"),
     "insights.csv": ('@timestamp,@message\n2024,"{""kind"": 1}"\n', "a table with commas"),
     "python.json": (
@@ -346,7 +361,7 @@ UNREAD: dict[str, tuple[str, str]] = {
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
-    "row.md": (
+    "row.markdown": (
         'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
@@ -378,6 +393,46 @@ UNREAD: dict[str, tuple[str, str]] = {
         "the API server's audit log",
     ),
 }
+
+
+OTHERS: dict[str, tuple[Any, str]] = {
+    "popeye.json": ({"popeye": {"score": 80, "sections": []}}, "a report of Popeye"),
+    "k8sgpt.json": ({"status": "ProblemDetected", "problems": 1, "results": []}, "a report of k8sgpt"),
+    "crictl-ps.json": ({"containers": [{"state": "CONTAINER_EXITED"}]}, "a container runtime's answer"),
+    "crictl-stats.json": ({"stats": [{"memory": {}}]}, "a container runtime's answer"),
+    "performance.json": ({"Type": "Node", "node_memory_utilization": 97.1}, "metrics of CloudWatch"),
+    "audit-of-google.json": ([{"protoPayload": {"methodName": "m"}}], "an audit log of Google's cloud"),
+    "autoscaler-of-google.json": (
+        [{"jsonPayload": {"decision": {}}}],
+        "a log of Google's cloud, of neither Events nor",
+    ),
+    "pods-of-azure.json": ([{"PodStatus": "Failed", "Name": "web-0"}], "pods of Log Analytics, which do not say how"),
+    "alerts.json": ([{"labels": {}, "startsAt": "2026-07-31T14:40:05Z"}], "alerts of Alertmanager"),
+    "etcd.json": ({"kvs": [{"key": "a2V5", "value": "azhzAA=="}]}, "values of etcd, in Kubernetes' own binary form"),
+    "traces.json": ({"resourceSpans": []}, "OpenTelemetry traces"),
+    "picked.json": ({"name": "web-0", "why": "Evicted"}, "JSON without a kind"),
+    "manifest.json": (
+        {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}},
+        "Pod of a manifest, not of a cluster",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_json_of_others_is_named_with_what_to_save_instead(tmp_path: Path, name: str) -> None:
+    found, what = OTHERS[name]
+    (tmp_path / name).write_text(json.dumps(found))
+    seen, _, refused, _ = read(tmp_path / name)
+    assert not seen
+    assert f"{tmp_path / name}: holds nothing that Leadsman reads, only {what}" in refused
+    assert refused.endswith("save the objects: kubectl get nodes,pods,events -A -o json")
+
+
+def test_a_pod_without_a_status_counts_if_a_scheduler_placed_it(tmp_path: Path) -> None:
+    """A tool that tidies YAML leaves the status out; nothing but a cluster gives a node."""
+    pod, name = OTHERS["manifest.json"][0], tmp_path / "pod.json"
+    name.write_text(json.dumps(pod | {"spec": pod["spec"] | {"nodeName": "n1"}}))
+    assert read(name)[0] == Counter(pods=1)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,12 @@ from generate.chart import CHART, chart_values
 from generate.churn import churn
 from generate.commands import commands
 from generate.growth import growth
+from generate.odd_files import PAGE as ODD_FILES
+from generate.odd_files import odd_files
 from generate.pictures import floors, observation
 from generate.schemas import MODELS, schema
-from generate.slack import PAGE, slack
+from generate.slack import PAGE as SLACK
+from generate.slack import slack
 from generate.soak import soak
 from generate.tables import tables
 from generate.view_columns import view_columns
@@ -25,7 +28,8 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/tables.md": tables,
     "docs/commands.md": commands,
     "docs/alert-list.md": alert_list,
-    PAGE: slack,
+    SLACK: slack,
+    ODD_FILES: odd_files,
     f"{CHART}/README.md": chart_values,
     "docs/churn.svg": churn,
     "docs/floors.svg": floors,

@@ -57,11 +57,14 @@ _POD: Final = msgspec.json.Decoder(Pod)
 
 
 def completed(
-    pasted: Iterable[Fact], objects: Iterable[Fact], of_logs: Mapping[str, set[str]] = {}
+    pasted: Iterable[Fact],
+    objects: Iterable[Fact],
+    of_logs: Mapping[str, set[str]] = {},
+    hosts: Mapping[str, set[str]] = {},
 ) -> Iterator[Fact]:
     """Yield what was pasted and is not among the objects, each thing once, with the UIDs that anything else has.
 
-    `of_logs` has UIDs of pods in logs, by `namespace/name`.
+    `of_logs` has UIDs of pods in logs, by `namespace/name`. `hosts` has their nodes, if nothing else has.
     """
     pasted, objects = list(pasted), list(objects)
     if not pasted:
@@ -74,7 +77,7 @@ def completed(
     for name, others in of_logs.items():
         uids.setdefault(name, set()).update(others)
     pasted = list(_in_namespaces(pasted, objects))
-    nodes = _nodes_of_pods((*pasted, *objects))
+    nodes = {**hosts, **_nodes_of_pods((*pasted, *objects))}
     dated = dict(chain.from_iterable(_transitions(fact) for fact in (*pasted, *objects)))
     told_of: dict[tuple[str, ...], list[Fact]] = {}
     for fact in pasted:

@@ -17,7 +17,7 @@ IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*,)(?=[^\n]*\bObjectKind\b)(?=[^\n]
 _NEEDED: Final = frozenset({"ObjectKind", "KubeEventType", "Reason"})
 _KINDS: Final = frozenset({"Node", "Pod"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
-_FORMS: Final = ("%m/%d/%Y, %I:%M:%S.%f %p", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ")
+_FORMS: Final = ("%m/%d/%Y, %I:%M:%S.%f %p", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S")
 """Times of the portal's export, which are in UTC by their heads, and of the API."""
 
 
@@ -29,12 +29,13 @@ def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]
         if not set(names) >= _NEEDED:
             return
         for cells in rows:
-            if len(cells) == len(names) and (event := _event(dict(zip(names, cells, strict=True)), printed)):
+            if len(cells) == len(names) and (event := event_of_row(dict(zip(names, cells, strict=True)), printed)):
                 yield event
 
 
-def _event(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
-    kind, name, last = row["ObjectKind"], row.get("Name", ""), _time(row.get("LastSeen", ""))
+def event_of_row(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
+    """Return the Event of a row of KubeEvents; None for a row about anything but a node or pod, or without a time."""
+    kind, name, last = row.get("ObjectKind", ""), row.get("Name", ""), _time(row.get("LastSeen", ""))
     if kind not in _KINDS or not _NAME.fullmatch(name) or not last:
         return None
     namespace = row.get("Namespace", "") if kind == "Pod" else "default"
@@ -47,7 +48,9 @@ def _event(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
         "first": _time(row.get("FirstSeen", "")),
         "count": count if count.isdecimal() and len(count) < len("1000000000") else None,
     }
-    return event_object(about, (row["KubeEventType"], row["Reason"], row.get("Message", "")), source, ages, printed)
+    return event_object(
+        about, (row.get("KubeEventType", ""), row.get("Reason", ""), row.get("Message", "")), source, ages, printed
+    )
 
 
 def _time(text: str) -> str | None:

@@ -20,17 +20,29 @@ _LONGEST: Final = 16 * 1024
 _VALUES: Final = 64
 _NOT_A_LINE: Final = (ValueError, OverflowError, RecursionError, msgspec.DecodeError)
 _JOURNAL: Final = re.compile(
-    r"(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
+    r"(?:<\d{1,3}>)?(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
     r"|\w{3} (?P<full>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<zone>[A-Z+\-\d]{1,6})"
-    r"|(?P<unix>\d{9,10}\.\d{1,6})"
+    r"|(?P<unix>\d{9,10}\.\d{1,6})|\[ *\d{1,12}\.\d{1,6}\]"
     r"|(?:(?P<node>[a-z0-9][a-z0-9.-]{0,252}) )?"
     r"(?:\d{1,2}月|[^\s\d]{1,12}) {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
 )
-"""The forms `short`, `short-iso`, `short-full` and `short-unix`; a month may be of any language.
+"""The forms `short`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`; a month may be of any language.
 
 `oc adm node-logs` begins each line with the node.
 """
+_SYSLOG: Final = re.compile(
+    r"(?:<\d{1,3}>)?1 (?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))"
+    r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64}) \S{1,128} \S{1,32}"
+    r" (?:-|\[[^\]\n]{0,200}\]) (?:\xef\xbb\xbf|\ufeff)?"
+)
+"""The form of RFC 5424."""
+_LABELLED: Final = re.compile(
+    r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))\s+"
+    r"\{(?:[^}\n]{0,1000}?\b(?:node_name|nodename|hostname|host|node|instance)=\"(?P<host>[A-Za-z0-9][\w.-]{0,252})\")?"
+    r"[^}\n]{0,1000}\}\s+(?=[IWEF]\d{4} |\{)"
+)
+"""The form of logcli, with the labels of Loki."""
 _RUNTIME: Final = re.compile(
     r"(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (?:std(?:out|err) [FP] )?"
     r"(?=[IWEF]\d{4} |\{)"
@@ -39,6 +51,7 @@ _OF_TALOS: Final = re.compile(
     r"(?!(?:kubelet|hyperkube|k3s|rke2|std(?:out|err)): )(?P<host>[A-Za-z0-9][\w.:-]{0,252}): (?=\{|[IWEF]\d{4} )"
 )
 """The node by its address or name, which talosctl writes before each line; a program's name is not one."""
+_PREFIXES: Final = (_LABELLED, _RUNTIME, _JOURNAL, _SYSLOG, _OF_TALOS)
 _BEFORE: Final = 300
 """Characters of an unknown prefix, as of `grep -n` and of `journalctl -o verbose`."""
 _HEADER: Final = 120
@@ -60,6 +73,7 @@ _OF_KUBELET: Final = (
     "k3s",
     "rke2",
     "microk8s",
+    "microshift",
     "openshift-node",
     "origin-node",
 )
@@ -93,7 +107,7 @@ def parse(raw: bytes) -> Line | None:
 
 def _text(text: str) -> Line | None:
     at, host, program = None, "", ""
-    if found := _RUNTIME.match(text) or _JOURNAL.match(text) or _OF_TALOS.match(text):
+    if found := next(filter(None, (each.match(text) for each in _PREFIXES)), None):
         named = found.groupdict()
         at, host, program = _absolute(named), named.get("node") or named.get("host") or "", named.get("program") or ""
         text = text[found.end() :]

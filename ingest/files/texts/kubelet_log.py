@@ -15,7 +15,7 @@ import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, parse
-from ingest.files.texts.rounds import with_resources
+from ingest.files.texts.rounds import each_pod, with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
@@ -36,6 +36,7 @@ _OF_KUBELET: Final = re.compile(
 """Source files of a kubelet and of no other program, or its name in a journal."""
 _FORM: Final = re.compile(
     rb"^(?:[^\n\"{]{0,300})?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\]"
+    rb"|^\S{20,40}[ \t]+\{[^}\n]{0,1000}\}[ \t]+[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} "
     rb'|^[^\n{]{0,200}\{"ts":\d[\d.]*,"caller":"|^\{[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:',
     re.MULTILINE,
 )
@@ -68,6 +69,8 @@ _REGISTERED: Final = re.compile(
     rb'|msg="Running kubelet [^"\n]{0,8000}?--hostname-override=)([a-z0-9][a-z0-9.-]{0,252})'
 )
 """The name under which a kubelet registers its node and reports its status, or as K3s starts it."""
+_MACHINE: Final = re.compile(rb"^Running on machine: ([A-Za-z0-9][\w.-]{0,252})\s*$", re.MULTILINE)
+"""The second line of a file that klog writes itself."""
 _ZONE_STEP: Final = timedelta(minutes=15)
 _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
@@ -156,17 +159,30 @@ def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
     uids, (years, offset) = _uids(data), clock_of(data)
     lines: list[Known] = []
+    evicted: dict[tuple[str, str], Line] = {}
     for begin, end in _needed(data):
-        line = parse(data[begin:end])
-        if line is not None and line.said in SAID and (line.at is not None or line.local is not None):
+        found = parse(data[begin:end])
+        if found is None or found.said not in SAID or (found.at is None and found.local is None):
+            continue
+        for line in each_pod(found, evicted):
             own = line.values.get("podUID")
             pod = line.values.get("pod") or line.values.get("object")
             uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)
             lines.append(Known(line, uid, year_at(years, end)))
     registered = _REGISTERED.search(data)
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
+    lines = _of_machines(data, lines)
     host = next((each.line.host for each in lines if each.line.host), "")
     return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+
+
+def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
+    """Give lines without a host the only machine that the file names."""
+    machines = {found[1].decode() for found in _MACHINE.finditer(data)}
+    if len(machines) != 1:
+        return lines
+    (host,) = machines
+    return [each if each.line.host else each._replace(line=each.line._replace(host=host)) for each in lines]
 
 
 def _with_resources(lines: Sequence[Known]) -> list[Known]:

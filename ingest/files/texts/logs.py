@@ -72,6 +72,22 @@ class Logs:
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     @property
+    def hosts(self) -> set[str]:
+        """The nodes of the logs by their own lines, empty for a log that names none."""
+        return {each.log.node or each.log.host for each in self._files}
+
+    @property
+    def nodes_of_pods(self) -> dict[str, set[str]]:
+        """The nodes of the logs whose lines are about a pod, by `namespace/name`."""
+        found = defaultdict[str, set[str]](set)
+        for each in self._files:
+            if host := each.log.node or each.log.host:
+                for line, _, _ in each.log.lines:
+                    if isinstance(pod := line.values.get("pod"), str):
+                        found[pod].add(host)
+        return found
+
+    @property
     def uids(self) -> dict[str, set[str]]:
         """UIDs of pods in the lines that are read, by `namespace/name`."""
         found = defaultdict[str, set[str]](set)

@@ -1,7 +1,7 @@
 """Objects as JSON or YAML between other text: in the fences of a ticket, below the commands of a terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from ingest.files.texts.parts import is_typed
@@ -10,6 +10,14 @@ LIMIT_BYTES: Final = 4 << 20
 """The largest file that is looked through for several forms; a larger one was written by a program."""
 _MAY_BE: Final = re.compile(rb"^[ \t]*(?:```|~~~)|\bkubectl |\boc ", re.MULTILINE)
 _FENCE: Final = re.compile(r"[ \t]*(?:```|~~~)[^`]*")
+_BEGINS: Final = re.compile(rb"^(?:\{\s*$|(?:apiVersion|kind): \S)", re.MULTILINE)
+_YAML_BEGINS: Final = re.compile(r"(?:apiVersion: \S{1,100}|kind: [A-Z]\w{1,100})\s*")
+_OF_YAML: Final = re.compile(r"\s|[A-Za-z][\w-]*:(?:\s|$)|- |#|---|$")
+"""Begins a line of a YAML object, or is empty."""
+_BRACKETS: Final = ("}", "]")
+_MOST_BEFORE: Final = 20
+"""Lines of comments and warnings before an object."""
+_ASKED: Final = re.compile(r"/api/v1/nodes/([a-z0-9][a-z0-9.-]{0,252})/proxy/")
 _OBJECT: Final = re.compile(
     r"\s*(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
 )
@@ -18,6 +26,8 @@ _OBJECT: Final = re.compile(
 class Apart(NamedTuple):
     objects: list[bytes]
     """Texts of objects, as JSON or YAML."""
+    nodes: list[str]
+    """The node of each whose kubelet the command above it asked; else empty."""
     rest: bytes
     """All other text, with as many lines."""
 
@@ -30,30 +40,61 @@ def is_mixed(data: bytes) -> bool:
     return bool(apart.objects) and bool(_without_marks(apart.rest))
 
 
+def has_objects(data: bytes) -> bool:
+    """Tell whether text that is neither has an object of Kubernetes between its lines."""
+    return len(data) <= LIMIT_BYTES and _BEGINS.search(data) is not None and bool(taken_apart(data).objects)
+
+
 def taken_apart(data: bytes) -> Apart:
     """Part text into the objects in it and the rest."""
-    objects, rest = list[bytes](), list[str]()
+    objects, nodes, rest = list[bytes](), list[str](), list[str]()
     for marks, lines in _chunks(data.decode(errors="replace").replace("\r\n", "\n").split("\n")):
         text = "\n".join(lines)
         rest += marks
         if _OBJECT.match(text):
             objects.append(text.encode())
+            asked = next(filter(None, map(_ASKED.search, marks)), None)
+            nodes.append(asked[1] if asked else "")
             rest += [""] * len(lines)
         else:
             rest += lines
-    return Apart(objects, "\n".join(rest).encode())
+    return Apart(objects, nodes, "\n".join(rest).encode())
 
 
 def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield what is between fences and commands, with the line of the fence or command before it."""
-    marks, chunk = list[str](), list[str]()
+    """Yield what is between fences and commands, with the line of the fence or command before it.
+
+    An object that begins below other text, at the start of a line, is by itself too.
+    """
+    marks, chunk, end = list[str](), list[str](), None
     for line in lines:
         if _FENCE.fullmatch(line) or is_typed(line):
             yield marks, chunk
-            marks, chunk = [line], []
-        else:
-            chunk.append(line)
+            marks, chunk, end = [line], [], None
+            continue
+        if end is not None and end(line):
+            yield marks, [*chunk, line] if line.startswith(_BRACKETS) else chunk
+            marks, chunk, end = [], [] if line.startswith(_BRACKETS) else [line], None
+            continue
+        begun = (
+            _begun(line) if end is None and any(each.strip() for each in chunk) and not _is_object(chunk) else None
+        )
+        if begun is not None:
+            yield marks, chunk
+            marks, chunk, end = [], [], begun
+        chunk.append(line)
     yield marks, chunk
+
+
+def _is_object(chunk: list[str]) -> bool:
+    return _OBJECT.match("\n".join(chunk[:_MOST_BEFORE])) is not None
+
+
+def _begun(line: str) -> Callable[[str], object] | None:
+    """Return what recognises the line after the object which begins with this one; None for any other."""
+    if _YAML_BEGINS.fullmatch(line):
+        return lambda later: not _OF_YAML.match(later)
+    return (lambda later: later.startswith(_BRACKETS)) if line.rstrip() == "{" else None
 
 
 def _without_marks(rest: bytes) -> str:

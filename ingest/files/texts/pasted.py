@@ -18,6 +18,10 @@ from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.model.observation import EARLIEST, LATEST
 
 _FORMS: Final = (IS_DESCRIBED, IS_TABLE, HAS_ROWS, IS_STATUS, IS_EXPORTED)
+_NARROWEST: Final = 70
+"""Characters of a terminal's line, at least."""
+_BROKEN: Final = 3
+"""Lines of a terminal's full width, at least, of a text that it broke."""
 _SPACES: Final = re.compile(r"(?<![ \t])[ \t]+")
 
 
@@ -45,7 +49,7 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     Without `at`, text was printed at the newest time in it or later; without such a time, when the file was modified
     or earlier. The objects are read again if they show that the text was printed later than was assumed.
     """
-    text = _without_tabs(tidied(data.decode(errors="replace")))
+    text = _whole_lines(_without_tabs(tidied(data.decode(errors="replace"))), modified_at)
     newest = newest_in(text)
     printed = (
         Printed(at, "")
@@ -64,6 +68,25 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
     for number, each in enumerate(found, start=1):
         raw = msgspec.json.encode(each)
         yield Found(f"object {number}", raw, FIELDS.decode(raw), each["kind"], "v1", at or newest)
+
+
+def _whole_lines(text: str, modified_at: datetime) -> str:
+    """Return text with the lines that a terminal broke at its width put together, if more can be read then."""
+    lines = text.splitlines()
+    width = max(map(len, lines), default=0)
+    if width < _NARROWEST or sum(len(each) == width for each in lines) < _BROKEN:
+        return text
+    whole = "".join(each if len(each) == width else f"{each}\n" for each in lines)
+    printed = Printed(modified_at, "latest")
+    before, after = (_weight(_objects(each, printed)) for each in (lines, whole.splitlines()))
+    return whole if after > before else text
+
+
+def _weight(found: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
+    """Count what text says: its objects with their conditions, and the length of all that is in them."""
+    objects = list(found)
+    conditions = (len(each.get("status", {}).get("conditions", ())) for each in objects)
+    return len(objects) + sum(conditions), len(msgspec.json.encode(objects))
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:

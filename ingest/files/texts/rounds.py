@@ -3,12 +3,13 @@
 See the rules: kubelet-log.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Final
 
 from ingest.files.texts.klog import Line, Value
-from ingest.resources.kubelet_log import LOW_ON_SOMETHING, SAID
+from ingest.files.texts.sentences import pods_of_sentence
+from ingest.resources.kubelet_log import LOW_ON_SOMETHING, OWN_LIMIT, SAID, SUCCESS, TIMED_OUT, WAITING
 
 _ROUND: Final = timedelta(seconds=60)
 """A round of the eviction manager, waiting for its pod included."""
@@ -18,7 +19,8 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
     """An eviction with the resource that the round before its line was about: one round evicts one pod.
 
     A log that was filtered may lack that line. Then any other line of a round shows that the node was low on
-    something; without one, the pod may have been evicted for its own limit.
+    something. Without one, the text is empty: why is not known. In a log that has these lines and began long before,
+    it was the pod's own limit.
     """
     told: list[Line] = []
     is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
@@ -41,12 +43,33 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
             elif _is_ranked(line, ranked) or (refused is not None and _is_near(line, refused)):
                 values = {"message": LOW_ON_SOMETHING}
             else:
-                values = {}
+                values = {"message": OWN_LIMIT if is_whole and not _is_near(line, lines[0]) else ""}
             told.append(line._replace(values={**line.values, **values}))
             low = ranked = None
             continue
         told.append(line)
     return told
+
+
+def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
+    """Yield a line, or in place of one that waits for evicted pods, an eviction of each that is not yet known.
+
+    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed.
+    """
+    if line.said != WAITING:
+        yield line
+    if line.said in {WAITING, TIMED_OUT}:
+        pods = line.values.get("pods", [])
+        names = pods_of_sentence(pods) if isinstance(pods, str) else pods
+        told = (line._replace(said=SUCCESS, values={"pod": name}) for name in names)
+        yield from (each for each in told if not _is_told(each, evicted))
+    elif SAID[line.said].kind == "evicted" and isinstance(pod := line.values.get("pod"), str):
+        evicted[line.host, pod] = line
+
+
+def _is_told(line: Line, evicted: Mapping[tuple[str, str], Line]) -> bool:
+    before = evicted.get((line.host, str(line.values["pod"])))
+    return before is not None and _is_near(line, before)
 
 
 def _is_ranked(line: Line, ranked: Line | None) -> bool:

@@ -47,6 +47,11 @@ _SENTENCES: Final = (
         "Eviction manager: pods ranked for eviction",
     ),
     _sentence(
+        "eviction manager: pods ",
+        r"eviction manager: pods (?P<pods>.*) evicted, waiting for pod to be cleaned up",
+        "Eviction manager: pods evicted, waiting for pod to be cleaned up",
+    ),
+    _sentence(
         "eviction manager: pod ",
         rf"eviction manager: pod {_ONE_POD} (?:is )?evicted successfully",
         "Eviction manager: pod is evicted successfully",
@@ -144,12 +149,17 @@ def _values(named: dict[str, str]) -> Values:
     if "a_pod" in named:
         values |= dict(zip(("pod", "podUID"), _pod(named["a_pod"]), strict=True))
     if "pods" in named:
-        values["pods"] = [_pod(each[0])[0] for each in islice(_PODS.finditer(named["pods"]), _MOST_PODS)]
+        values["pods"] = pods_of_sentence(named["pods"])
     if "name" in named:
         values["object"] = f"{named['ns']}/{named['name']}" if named["ns"] else named["name"]
     if "nodeCondition" in named:
         values["nodeCondition"] = named["nodeCondition"].split()
     return values
+
+
+def pods_of_sentence(text: str) -> list[str]:
+    """Return the pods in a text as `namespace/name`."""
+    return [_pod(each[0])[0] for each in islice(_PODS.finditer(text), _MOST_PODS)]
 
 
 def _pod(text: str) -> tuple[str, str]:

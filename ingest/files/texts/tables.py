@@ -49,7 +49,7 @@ _POD_ROW: Final = (
 _EVENT_ROW: Final = (
     rf"(?:(?P<NAMESPACE>[a-z0-9][a-z0-9-]{{0,62}}) +)?(?P<LAST_SEEN>{AGE}(?: \(x\d{{1,9}} over {AGE}\))?) +"
     r"(?P<TYPE>Normal|Warning) +"
-    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>\S.*)"
+    r"(?P<REASON>[A-Z]\w{1,252}) +(?P<OBJECT>[A-Za-z]+/[a-z0-9][a-z0-9.:-]{0,252}) +(?P<MESSAGE>(?!\d+ *$)\S.*)"
 )
 _ROWS: Final = {"pods": re.compile(_POD_ROW), "events": re.compile(_EVENT_ROW)}
 """Rows of pods and Events by their form alone."""

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.messages.reasons import without_rejection
+from ingest.resources.kubelet_log import OWN_LIMIT
 from streams.rules.events.messages import plain
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
@@ -56,11 +57,11 @@ class AdmissionRejection(NamedTuple):
     conditions: tuple[str, ...]
 
 
-LimitKind: TypeAlias = Literal["emptydirfs.limit", "ephemeralpodfs.limit", "ephemeralcontainerfs.limit"]
+LimitKind: TypeAlias = Literal["", "emptydirfs.limit", "ephemeralpodfs.limit", "ephemeralcontainerfs.limit"]
 
 
 class LimitEviction(NamedTuple):
-    """A pod evicted for its own limit of local storage; `kind` is the kubelet's metric label."""
+    """A pod evicted for its own limit of local storage; `kind` is the kubelet's metric label, empty if unknown."""
 
     kind: LimitKind
     name: str
@@ -155,6 +156,8 @@ def _offenders(text: str, position: int) -> tuple[tuple[Offender, ...], int]:
 
 
 def _limit(text: str) -> LimitEviction | None:
+    if text == OWN_LIMIT:
+        return LimitEviction("", "", None)
     for kind, pattern in _LIMITS:
         if match := pattern.fullmatch(text):
             named = match.groupdict()

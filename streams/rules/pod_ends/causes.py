@@ -228,7 +228,7 @@ def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
 def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     """Return the end that a reason and text of the kubelet show, in a pod's status or an Event about it."""
     if reason == "Evicted":
-        cause = _of_text(message)
+        cause = _of_text(message) if message else "node_pressure"
         text = without_rejection(message) if cause == "admission" else message
         return cause and End(cause, KUBELET, reason, text, when)
     if reason == "Preempting":

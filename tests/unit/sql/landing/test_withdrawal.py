@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,8 @@ from ingest.normalize.decoded import decode
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from paths import TESTS
-from sql.database.open import Database
+from sql.database.errors import SYNTAX, QueryFailed
+from sql.database.open import Database, Result
 from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
 from streams.fold import passes
@@ -93,6 +95,69 @@ def test_passes_that_are_too_many_to_remember_are_forgotten_and_keep_all_rows(
 def stream(cluster: str) -> Observed:
     (found,) = observed([node("12:00:00", "n1") | {"cluster": cluster}])
     return found
+
+
+class Restricted:
+    """A server's database whose user has some rights."""
+
+    embedded, holder = False, "leadsman"
+
+    def __init__(self, *rights: str, answers: bool = True) -> None:
+        self._rights = rights
+        self._answers = answers
+
+    def __str__(self) -> str:
+        return "http://clickhouse/leadsman"
+
+    def may(self, right: str) -> bool:
+        if not self._answers:
+            raise QueryFailed("Syntax error", SYNTAX)
+        return right in self._rights
+
+    def query(self, _: str, **__: bool) -> Result:
+        return Result((), (), [("writer",)])
+
+
+@pytest.mark.parametrize(
+    ("database", "may"),
+    [
+        (Restricted("ALTER DELETE ON leadsman.*"), True),
+        (Restricted("ALTER DELETE ON leadsman.alerts", "ALTER DELETE ON leadsman.evictions"), True),
+        (Restricted("ALTER DELETE ON leadsman.alerts"), False),
+        (Restricted(answers=False), True),
+    ],
+    ids=["all", "each", "one", "before 24.11"],
+)
+def test_the_right_to_delete_is_asked_for_by_name(database: Any, may: bool) -> None:
+    stored = DatabaseRows(database)
+    if may:
+        stored.check(["alerts", "evictions"])
+        return
+    with pytest.raises(QueryFailed, match=r"Nothing was changed\. GRANT ALTER DELETE ON leadsman\.\* TO writer"):
+        stored.check(["alerts", "evictions"])
+
+
+def test_a_pass_that_may_take_nothing_back_changes_nothing(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(DatabaseRows, "check", refuse)
+    read(database, "often", PART)
+    before = (
+        DatabaseCheckpoints(database).load("often", "dump"),
+        {each: rows(database, each, "often") for each in TABLES},
+    )
+    with pytest.raises(QueryFailed):
+        read(database, "often", WHOLE)
+    after = (
+        DatabaseCheckpoints(database).load("often", "dump"),
+        {each: rows(database, each, "often") for each in TABLES},
+    )
+    assert after == before
+    read(database, "other", WHOLE)
+
+
+def refuse(*_: object) -> None:
+    raise QueryFailed("no grant")
 
 
 def test_more_rows_than_one_statement_can_name_are_taken_back_from_their_cluster_alone(database: Database) -> None:

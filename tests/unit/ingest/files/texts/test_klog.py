@@ -17,7 +17,7 @@ from ingest.files.texts.kubelet_log import Told, grouped, is_kubelets_log, place
 from ingest.files.texts.logs import Logs
 from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
-from ingest.resources.kubelet_log import SAID, event_of
+from ingest.resources.kubelet_log import OWN_LIMIT, SAID, event_of
 from ingest.resources.kubelet_log import Line as Kept
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -480,6 +480,9 @@ RANKED = 'eviction_manager.go:398] "Eviction manager: pods ranked for eviction" 
 LOW = 'eviction_manager.go:369] "Eviction manager: attempting to reclaim" resourceName="memory"'
 REFUSED = 'eviction_manager.go:214] "Failed to admit pod to node" pod="e/f" nodeCondition=["DiskPressure"]'
 MUST = 'eviction_manager.go:380] "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"'
+WAITING = 'eviction_manager.go:205] "Eviction manager: pods evicted, waiting for pod to be cleaned up" pods=["a/b"]'
+WAITING_OF_1_20 = WAITING.replace('["a/b"]', '"b_a(b9b6ee45-1f42-4d8b-9ea8-cf0cf2a4ff79), x_y(u)"')
+TIMED_OUT = 'eviction_manager.go:411] "Eviction manager: timed out waiting for pods to be cleaned up" pods=["a/b"]'
 SOMETHING = "The node was low on compute resources."
 
 
@@ -493,16 +496,42 @@ SOMETHING = "The node was low on compute resources."
         ((LOW, BARE), "The node was low on resource: memory. "),
         ((REFUSED, BARE, MUST), ""),
         ((MUST, BARE.replace("a/b", "c/d"), BARE), ""),
+        ((MUST, BARE.replace("a/b", "c/d"), "", BARE), OWN_LIMIT),
+        ((WAITING,), ""),
+        ((LOW, WAITING), "The node was low on resource: memory. "),
+        ((TIMED_OUT,), ""),
+        ((LOW, BARE, WAITING, TIMED_OUT), "The node was low on resource: memory. "),
+        (("", BARE, WAITING_OF_1_20), ""),
     ],
-    ids=["alone", "ranked", "another is ranked", "refused", "threshold met", "a whole log", "its own limit"],
+    ids=[
+        "alone",
+        "ranked",
+        "another is ranked",
+        "refused",
+        "threshold met",
+        "a whole log",
+        "its round is cut off",
+        "its own limit",
+        "waiting",
+        "waiting after a threshold",
+        "timed out",
+        "all three lines",
+        "waiting as Go prints it",
+    ],
 )
 def test_an_eviction_in_a_filtered_log_is_for_pressure_if_another_line_shows_that(
     lines: Sequence[str], message: str
 ) -> None:
-    log = read_log("".join(f"I0106 12:44:17.{n}00000   1 {line}\n" for n, line in enumerate(lines)).encode())
+    """An empty line stands for two minutes."""
+    log = read_log(
+        "".join(
+            f"I0106 12:{44 + 2 * lines[:n].count('')}:17.{n}00000   1 {line}\n" for n, line in enumerate(lines)
+        ).encode()
+    )
     (found,) = (each for each in log.lines if each.line.values.get("pod") == "a/b")
     event = event_of(Kept(found.line.said, found.line.values), "n1", AT)
-    assert (event.message if event else "") == message
+    assert event is not None
+    assert (event.reason, event.message) == ("Evicted", message)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,96 @@
+"""Events as exporters take them apart: with dots in the names of fields, in other letters, or as rows of a table."""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+
+from ingest.files.documents import Fields
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.exported import event_of_row
+from ingest.model.observation import EARLIEST, UNDECODABLE
+
+_DOTTED: Final = re.compile(r"(?P<before>(?:[\w@]{1,64}\.){0,4})(?:involved_?[oO]bject|regarding)\.name")
+_LETTER: Final = re.compile(r"_([a-z])")
+_RENAMED: Final = {"firstOccurrence": "firstTimestamp", "lastOccurrence": "lastTimestamp"}
+_MOST_DOTS: Final = 6
+
+
+def is_exported(fields: Fields) -> bool:
+    """Tell whether fields are those of an Event that an exporter took apart."""
+    if "involved_object" in fields or ("KubeEventType" in fields and "ObjectKind" in fields):
+        return "reason" in fields or "Reason" in fields
+    return any(_DOTTED.fullmatch(name) for name in fields if "." in name)
+
+
+def event_in(fields: Fields) -> dict[str, Any] | None:
+    """Return the Event whose fields these are, in the API's form; None if they are of nothing that is known."""
+    try:
+        plain = {name: msgspec.json.decode(raw) for name, raw in fields.items()}
+    except UNDECODABLE:
+        return None
+    if "KubeEventType" in plain and "ObjectKind" in plain:
+        row = {name: "" if value is None else str(value) for name, value in plain.items()}
+        return event_of_row(row, Printed(EARLIEST, ""))
+    dotted = next((found for name in plain if (found := _DOTTED.fullmatch(name)) is not None), None)
+    if dotted is not None:
+        plain = _nested(plain, dotted["before"])
+    event = _in_camel_case(plain)
+    if not isinstance(event, dict) or not isinstance(event.get("reason"), str):
+        return None
+    times = event.pop("timestamp", None)
+    event |= times if isinstance(times, dict) else {"lastTimestamp": times} if "lastTimestamp" not in event else {}
+    metadata, about = event.get("metadata"), event.get("involvedObject")
+    if isinstance(metadata, dict):
+        metadata.pop("timestamp", None)
+        if isinstance(about, dict) and about.get("kind") == "Pod":
+            about.setdefault("namespace", metadata.get("namespace"))
+    return event
+
+
+def with_uid(event: dict[str, Any]) -> bool:
+    """Give what an Event is about its name as UID, which pasted text has too; tell whether it had none."""
+    about = event.get("involvedObject")
+    if not isinstance(about, dict):
+        return False
+    name, namespace, kind, own = (_text(about, each) for each in ("name", "namespace", "kind", "uid"))
+    if not name or (own and own not in {name, f"{namespace}/{name}"}):
+        return False
+    uid = f"{namespace}/{name}" if kind == "Pod" else name
+    event["involvedObject"] = about | {"name": name, "namespace": namespace, "kind": kind, "uid": uid}
+    source = event.get("source")
+    source = source if isinstance(source, dict) else {}
+    event["source"] = {each: _text(source, each) for each in ("component", "host")}
+    event["message"] = _text(event, "message")
+    return True
+
+
+def _text(fields: Mapping[str, Any], name: str) -> str:
+    value = fields.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:
+    """Put what has dots in its name into objects; a name that is also one of these objects is left out."""
+    nested: dict[str, Any] = {}
+    for name, value in flat.items():
+        if not name.startswith(before):
+            continue
+        *folders, last = name.removeprefix(before).split(".", _MOST_DOTS)
+        inner: Any = nested
+        for each in folders:
+            inner = inner.setdefault(each, {}) if isinstance(inner, dict) else None
+        if isinstance(inner, dict) and not isinstance(inner.get(last), dict):
+            inner[last] = value
+    return nested
+
+
+def _in_camel_case(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            _RENAMED.get(camel, camel): _in_camel_case(each)
+            for name, each in value.items()
+            for camel in [_LETTER.sub(lambda found: found[1].upper(), name)]
+        }
+    return value

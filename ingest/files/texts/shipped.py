@@ -1,0 +1,166 @@
+"""A kubelet's lines in the records of stores of logs: Cloud Logging, CloudWatch, Loki, Elasticsearch, a journal.
+
+Each becomes a line of a journal, with the record's time and host, so that it is read as any other (kubelet-log).
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from ingest.model.observation import EARLIEST, LATEST
+
+_KLOG: Final = (
+    r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ (?:eviction_manager|image_gc_manager|helpers|kubelet\w*|kuberuntime_\w+"
+    r"|pod_workers|preemption|predicate|topology_manager|cpu_manager|memory_manager|event|server)\.go:\d+\]"
+)
+_LINE: Final = re.compile(_KLOG)
+_ALONE: Final = re.compile(r"(?:\S[^\n]{0,100} )?kubelet(?:\[\d+\])?: $|$")
+"""Matches before a line that is a record by itself. One in a message was not written when that was sent."""
+_MAY_HAVE: Final = re.compile(rb'%b|\\"caller\\": ?\\"|"caller": ?"' % _KLOG.encode())
+_BESIDE: Final = re.compile(rb"^(?:[A-Z0-9][^\n\"{]{0,200})?%b[^\n]*$" % _KLOG.encode(), re.MULTILINE)
+_TIMES: Final = (
+    "__REALTIME_TIMESTAMP",
+    "timestamp",
+    "@timestamp",
+    "time",
+    "_time",
+    "date",
+    "ts",
+    "TimeGenerated",
+)
+_HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host", "source")
+_DOTTED: Final = ("host.name", "kubernetes.node.name", "host.hostname")
+"""Fields in which collectors name a node, the surest first."""
+_HOST: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
+_SECONDS: Final = timedelta(seconds=1)
+_DEEPEST: Final = 16
+_LONGEST: Final = 16 * 1024
+
+
+class _Around(NamedTuple):
+    at: datetime | None = None
+    host: str = ""
+
+
+def has_lines(raw: bytes) -> bool:
+    """Say quickly whether JSON may hold lines of a kubelet."""
+    return _MAY_HAVE.search(raw) is not None
+
+
+def lines_in(raw: bytes) -> Iterator[str]:
+    """Yield the lines of kubelets in the values of a JSON object, as a journal writes them if their time is known."""
+    try:
+        yield from _lines(json.loads(raw), _Around(), 0)
+    except (ValueError, RecursionError):
+        return
+
+
+def texts_in(raw: bytes) -> list[bytes]:
+    """Return the texts of several lines in the values of a JSON object: what a tool ran printed them."""
+    try:
+        return [text.encode(errors="replace") for text in _texts(json.loads(raw), 0)] if b"\\n" in raw else []
+    except (ValueError, RecursionError):
+        return []
+
+
+def _texts(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str) and "\n" in value.strip():
+        yield value
+    elif isinstance(value, dict | list) and depth <= _DEEPEST:
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _texts(each, depth + 1)
+
+
+def lines_beside(data: bytes) -> tuple[list[str], bytes]:
+    """Return the lines of kubelets between the objects in a text, and the text with empty lines in their place."""
+    if not has_lines(data):
+        return [], data
+    return [found[0].decode(errors="replace") for found in _BESIDE.finditer(data)], _BESIDE.sub(b"", data)
+
+
+def _lines(value: Any, around: _Around, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        yield from _lines_of_record(value, around, depth)
+    elif isinstance(value, str):
+        yield from _lines_of_text(value, around, depth)
+    elif isinstance(value, list):
+        match value:
+            case [str() as stamp, str() as line, *_] if (at := _time(stamp)) is not None:  # of Loki
+                yield from _lines(line, around._replace(at=at), depth + 1)
+            case [{"field": _}, *_]:  # of Logs Insights
+                fields = {str(each["field"]): each.get("value") for each in value if _is_field(each)}
+                yield from _lines(fields, around, depth + 1)
+            case _:
+                for each in value:
+                    yield from _lines(each, around, depth + 1)
+
+
+def _is_field(value: Any) -> bool:
+    return isinstance(value, dict) and "field" in value
+
+
+def _lines_of_record(value: dict[str, Any], around: _Around, depth: int) -> Iterator[str]:
+    if "caller" in value and isinstance(value.get("msg"), str) and isinstance(value.get("ts"), int | float):
+        yield _journal(json.dumps(value), around._replace(at=None))
+        return
+    around = _Around(_time_of(value) or around.at, _host_of(value, 0) or around.host)
+    for each in value.values():
+        yield from _lines(each, around, depth + 1)
+
+
+def _lines_of_text(value: str, around: _Around, depth: int) -> Iterator[str]:
+    if value.lstrip().startswith("{"):
+        try:
+            inner = json.loads(value)
+        except (ValueError, RecursionError):
+            return
+        yield from _lines(inner, around, depth + 1)
+        return
+    for line in value.splitlines():
+        if (found := _LINE.search(line[:_LONGEST])) is not None:
+            is_record = line == value.rstrip("\r\n") and _ALONE.match(line[: found.start()])
+            yield _journal(line[found.start() :], around) if is_record else line
+
+
+def _journal(line: str, around: _Around) -> str:
+    if around.at is None:
+        return line
+    at = f"{around.at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    return f"{at} {around.host} kubelet[1]: {line}" if around.host else f"{at} {line}"
+
+
+def _time_of(record: Mapping[str, Any]) -> datetime | None:
+    return next((at for name in _TIMES if (at := _time(record.get(name))) is not None), None)
+
+
+def _host_of(record: Mapping[str, Any], depth: int) -> str:
+    """The first host in a record, or in the objects in it, but not in lists."""
+    for name in (*_HOSTS, *_DOTTED):
+        value = record.get(name)
+        value = value.get("name") if isinstance(value, dict) else value
+        if isinstance(value, str) and _HOST.fullmatch(value):
+            return value
+    inner = (each for each in record.values() if isinstance(each, dict))
+    return next((host for each in inner if depth < _DEEPEST and (host := _host_of(each, depth + 1))), "")
+
+
+def _time(value: Any) -> datetime | None:
+    """The time of text in ISO's form, or of a number of seconds, or of parts of them by its size."""
+    try:
+        if isinstance(value, str) and not re.fullmatch(r"\d{9,19}(?:\.\d{1,9})?", value):
+            at = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", value)) if value[:2] == "20" else None
+            at = at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+        elif isinstance(value, str | int | float) and not isinstance(value, bool):
+            number = float(value)
+            while number > LATEST.timestamp():
+                number /= 1000
+            at = datetime.fromtimestamp(number, UTC)
+        else:
+            at = None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return at if at is not None and EARLIEST <= at < LATEST else None
