@@ -19,7 +19,7 @@ MAX_MEMBERS: Final = 1000
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
-_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
+_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node selector or affinity"
 _SYSTEM: Final = "they were for another operating system"
 _SHUTDOWN: Final = "the node was shutting down"
 _PORT: Final = "a host port that they need was taken"
