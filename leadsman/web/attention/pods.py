@@ -88,6 +88,7 @@ def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | 
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (said[0] if said else None)
     others = [row["explanation"] for row in said if row["refused_by"] not in _SAID_BY_REASON]
+    others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
     parts = [sentence(because(reason)), *([f"The last: {sentence(words[0])}"] if words else [])]
     parts += [f"Others: {' '.join(map(sentence, words[1:MOST_REASONS]))}"] if words[1:] else []

@@ -7,6 +7,7 @@ import pytest
 
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
+from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import Evidence
@@ -175,7 +176,7 @@ def test_signals_of_the_disks_are_one_card() -> None:
 
 def test_image_gc_that_fails_is_reported_in_its_own_words() -> None:
     text = "What fills the disk is not unused images."
-    row = {"node": "n", "verdict": "insufficient_freed", "explanation": text, "ts": T0}
+    row = {"node": "n", "verdict": "insufficient_freed", "reason": "", "explanation": text, "ts": T0}
     (item,) = attention(view(node(image_gc="insufficient_freed"), image_gc=(row,)))
     assert (item.title, item.text) == ("Image GC frees too little", row["explanation"])
 
@@ -336,6 +337,15 @@ def test_a_cordoned_node_is_a_note_ready_or_not() -> None:
     assert str(item.step) == "When the maintenance is over: kubectl uncordon m."
 
 
+@pytest.mark.parametrize("taints", [[], ["karpenter.sh/disrupted=:NoSchedule"]])
+def test_a_node_that_does_not_report_is_not_said_to_be_not_ready(taints: list[str]) -> None:
+    """Ready Unknown is what the node controller writes of a silent kubelet."""
+    silent = unready(ready=None, message="Kubelet stopped posting node status.", cordoned=1, taints=taints)
+    (item,) = attention(view(node(), not_ready=(silent,)))
+    assert "silent, so whether it is Ready is unknown." in item.text
+    assert "not Ready" not in f"{item.text} {item.step}"
+
+
 def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
     (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
     assert not str(item.step).startswith("When the maintenance is over")
@@ -474,6 +484,18 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
 
+def test_a_refusal_with_amounts_is_not_told_again_as_that_of_others() -> None:
+    why = "The kubelet's Topology Manager found no placement on NUMA nodes that its policy allows."
+    of = {"ts": T0, "node": "n", "reason": "TopologyAffinityError"}
+    numa = (of | {"explanation": f"{why} The pod requests 26 exclusive CPUs, and 34 CPUs were free."},)
+    said = (refusal("TopologyAffinityError", refused_by="topology_manager", explanation=why),)
+    (item,) = attention(
+        view(node(), killed=(rejection("TopologyAffinityError", 1),), numa_failures=numa, refused=said)
+    )
+    assert item.text.count(why.rstrip(".")) == 1
+    assert "Others" not in item.text
+
+
 def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
     refused = {"ts": T0, "node": "n", "reason": "TopologyAffinityError", "explanation": "it asked for 8 CPUs"}
     alert = fires("TopologyAdmissionRunaway", severity="critical")
@@ -597,11 +619,29 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
     row = {
         "node": "n",
         "verdict": "persistent",
+        "reason": "invalid_capacity",
         "explanation": "It fails.",
         "ts": T0,
         "last_at": T0,
         "goes_on": False,
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
-    assert (card.title, card.now, card.until) == ("Image GC did not run", False, T0)
+    assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)
     assert card.text == "It fails. Whether it still does is not known: nothing was heard of it since."
+
+
+@pytest.mark.parametrize(
+    ("policy", "exclusive_cpus", "told"),
+    [
+        ("static", 0, "Exact CPU IDs of exclusive pods are unknown (counts only) on:"),
+        ("none", 0, ""),
+        ("", 16, "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:"),
+        ("", 0, ""),
+    ],
+)
+def test_exclusive_cpus_are_spoken_of_only_with_a_policy_that_was_seen(
+    policy: str, exclusive_cpus: int, told: str
+) -> None:
+    numa = {"fidelity": "none", "cpu_manager_policy": policy, "exclusive_cpus": exclusive_cpus}
+    found = [(text, nodes) for text, nodes in uncertain(view(node(numa=numa))) if "CPU" in text]
+    assert found == ([(told, ("n",))] if told else [])
