@@ -312,7 +312,7 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
 
 
-LATER_DUMP = T0 + timedelta(days=2)
+LATER_DUMP = T0 + timedelta(minutes=30)
 NO_CPUS = {"scope": "node", "node": "n", "fidelity": "none"}
 POD = {"change": "bound", "phase": "Running", "node": "n", "uid": "u"}
 PODS_WATCHED = {"resource": "pods", "since": T0, "ts": LATER_DUMP}
@@ -323,7 +323,7 @@ DUMPS: dict[str, tuple[Given, set[str]]] = {
     "nodes-listed": ([(NodeRow, {"node": "n", "ready": True, "ts": LATER_DUMP})], {"nodes"}),
     "pods-watched": ([(Watch, PODS_WATCHED)], {"pods", "numa"}),
     "nodes-watched": ([(Watch, PODS_WATCHED | {"resource": "nodes"})], {"nodes"}),
-    "watch-over": ([(Watch, PODS_WATCHED | {"ts": T0 + timedelta(hours=1)})], set()),
+    "watch-over": ([(Watch, PODS_WATCHED | {"ts": T0 + timedelta(minutes=10)})], set()),
     "watch-refused": (
         [
             (Watch, PODS_WATCHED),
