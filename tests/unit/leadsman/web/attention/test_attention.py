@@ -394,6 +394,7 @@ def test_a_signal_that_runs_out_without_a_threshold_is_critical(signal: str) -> 
 
 def refusal(reason: str, **values: Any) -> dict[str, Any]:
     usual = {"reason": reason, "node": "n", "namespace": "shop", "refused_by": "resources", "explanation": "",
+             "resource": "",
              "message": "", "contradiction": ("", 0, 0), "is_contradicted": 0, "last_at": T0}  # fmt: skip
     return {**usual, **values}
 
@@ -482,6 +483,30 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
     owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
+
+
+def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
+    silent = refusal("UnexpectedAdmissionError", refused_by="", message="Allocate failed due to what nobody knows")
+    before = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection("UnexpectedAdmissionError", 2)
+    (unknown_last,) = attention(view(node(), killed=(row,), refused=(silent, before)))
+    (known_last,) = attention(view(node(), killed=(row,), refused=(before, silent)))
+    assert "One of them: A device plugin failed." in unknown_last.text
+    assert "The last: A device plugin failed." in known_last.text
+
+
+def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -> None:
+    said = refusal(
+        "PodFeatureUnsupported",
+        refused_by="feature",
+        explanation="The node lacks a feature that the pod uses.",
+        message="Pod requires node features that are not available: GuaranteedQoSPodCPUResize",
+    )
+    (item,) = attention(view(node(), killed=(rejection("PodFeatureUnsupported", 1),), refused=(said,)))
+    assert item.text == (
+        "The node lacks a feature that the pod uses. "
+        "The kubelet's words: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
+    )
 
 
 def test_a_refusal_with_amounts_is_not_told_again_as_that_of_others() -> None:
