@@ -186,6 +186,8 @@ def nothing_found(evidence: Evidence) -> str:
     nodes = counted(evidence.nodes, "node")
     seen = f"{nodes}, changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
     sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
+    if sampled and evidence.last_sample_at and is_stale(evidence.last_sample_at, scope):
+        sampled += f" until {timestamp(evidence.last_sample_at)} UTC"
     span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"
     found = f"No {_looked_for(evidence)} in {seen} {span}{sampled}."
     return " ".join((found, *gaps(evidence)))

@@ -3,7 +3,7 @@
 -- needs samples
 -- was thresholds signal=all
 -- was time_to_thresholds signal=all
--- shows node, signal, room, seconds_to_threshold, pod, growth_per_hour, threshold
+-- shows node, signal, room, seconds_to_threshold, pod, growth_per_hour, threshold, ts
 -- param cluster String '': only this cluster; empty is all
 -- param node String '': only this node; empty is all
 -- param signal String '': only this signal, as memory.available, or all; empty is the nearest of each node
