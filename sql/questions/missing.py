@@ -79,8 +79,9 @@ GROUP BY cluster, reason
 ORDER BY max(ts) DESC, reason
 """
 _LOOKED: Final = """
-SELECT cluster, max(last), maxIf(last, kind = 'pods watched'), sumIf(seen, kind = 'nodes'), maxIf(last, kind = 'nodes'),
-    sumIf(seen, kind = 'pods'), maxIf(last, kind = 'pods'), sumIf(seen, kind = 'events'), maxIf(last, kind = 'events')
+SELECT cluster, max(last), maxIf(last, kind = 'pods watched'),
+    sumIf(seen, kind = 'nodes'), maxIf(last, kind = 'nodes'), sumIf(seen, kind = 'pods'), maxIf(last, kind = 'pods'),
+    sumIf(seen, kind = 'events'), maxIf(last, kind = 'events')
 FROM
 (
     SELECT cluster, 'nodes' AS kind, uniqExact(node) AS seen, max(ts) AS last FROM nodes GROUP BY cluster
@@ -101,7 +102,7 @@ SETTINGS final = 0
 KEPT: Final = timedelta(hours=1)
 """An API server keeps Events for an hour by default: later ones would be beside those that were seen."""
 READ_APART: Final = timedelta(minutes=10)
-"""All else in a dump has the time at which that was read: what is so much older is of another dump."""
+"""Everything else in a dump has the time at which that was read: what is so much older is of another dump."""
 WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _STREAMS: Final[Mapping[str, str]] = {
@@ -171,7 +172,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
 
 
 class _Looked(NamedTuple):
-    """What was seen of a cluster."""
+    """Counts of what was seen of a cluster, and when it was last seen."""
 
     last_at: datetime
     watched_at: datetime
@@ -267,7 +268,7 @@ def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
 
 
 def _in_words(looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
-    """Put into words how much was looked at, and until when: of what was not looked at until the end, the last time."""
+    """Put into words how much was looked at, and until when; a kind that ends earlier has its own time."""
     last = looked.last_at
     nodes, pods, events = (
         counted(number, name)

@@ -63,7 +63,7 @@ def lines(name: str, state: State) -> Iterator[Line]:
 
 
 def _late(found: Iterable[Line]) -> Iterator[Line]:
-    """What lists at LATER hold, and what came after them: of an object its last version, of a kubelet no sample."""
+    """Yield what lists at LATER hold, the last version of each object, and all that came after them."""
     listed: dict[str, Line] = {}
     for minutes, source, resource, change, node, thing in found:
         if minutes > LATER:

@@ -122,7 +122,9 @@ PAIRS = (
     Pair("without a threshold", [_signal(1, GIB // 8, None)], [_signal(50, 8 * GIB, None)]),
     Pair("Image GC keeps failing", [_gc("persistent", 1)], [_gc("recovered", 50)]),
     Pair(
-        "Image GC fails to delete images", [_gc("persistent", 1, "delete_error")], [_gc("recovered", 50, "delete_error")]
+        "Image GC fails to delete images",
+        [_gc("persistent", 1, "delete_error")],
+        [_gc("recovered", 50, "delete_error")],
     ),
     Pair(
         "below the soft threshold on 1 node",

@@ -229,7 +229,7 @@ def deletion(clock: str, errors: str) -> Json:
 def test_image_gc_that_cannot_delete_runs_and_the_runtime_is_quoted() -> None:
     """The kubelet lists several errors in brackets, which are its own (rules: image-gc-messages)."""
     (found,) = rows(deletion("12:05:00", "[rpc error: code = Unknown desc = device or resource busy]"))
-    assert found.what.startswith("Image GC fails to delete images: Image GC runs, and deleting images fails run after")
+    assert found.what.startswith("Image GC fails to delete images: Image GC runs, and deleting images fails run")
     assert "it wanted to free 2.79 GiB and freed 1.00 KiB. The container runtime's error: " in found.what
     assert '"rpc error: code = Unknown desc = device or resource busy". Look at' in found.what
     assert "unused images stay" not in found.what
