@@ -19,7 +19,7 @@ MAX_MEMBERS: Final = 1000
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
-_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node selector or affinity"
+_LABELS: Final = "the node's labels, as the kubelet had them, did not match their selector or affinity"
 _SYSTEM: Final = "they were for another operating system"
 _OS_LABEL: Final = "their label kubernetes.io/os did not match the node's"
 _SHUTDOWN: Final = "the node was shutting down"
