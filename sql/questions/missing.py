@@ -4,7 +4,7 @@ searched.
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from common.amounts import counted
 from common.nearest import match
@@ -35,34 +35,40 @@ INPUTS: Final[Mapping[str, str]] = {
 }
 """Inputs that a question can need, in words; those of `alert_coverage` are among them."""
 _SEEN: Final[Mapping[str, str]] = {
-    "samples": "node_samples_5m",
+    "samples": "(SELECT cluster, last_at AS ts FROM node_samples_5m)",
     "psi": """(
-        SELECT cluster FROM node_samples_5m WHERE cpu_psi_some_total_nanoseconds_max IS NOT NULL
+        SELECT cluster, last_at AS ts FROM node_samples_5m WHERE cpu_psi_some_total_nanoseconds_max IS NOT NULL
         UNION ALL
-        SELECT cluster FROM pod_samples WHERE cpu_psi_some_total_nanoseconds IS NOT NULL
+        SELECT cluster, ts FROM pod_samples WHERE cpu_psi_some_total_nanoseconds IS NOT NULL
     )""",
     "configz": "kubelet_settings",
     "nodes": "nodes",
-    "numa": "(SELECT cluster FROM numa_skew WHERE scope = 'node' AND fidelity != 'none')",
+    "numa": "(SELECT cluster, ts FROM numa_skew WHERE scope = 'node' AND fidelity != 'none')",
     "held": f"""(
-        SELECT cluster FROM numa_pods
+        SELECT cluster, ts FROM numa_pods
         UNION ALL
-        SELECT cluster FROM numa_skew WHERE source IN {(CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO)}
+        SELECT cluster, ts FROM numa_skew WHERE source IN {(CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO)}
     )""",
-    "rooms": "(SELECT cluster FROM numa_skew WHERE scope = 'node' AND largest_fit_cpus IS NOT NULL)",
+    "rooms": "(SELECT cluster, ts FROM numa_skew WHERE scope = 'node' AND largest_fit_cpus IS NOT NULL)",
     "numa resources": "numa_resources",
     "numa use": "numa_usage",
     "metrics": f"""(
-        SELECT cluster FROM numa_allocations WHERE source = '{METRICS}' OR has(witnesses, '{METRICS}')
+        SELECT cluster, ts FROM numa_allocations WHERE source = '{METRICS}' OR has(witnesses, '{METRICS}')
         UNION ALL
-        SELECT cluster FROM numa_disagreements WHERE source_b IN {(METRICS, GAUGE)}
+        SELECT cluster, ts FROM numa_disagreements WHERE source_b IN {(METRICS, GAUGE)}
     )""",
-    "compared": "(SELECT cluster FROM numa_allocations WHERE notEmpty(witnesses))",
+    "compared": "(SELECT cluster, ts FROM numa_allocations WHERE notEmpty(witnesses))",
     "requests": "node_fit_5m",
     "pods": "pod_bindings",
-    "events": "(SELECT cluster FROM node_events UNION ALL SELECT cluster FROM watches WHERE resource = 'events')",
+    "events": """(
+        SELECT cluster, ts FROM node_events UNION ALL SELECT cluster, ts FROM watches WHERE resource = 'events'
+    )""",
 }
-"""The table or subquery that shows each simple input."""
+"""The table or subquery that shows each simple input, with the time of each row."""
+_BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
+"""Inputs with a row of a change alone: while pods are watched, they are looked at without one."""
+_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use"}
+"""Inputs whose rows have the time at which they were looked at. A setting has that from which on it holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
 FROM node_events
@@ -73,8 +79,9 @@ GROUP BY cluster, reason
 ORDER BY max(ts) DESC, reason
 """
 _LOOKED: Final = """
-SELECT cluster, max(last), sumIf(seen, kind = 'nodes'), maxIf(last, kind = 'nodes'),
-    sumIf(seen, kind = 'pods'), maxIf(last, kind = 'pods'), sumIf(seen, kind = 'events'), maxIf(last, kind = 'events')
+SELECT cluster, max(last), maxIf(last, kind = 'pods watched'),
+    sumIf(seen, kind = 'nodes'), maxIf(last, kind = 'nodes'), sumIf(seen, kind = 'pods'), maxIf(last, kind = 'pods'),
+    sumIf(seen, kind = 'events'), maxIf(last, kind = 'events')
 FROM
 (
     SELECT cluster, 'nodes' AS kind, uniqExact(node) AS seen, max(ts) AS last FROM nodes GROUP BY cluster
@@ -85,14 +92,19 @@ FROM
     UNION ALL SELECT cluster, '', 0, max(ts) FROM kubelet_log GROUP BY cluster
     UNION ALL SELECT cluster, toString(resource), 0, max(ts) FROM watches
         WHERE resource IN ('nodes', 'pods', 'events') GROUP BY cluster, resource
+    UNION ALL SELECT cluster, 'pods watched', 0, max(ts) FROM watches WHERE resource = 'pods' GROUP BY cluster
 )
 GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
 """Counts of what was seen of each cluster, and until when. A watched kind is looked at while its watch is heard."""
-_LISTED: Final = timedelta(hours=1)
-"""Objects that were last seen so long before the rest are those of an older dump."""
+KEPT: Final = timedelta(hours=1)
+"""An API server keeps Events for an hour by default: later ones would be beside those that were seen."""
+READ_APART: Final = timedelta(minutes=10)
+"""Everything else in a dump has the time at which that was read: what is so much older is of another dump."""
+WATCHED: Final = timedelta(minutes=5)
+"""Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _STREAMS: Final[Mapping[str, str]] = {
     "samples": "stats/summary",
     "psi": "stats/summary",
@@ -141,16 +153,17 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
         return _mistyped(database, given, set()) or "There is none"
-    looked = {cluster: _in_words(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows}
+    looked = {str(cluster): _Looked(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows}
     if not looked:
         return "The database is empty: replay a capture, or watch a cluster with leadsman up"
     if mistyped := _mistyped(database, given, set(looked)):
         return mistyped
-    seen = {name: _clusters(database, source) for name, source in _SEEN.items() if name in _parts(query)}
+    seen = {name: _last_seen(database, source) for name, source in _SEEN.items() if name in _parts(query)}
     denied, doubts = _denied(database, query, given), _doubts(database, query, given)
     reasons: dict[str, list[str]] = {}
     for cluster in [given["cluster"]] if given.get("cluster") else looked:
-        reason = _reason(cluster, query, seen, denied.get(cluster, ""), _nothing(given, looked[cluster]))
+        nothing = _nothing(given, looked[cluster], {name: last.get(cluster) for name, last in seen.items()})
+        reason = _reason(cluster, query, seen, denied.get(cluster, ""), nothing)
         reason = ". ".join([reason, *doubts.get(cluster, ()), *doubts.get("", ())])
         reasons.setdefault(reason, []).append(plain(cluster))
     shown = [f"{_clusters_named(clusters)}: {reason}" for reason, clusters in list(reasons.items())[:_MOST_NAMED]]
@@ -158,7 +171,23 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     return "; ".join([*shown, *([f"and {counted(more, 'more cluster')}"] if more else [])])
 
 
-def _reason(cluster: str, query: SavedQuery, seen: Mapping[str, set[str]], denied: str, nothing: str) -> str:
+class _Looked(NamedTuple):
+    """Counts of what was seen of a cluster, and when it was last seen."""
+
+    last_at: datetime
+    watched_at: datetime
+    """When the watch of pods was last heard."""
+    nodes: int
+    nodes_at: datetime
+    pods: int
+    pods_at: datetime
+    events: int
+    events_at: datetime
+
+
+def _reason(
+    cluster: str, query: SavedQuery, seen: Mapping[str, Mapping[str, datetime]], denied: str, nothing: str
+) -> str:
     """Name what was not seen, of a need with a second witness too: the other cannot prove what this one shows."""
     for need in query.needs:
         if not any(cluster in seen[part] for part in need.split(" or ")):
@@ -204,13 +233,10 @@ def _parts(query: SavedQuery) -> set[str]:
     return {part for need in query.needs for part in need.split(" or ")}
 
 
-def _clusters(database: Database, source: str) -> set[str]:
-    return {
-        str(name)
-        for (name,) in database.query(
-            f"SELECT DISTINCT cluster FROM {source} SETTINGS final = 0", described=False
-        ).rows
-    }
+def _last_seen(database: Database, source: str) -> dict[str, datetime]:
+    """The clusters of which an input was seen, with the last time of it."""
+    asked = f"SELECT cluster, max(ts) FROM {source} GROUP BY cluster SETTINGS final = 0"
+    return {str(name): last for name, last in database.query(asked, described=False).rows}
 
 
 def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
@@ -239,16 +265,27 @@ def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
-def _in_words(last: datetime, *counts: Any) -> str:
-    """Put into words how much was looked at, and until when: of nodes, pods and Events a number and the last time."""
-    kinds = list(zip(("node", "pod", "Event"), counts[::2], counts[1::2], strict=True))
-    nodes, pods, events = (counted(number, name) for name, number, _ in kinds)
-    older = "".join(
-        f", {name}s only until {at:%Y-%m-%d %H:%M:%S}" for name, number, at in kinds if number and last - at > _LISTED
+def _in_words(looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
+    """Put into words how much was looked at, and until when; a kind that ends earlier has its own time."""
+    last = looked.last_at
+    nodes, pods, events = (
+        counted(number, name)
+        for name, number in (("node", looked.nodes), ("pod", looked.pods), ("Event", looked.events))
     )
+    is_watched = last - looked.watched_at <= WATCHED
+    until = {
+        "nodes": looked.nodes_at if looked.nodes and last - looked.nodes_at > READ_APART else None,
+        "pods": looked.pods_at if looked.pods and last - looked.pods_at > READ_APART else None,
+        "Events": looked.events_at if looked.events and last - looked.events_at > KEPT else None,
+    } | {
+        INPUTS[name]: at
+        for name, at in seen.items()
+        if at and name in _DATED and last - at > READ_APART and not (is_watched and name in _BY_CHANGE)
+    }
+    older = "".join(f", {name} only until {at:%Y-%m-%d %H:%M:%S}" for name, at in until.items() if at)
     return f"{nodes}, {pods} and {events} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC{older}"
 
 
-def _nothing(given: Mapping[str, str], looked: str) -> str:
+def _nothing(given: Mapping[str, str], looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
     chosen = ", ".join(f"{name}={plain(value)}" for name, value in given.items() if name != "cluster")
-    return f"nothing with {chosen} in {looked}" if chosen else f"nothing of this kind in {looked}"
+    return f"nothing {f'with {chosen}' if chosen else 'of this kind'} in {_in_words(looked, seen)}"

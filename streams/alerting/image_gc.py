@@ -23,7 +23,7 @@ def on_verdict(
 
 def failing(row: ImageGc) -> str:
     """Say on which node image GC fails how."""
-    head = image_gc_head(row.verdict)
+    head = image_gc_head(row.verdict, row.reason)
     return f"Node {name(row.node)}: {head[0].lower()}{head[1:]}"
 
 

@@ -19,8 +19,9 @@ MAX_MEMBERS: Final = 1000
 _MAX_OWNERS: Final = 100
 """Owners of these pods that are kept apart; pods of more are counted as those of others."""
 _OTHERS: Final = "others"
-_LABELS: Final = "the node's labels, as the kubelet had them, did not match their node affinity"
+_LABELS: Final = "the node's labels, as the kubelet had them, did not match their selector or affinity"
 _SYSTEM: Final = "they were for another operating system"
+_OS_LABEL: Final = "their label kubernetes.io/os did not match the node's"
 _SHUTDOWN: Final = "the node was shutting down"
 _PORT: Final = "a host port that they need was taken"
 _WORDS: Final = {
@@ -29,14 +30,14 @@ _WORDS: Final = {
     "OutOfpods": "the node had as many pods as it takes",
     "OutOfephemeral-storage": "not enough ephemeral storage was left",
     "TopologyAffinityError": "their resources could not be aligned on NUMA nodes",
-    "SMTAlignmentError": "they did not ask for whole physical cores",
+    "SMTAlignmentError": "their CPUs could not be given in whole physical cores",
     "UnexpectedAdmissionError": "their kubelet met an error that it did not expect",
     "NodeAffinity": _LABELS,
     "MatchNodeSelector": _LABELS,
     "NodeSelectorMismatching": _LABELS,
     "TaintToleration": "they did not tolerate a taint of the node",
     "PodOSNotSupported": _SYSTEM,
-    "PodOSSelectorNodeLabelDoesNotMatch": _SYSTEM,
+    "PodOSSelectorNodeLabelDoesNotMatch": _OS_LABEL,
     "HostPortConflict": _PORT,
     "NodePorts": _PORT,
     "PodFitsHostPorts": _PORT,
@@ -58,6 +59,11 @@ def reason_of(row: PodEnd) -> str:
 
 def because(reason: str) -> str:
     """Words for a reason, as they follow "because"."""
+    return known_cause(reason) or "of what the kubelet's message names"
+
+
+def known_cause(reason: str) -> str:
+    """Words for a reason, as they follow "because"; empty for one that says nothing by itself."""
     if reason in _WORDS:
         return _WORDS[reason]
     if reason.startswith(_OUT_OF):
@@ -65,7 +71,7 @@ def because(reason: str) -> str:
     conditions = [PRESSURES[each] for each in reason.split(",") if each in PRESSURES]
     if conditions:
         return f"the node was under {' and '.join(conditions)}"
-    return "of what the kubelet's message names"
+    return ""
 
 
 def fewer(kind: str, owner: str) -> str:

@@ -140,6 +140,8 @@ NOTHING_FREED: Final = (
     "Failed to garbage collect required amount of images. Attempted to free 900 bytes, but only found 0 bytes "
     "eligible to free."
 )
+BUSY: Final = "unable to delete image: device or resource busy"
+UNDELETED: Final = f"wanted to free 900 bytes, but freed 0 bytes space with errors in image deletion: {BUSY}"
 LOCK: Final = "task docker:20744 blocked for more than 120 seconds."
 VOLUME: Final = (
     'AttachVolume.Attach failed for volume "pvc-2f5e0c1a" : volume vol-0a1b2c3d4e5f60718 is attached to i-0fedc'
@@ -310,6 +312,17 @@ ROWS: Final = (
         ["Image GC frees too little"],
         {"image_gc": '"node": "fuller", "verdict": "insufficient_freed"'},
         ["file system is full", "disk is full"],
+    ),
+    Row(
+        "image GC that cannot delete runs",
+        [node("undeleted"), event("ImageGCFailed", "Node", "undeleted", 6, UNDELETED)],
+        ["Image GC fails to delete images", "wanted to free 900 B and freed 0 B", BUSY],
+        {
+            "image_gc": BUSY,
+            "alerts": "image GC fails to delete images",
+            "story": f"Image GC fails to delete images.*{BUSY}",
+        },
+        ["does not run", "so unused images stay"],
     ),
     Row(
         "nobody uncordons what Karpenter takes away",

@@ -143,18 +143,19 @@ _IMAGE_GC_ALERTS: Final = {
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    """A card for each verdict; what is not heard of any more is over, as its alert is, and may go on."""
+    """A card for each verdict and head; what is not heard of any more is over, as its alert is, and may go on."""
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):
-            of = [node for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on]
-            nodes = tuple(node.name for node in of)
-            if nodes:
+            of = [node.name for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on]
+            heads = {name: image_gc_head(verdict, latest[name]["reason"], goes_on=goes_on) for name in of}
+            for head in dict.fromkeys(heads.values()):
+                nodes = tuple(name for name in of if heads[name] == head)
                 rows = [latest[name] for name in nodes]
                 text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
                 yield Item(
                     Severity.CRITICAL,
-                    image_gc_head(verdict, goes_on=goes_on),
+                    head,
                     text if goes_on else f"{text} Whether it still does is not known: nothing was heard of it since.",
                     nodes,
                     "image-gc",

@@ -36,11 +36,9 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if taken:
         yield _being_removed(view, taken, of)
     if cordoned := [row for row in drained if row not in taken]:
-        down = sum(map(is_not_ready, cordoned))
-        of_them = "It is" if view.node else f"{down} of them {'is' if down == 1 else 'are'}"
-        text = f"{NO_NEW_PODS.capitalize()}." + (f" {of_them} not Ready." if down else "")
+        text = f"{NO_NEW_PODS.capitalize()}.{_down(cordoned, one=bool(view.node))}"
         ready = [row for row in cordoned if row["ready"]]
-        state = "it is not Ready" if is_not_ready(cordoned[0]) else "whether it is Ready is not known"
+        state = "whether it is Ready is not known" if cordoned[0]["ready"] is None else "it is not Ready"
         step = Step(
             f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}"
             if ready
@@ -58,6 +56,17 @@ def cordoned_by_event(view: Overview) -> Iterator[Item]:
         nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
         step = Step(f"See whether it still is: kubectl get node {plain(nodes[0])}")
         yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
+
+
+def _down(rows: Sequence[RowDict], *, one: bool) -> str:
+    """Say how many are not Ready, and of how many that is unknown, apart; empty if none is either."""
+    parts = []
+    for is_unknown, words in ((False, "not Ready"), (True, "silent, so whether {} Ready is unknown")):
+        number = sum(is_not_ready(row) and (row["ready"] is None) is is_unknown for row in rows)
+        if number:
+            who = "It is" if one else f"{number} of them {'is' if number == 1 else 'are'}"
+            parts.append(f" {who} {words.format('it is' if number == 1 else 'they are')}.")
+    return "".join(parts)
 
 
 def is_not_ready(row: RowDict) -> bool:
@@ -83,11 +92,9 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     left behind.
     """
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
-    down = sum(map(is_not_ready, rows))
     title = f"Being removed by {by}" if view.node else f"{len(rows)} {of} being removed by {by}"
-    text = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
-    if down:
-        text += f" {'It is' if view.node or len(rows) == 1 else f'{down} of them are'} not Ready."
+    keeps = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
+    text = f"{keeps}{_down(rows, one=bool(view.node) or len(rows) == 1)}"
     left = next((row for row in rows if row["ready"]), None)
     name = plain((left or rows[0])["node"])
     if left is not None:

@@ -13,7 +13,7 @@ from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import REMOVE_OR_CORDON, because, fewer
+from streams.alerting.rejections import REMOVE_OR_CORDON, fewer, known_cause
 from streams.fold.findings import KERNEL_KILLS
 from streams.fold.titles import OUTSIDE_PODS, for_own_limits, oom_kills, pods_evicted, pods_rejected
 from streams.rules.events.admission import amount, of, parse_refusal
@@ -88,14 +88,24 @@ def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | 
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (said[0] if said else None)
     others = [row["explanation"] for row in said if row["refused_by"] not in _SAID_BY_REASON]
+    others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
-    parts = [sentence(because(reason)), *([f"The last: {sentence(words[0])}"] if words else [])]
+    known = known_cause(reason)
+    parts = [sentence(known)] if known else []
+    which = ("The last: " if _is_of(last, words) else "One of them: ") if known or words[1:] else ""
+    parts += [f"{which}{sentence(words[0])}"] if words else []
     parts += [f"Others: {' '.join(map(sentence, words[1:MOST_REASONS]))}"] if words[1:] else []
     if denied:
         parts.append(_contradiction(denied))
     if last and last["message"]:
         parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
     return " ".join(parts)
+
+
+def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
+    """Tell whether the first words explain the last refusal, and not one before it."""
+    said = last["explanation"].rstrip(".") if last else ""
+    return last is None or (bool(said) and bool(words) and words[0].startswith(said))
 
 
 def _contradiction(denied: RowDict) -> str:
@@ -130,8 +140,8 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
 
 
 _STEPS: Final = {
-    "node_labels": Step("See kubectl get node {} --show-labels, and delete the pods so that they are recreated"),
-    "node_shutdown": Step("Delete the failed pods; their owners have others made on other nodes"),
+    "node_labels": Step("See kubectl get node {} --show-labels; delete the failed pods, and recreate bare ones"),
+    "node_shutdown": Step("Delete the failed pods, and recreate bare ones: nothing else does"),
     "node_pressure": Step("Find what {} lacks", "pressure_history"),
     "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),

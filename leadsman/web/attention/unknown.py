@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from common.amounts import counted
 from leadsman.web.reading.evidence import freshness, no_event, no_pod
+from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import duration, plainly, timestamp
 
@@ -28,14 +29,25 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     if evictions := unknown.without_rank:
         have = counted(evictions, "eviction has", "evictions have")
         yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()
-    if guessed := tuple(node.name for node in view.nodes if node.numa and node.numa["fidelity"] != "exact"):
-        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", guessed
+    counted_only = [node for node in view.nodes if node.numa and node.numa["fidelity"] != "exact"]
+    if counts_only := tuple(node.name for node in counted_only if _policy(node) not in {"", "none"}):
+        yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", counts_only
+    if guessed := tuple(node.name for node in counted_only if not _policy(node) and _might_hold(node)):
+        yield "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:", guessed
     for row in unknown.source_errors:
         if row["kind"] == "partial":
             left_out = counted(row["left_out"], "entry", "entries")
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
             last = f"The last: {plainly(row['last_error'])}"
             yield f"Verdicts are partial: {left_out} had no room in a log's state ({since}). {last}", ()
+
+
+def _policy(node: NodeLine) -> str:
+    return str((node.numa or {}).get("cpu_manager_policy") or "")
+
+
+def _might_hold(node: NodeLine) -> bool:
+    return bool((node.numa or {}).get("exclusive_cpus"))
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -8,17 +8,12 @@ from leadsman.web.reading.asked import ask
 from leadsman.web.reading.scope import STALE, Scope
 from leadsman.web.reading.words import duration, timestamp
 from sql.database.open import Database
+from sql.questions.missing import KEPT, READ_APART, WATCHED
 from streams.alerting.active import SILENT
 
 INTERVALS: Final = 6
 """Number of missing samples after which the present state counts as unknown."""
 _SOONEST: Final = timedelta(seconds=10)
-_WATCHED: Final = timedelta(minutes=5)
-"""Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
-_LISTED: Final = timedelta(hours=1)
-"""An API server keeps Events for an hour by default: later ones would be beside those that were seen. Each kind
-of object in a dump has a row at its time.
-"""
 
 
 class Evidence(NamedTuple):
@@ -108,15 +103,16 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     listed = {
         name
         for name, seen in at.items()
-        if seen is not None and seen >= max(floors.get(name, seen), last_at - _LISTED)
+        if seen is not None
+        and seen >= max(floors.get(name, seen), last_at - (KEPT if name == "events" else READ_APART))
     }
     # what is watched has no row while it does not change, and kubelets are asked for as long
     going_on = {
-        name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= _WATCHED
+        name for name, (_, heard_at) in spans.items() if last_at is not None and last_at - heard_at <= WATCHED
     }
     pods_seen = "pods" in listed or ("pods" in going_on and at["pods"] is not None)
     since, heard_at = spans.get("events", (None, None))
-    watched = heard_at is not None and scope.judged_at - heard_at <= _WATCHED
+    watched = heard_at is not None and scope.judged_at - heard_at <= WATCHED
     events_at = at["events"]
     seen = {
         "nodes": row["nodes"] if "nodes" in listed | going_on else 0,
@@ -195,6 +191,8 @@ def nothing_found(evidence: Evidence) -> str:
     nodes = counted(evidence.nodes, "node")
     seen = f"{nodes}, changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
     sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
+    if sampled and evidence.last_sample_at and is_stale(evidence.last_sample_at, scope):
+        sampled += f" until {timestamp(evidence.last_sample_at)} UTC"
     span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"
     found = f"No {_looked_for(evidence)} in {seen} {span}{sampled}."
     return " ".join((found, *gaps(evidence)))

@@ -38,7 +38,7 @@ from leadsman.web.rendering.markdown import runbook_html, step_html
 from leadsman.web.rendering.node_table import Line, Narrowing, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
-from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, GC_VERDICTS
+from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.rules.eviction.signals import measured
 
 FOLDER: Final = Path(__file__).parent
@@ -227,7 +227,7 @@ def environment() -> Environment:
         "rooms": ROOMS,
         "groups": GROUPS,
         "orders": ORDERS,
-        "gc_verdicts": GC_VERDICTS,
+        "image_gc_head": image_gc_head,
         "blind_verdicts": BLIND_VERDICTS,
         "strategies": words.STRATEGIES,
         "BROKEN_GC": BROKEN_GC,

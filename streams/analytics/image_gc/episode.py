@@ -281,11 +281,26 @@ def _persistent(episode: Episode) -> str:
             f"({episode.settings.high_percent} %) does not apply, and the disk fills until pods are evicted. The "
             "kubelet does not know the device of the image file system: check the container runtime and its mount."
         )
+    look = f"{_said(episode)}Look at the kubelet's log and at the container runtime."
+    if episode.reported.reason == "delete_error":
+        fails = f"Image GC runs, and deleting images fails{again}" if again else f"Deleting images failed at {since}"
+        return f"{fails}{_amounts(episode)}. {look}"
     fails = f"fails{again}" if again else f"failed at {since}"
-    return (
-        f"Image GC {fails} because {_why(episode)}, so unused images stay. Look at the kubelet's log and at the "
-        "container runtime."
-    )
+    return f"Image GC {fails} because {_why(episode)}, so unused images stay. {look}"
+
+
+def _amounts(episode: Episode) -> str:
+    wanted, freed = episode.reported.wanted_bytes, episode.reported.freed_bytes
+    return "" if wanted is None or freed is None else f": it wanted to free {size(wanted)} and freed {size(freed)}"
+
+
+def _said(episode: Episode) -> str:
+    """Quote the error of a known reason; an unknown one has nothing else and is quoted as the reason."""
+    reported = episode.reported
+    if not reported.text or reported.reason == "unknown":
+        return ""
+    who = "The container runtime's error" if reported.reason == "delete_error" else "The error"
+    return f'{who}: "{reported.text}". '
 
 
 def _insufficient(episode: Episode) -> str:
@@ -301,10 +316,10 @@ def _insufficient(episode: Episode) -> str:
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     result += f" of {size(wanted)}" if wanted else ""
     aims = f"Image GC starts at {settings.high_percent} % and targets {settings.low_percent} %{settings.source}"
-    return (
-        f"{used}{aims}, but {result} ({_times(episode)}).{episode.unreported} Unused images do not fill the disk: "
-        "check images in use, logs, volumes and host paths."
-    )
+    # usage alone does not show why images stay
+    unused = "Check" if episode.unreported else "Unused images do not fill the disk: check images in use,"
+    check = f"{unused}{' images,' if episode.unreported else ''} logs, volumes and host paths."
+    return f"{used}{aims}, but {result} ({_times(episode)}).{episode.unreported} {check}"
 
 
 def _recovered(episode: Episode) -> str:

@@ -190,21 +190,23 @@ BROKEN_GC: Final = ("persistent", "restart_loop", "insufficient_freed")
 GC_VERDICTS: Final = {
     "benign_startup": "failed once at the start",
     "restart_loop": "fails at every start of the kubelet",
-    "persistent": "does not run",
+    "persistent": "keeps failing",
     "insufficient_freed": "frees too little",
     "recovered": "works again",
 }
 """The verdicts in words, as they follow "Image GC"."""
 GC_WAS: Final = {
     "restart_loop": "failed at every start of the kubelet",
-    "persistent": "did not run",
+    "persistent": "kept failing",
     "insufficient_freed": "freed too little",
 }
 """The same of what is over, or may be."""
 
 
-def image_gc_head(verdict: str, *, goes_on: bool = True) -> str:
+def image_gc_head(verdict: str, reason: str, *, goes_on: bool = True) -> str:
     """A verdict as a clause, for the story, cards and alerts alike; `goes_on` is false of what is over, or may be."""
+    if (verdict, reason) == ("persistent", "delete_error"):  # it runs, and has found what it wants to delete
+        return f"Image GC {'fails' if goes_on else 'failed'} to delete images"
     words = GC_VERDICTS if goes_on else GC_WAS
     return f"Image GC {words.get(verdict, verdict)}"
 
@@ -310,4 +312,4 @@ class ImageGc(NamedTuple):
     @property
     def what(self) -> str:
         when = "" if self.time_known else " When it began is not known exactly."
-        return f"{image_gc_head(self.verdict)}: {self.explanation}{when}"
+        return f"{image_gc_head(self.verdict, self.reason)}: {self.explanation}{when}"

@@ -147,7 +147,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
     "VolumeAttachmentLimitExceeded": ("resources", "The node can attach no more volumes of the driver."),
     "InvalidNodeInfo": ("node_info", "The kubelet could not read its own Node object."),
     "PodOSNotSupported": ("system", "The pod is for another operating system."),
-    "PodOSSelectorNodeLabelDoesNotMatch": ("system", "The pod is for another operating system."),
+    "PodOSSelectorNodeLabelDoesNotMatch": ("system", "The pod's label kubernetes.io/os does not match the node's."),
     **dict.fromkeys(
         ("NodeAffinity", "MatchNodeSelector", "NodeSelectorMismatching"),
         (

@@ -24,7 +24,7 @@ Reason: TypeAlias = Literal[
 _WORDS: Final = {
     "stats_error": "the usage of the image file system cannot be read",
     "invalid_capacity": "the kubelet reads capacity 0 of the image file system",
-    "delete_error": "images cannot be deleted",
+    "delete_error": "deleting images fails",
     "insufficient_freed": "too little is freed",
     "detect_error": "the images in use cannot be listed",
     "runtime_error": "the container runtime does not answer",
@@ -48,7 +48,7 @@ class ImageGcFailure(NamedTuple):
     usage_percent: int | None = None
     """1.35 and later."""
     text: str = ""
-    """The beginning of a text that is not known."""
+    """The beginning of an error in its writer's own words: the runtime's, or a text that is not known."""
 
 
 _MOST_TEXT: Final = 300
@@ -121,14 +121,15 @@ def parse_error(message: str) -> ImageGcFailure | None:
         return ImageGcFailure("error", "invalid_capacity")
     if match := _DELETE_ERRORS.match(text):
         wanted, freed = (None if each is None else whole_number(each) for each in match.groups())
-        return ImageGcFailure("error", "delete_error", wanted_bytes=wanted, freed_bytes=freed)
+        said = text[match.end() :].strip("[]")[:_MOST_TEXT]
+        return ImageGcFailure("error", "delete_error", wanted_bytes=wanted, freed_bytes=freed, text=said)
     before = next((each for each in _STATS_ERRORS if text.startswith(each)), "")
     if _NO_ANSWER.match(text.removeprefix(before)):
-        return ImageGcFailure("error", "runtime_error")
+        return ImageGcFailure("error", "runtime_error", text=text[:_MOST_TEXT])
     if text.startswith(_STATS_ERRORS):
-        return ImageGcFailure("error", "stats_error")
+        return ImageGcFailure("error", "stats_error", text=text[:_MOST_TEXT])
     if _DETECT_ERRORS.match(text):
-        return ImageGcFailure("error", "detect_error")
+        return ImageGcFailure("error", "detect_error", text=text[:_MOST_TEXT])
     return _freed_less(text) or _insufficient(text)
 
 

@@ -246,14 +246,31 @@ def test_warnings_that_no_finding_mentions_stay(database: Database) -> None:
 
 
 def test_what_only_an_older_dump_had_was_not_looked_at_until_now(database: Database) -> None:
-    """Nodes and pods are of the day before; those of the other cluster are watched, and did not change."""
-    later = {"ts": T0 + timedelta(days=1), "observed_at": T0 + timedelta(days=1)}
+    """Nodes and pods are half an hour older; those of the other cluster are watched, and did not change."""
+    later = {"ts": T0 + timedelta(minutes=30), "observed_at": T0 + timedelta(minutes=30)}
     for cluster in ("dumps", "live"):
         seen = row(NodeRow, cluster=cluster, node="n"), row(PodBinding, cluster=cluster, uid="u", change="bound")
         store(database, *seen, event("Pulled", cluster=cluster, **later))
     watched = {"cluster": "live", "since": T0, "ts": later["ts"]}
     store(database, *(row(Watch, resource=each, **watched) for each in ("nodes", "pods")))
     told = {each: why_empty(database, saved_query("evicted_pods"), {"cluster": each}) for each in ("dumps", "live")}
-    seen_until = "nothing of this kind in 1 node, 1 pod and 1 Event that were seen until 2026-07-02 12:00:00 UTC"
+    seen_until = "nothing of this kind in 1 node, 1 pod and 1 Event that were seen until 2026-07-01 12:30:00 UTC"
     older = ", nodes only until 2026-07-01 12:00:00, pods only until 2026-07-01 12:00:00"
     assert told == {"dumps": f"Cluster dumps: {seen_until}{older}", "live": f"Cluster live: {seen_until}"}
+
+
+def test_what_only_an_older_dump_shows_of_numa_nodes_and_samples_has_its_time(database: Database) -> None:
+    """A later dump has nodes and pods alone; where pods are watched, NUMA nodes are looked at until they change."""
+    for cluster in ("dumps", "live"):
+        evidence(database, cluster)
+        for ts in (T0, T0 + timedelta(minutes=30)):
+            of = {"cluster": cluster, "ts": ts, "node": "n"}
+            store(database, row(NodeRow, **of, ready=True), row(PodBinding, **of, uid="w", change="updated"))
+    store(database, row(Watch, cluster="live", resource="pods", since=T0, ts=T0 + timedelta(minutes=30)))
+    by_change = {"numa", "held", "rooms", "numa resources", "metrics", "compared"}
+    for query in with_forms():
+        parts = {part for need in query.needs for part in need.split(" or ")} - {"nodes", "pods", "events"}
+        for cluster, older in (("dumps", parts), ("live", parts - by_change)):
+            told = why_empty(database, query, {"cluster": cluster}) if parts else ""
+            named = {part for part in parts if f", {INPUTS[part]} only until 2026-07-01 12:00:00" in told}
+            assert named == older - {"configz", "requests"}, (query.name, cluster, told)

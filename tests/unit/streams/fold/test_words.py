@@ -129,7 +129,7 @@ def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None
 
 def test_a_verdict_in_words_precedes_its_reasons() -> None:
     failing = row(ImageGc, verdict="persistent", explanation="It fails.", time_known=True)
-    assert failing.what == "Image GC does not run: It fails."
+    assert failing.what == "Image GC keeps failing: It fails."
     assert failing._replace(time_known=False).what.endswith("It fails. When it began is not known exactly.")
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."

@@ -6,7 +6,7 @@ one.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -47,14 +47,36 @@ STATES: Final[Mapping[str, Sequence[str]]] = {
     "numa": ("", "uneven", "ended"),
     "resize": ("", "deferred", "infeasible", "deferred, ended", "infeasible, ended", "deferred, gone"),
     "terminating": ("", "true", "finished", "gone", "finished, gone"),
+    "joined": ("", "late"),
 }
+"""`late`: the watches, the polls and the agent began at LATER. What was over by then was never seen."""
 State = dict[str, str]
 NONE: Final = dict.fromkeys(STATES, "")
-ALONE: Final = [NONE | {kind: each} for kind, states in STATES.items() for each in states[1:]]
+SOON: Final = [NONE | {kind: each} for kind, states in STATES.items() for each in states[1:]]
+ALONE: Final = [*SOON, *(each | {"joined": "late"} for each in SOON if not each["joined"])]
 ANY: Final = st.fixed_dictionaries({kind: st.sampled_from(states) for kind, states in STATES.items()})
 
 
 def lines(name: str, state: State) -> Iterator[Line]:
+    found = _all_lines(name, state)
+    return _late(found) if state["joined"] else found
+
+
+def _late(found: Iterable[Line]) -> Iterator[Line]:
+    """Yield what lists at LATER hold, the last version of each object, and all that came after them."""
+    listed: dict[str, Line] = {}
+    for minutes, source, resource, change, node, thing in found:
+        if minutes > LATER:
+            yield minutes, source, resource, change, node, thing
+        elif resource != "stats/summary":
+            identity = f"{resource} {node or thing['metadata']['name']}"
+            listed[identity] = (LATER, source, resource, "ADDED" if source == "watch" else change, node, thing)
+            if change == "DELETED":
+                del listed[identity]
+    yield from listed.values()
+
+
+def _all_lines(name: str, state: State) -> Iterator[Line]:
     yield from _node(name, state)
     yield from _events(name, state)
     yield from _pods(name, state)
@@ -365,3 +387,20 @@ def test_a_question_has_a_row_of_each_node_on_which_it_is_so(
 ) -> None:
     shown = {row["node"] for row in told.rows[query]}
     assert {name for name, state in told.states.items() if state[kind] in states} <= shown
+
+
+@pytest.mark.parametrize(
+    ("query", "kind", "over"),
+    [
+        ("not_ready", "ready", {"false, ended", "unknown, ended"}),
+        ("pressure_history", "disk", {"ended"}),
+        ("pod_ends", "terminating", {"gone", "finished, gone"}),
+    ],
+)
+def test_what_was_over_before_the_watches_began_is_in_no_answer(
+    told: Told, query: str, kind: str, over: set[str]
+) -> None:
+    """Nobody saw it, so that nobody knows whether it was so."""
+    of_it = {name: state["joined"] for name, state in told.states.items() if state[kind] in over}
+    rows = [row for row in told.rows[query] if query != "pod_ends" or row["pod"].startswith("t-")]
+    assert {of_it[row["node"]] for row in rows if row["node"] in of_it} == {""}, "others saw it, and have rows"

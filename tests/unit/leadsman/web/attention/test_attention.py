@@ -7,6 +7,7 @@ import pytest
 
 from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
+from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.evidence import Evidence
@@ -175,7 +176,7 @@ def test_signals_of_the_disks_are_one_card() -> None:
 
 def test_image_gc_that_fails_is_reported_in_its_own_words() -> None:
     text = "What fills the disk is not unused images."
-    row = {"node": "n", "verdict": "insufficient_freed", "explanation": text, "ts": T0}
+    row = {"node": "n", "verdict": "insufficient_freed", "reason": "", "explanation": text, "ts": T0}
     (item,) = attention(view(node(image_gc="insufficient_freed"), image_gc=(row,)))
     assert (item.title, item.text) == ("Image GC frees too little", row["explanation"])
 
@@ -336,6 +337,15 @@ def test_a_cordoned_node_is_a_note_ready_or_not() -> None:
     assert str(item.step) == "When the maintenance is over: kubectl uncordon m."
 
 
+@pytest.mark.parametrize("taints", [[], ["karpenter.sh/disrupted=:NoSchedule"]])
+def test_a_node_that_does_not_report_is_not_said_to_be_not_ready(taints: list[str]) -> None:
+    """Ready Unknown is what the node controller writes of a silent kubelet."""
+    silent = unready(ready=None, message="Kubelet stopped posting node status.", cordoned=1, taints=taints)
+    (item,) = attention(view(node(), not_ready=(silent,)))
+    assert "silent, so whether it is Ready is unknown." in item.text
+    assert "not Ready" not in f"{item.text} {item.step}"
+
+
 def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
     (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
     assert not str(item.step).startswith("When the maintenance is over")
@@ -384,6 +394,7 @@ def test_a_signal_that_runs_out_without_a_threshold_is_critical(signal: str) -> 
 
 def refusal(reason: str, **values: Any) -> dict[str, Any]:
     usual = {"reason": reason, "node": "n", "namespace": "shop", "refused_by": "resources", "explanation": "",
+             "resource": "",
              "message": "", "contradiction": ("", 0, 0), "is_contradicted": 0, "last_at": T0}  # fmt: skip
     return {**usual, **values}
 
@@ -472,6 +483,42 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
     owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
+
+
+def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
+    silent = refusal("UnexpectedAdmissionError", refused_by="", message="Allocate failed due to what nobody knows")
+    before = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection("UnexpectedAdmissionError", 2)
+    (unknown_last,) = attention(view(node(), killed=(row,), refused=(silent, before)))
+    (known_last,) = attention(view(node(), killed=(row,), refused=(before, silent)))
+    assert "One of them: A device plugin failed." in unknown_last.text
+    assert "The last: A device plugin failed." in known_last.text
+
+
+def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -> None:
+    said = refusal(
+        "PodFeatureUnsupported",
+        refused_by="feature",
+        explanation="The node lacks a feature that the pod uses.",
+        message="Pod requires node features that are not available: GuaranteedQoSPodCPUResize",
+    )
+    (item,) = attention(view(node(), killed=(rejection("PodFeatureUnsupported", 1),), refused=(said,)))
+    assert item.text == (
+        "The node lacks a feature that the pod uses. "
+        "The kubelet's words: Pod requires node features that are not available: GuaranteedQoSPodCPUResize."
+    )
+
+
+def test_a_refusal_with_amounts_is_not_told_again_as_that_of_others() -> None:
+    why = "The kubelet's Topology Manager found no placement on NUMA nodes that its policy allows."
+    of = {"ts": T0, "node": "n", "reason": "TopologyAffinityError"}
+    numa = (of | {"explanation": f"{why} The pod requests 26 exclusive CPUs, and 34 CPUs were free."},)
+    said = (refusal("TopologyAffinityError", refused_by="topology_manager", explanation=why),)
+    (item,) = attention(
+        view(node(), killed=(rejection("TopologyAffinityError", 1),), numa_failures=numa, refused=said)
+    )
+    assert item.text.count(why.rstrip(".")) == 1
+    assert "Others" not in item.text
 
 
 def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
@@ -597,11 +644,29 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
     row = {
         "node": "n",
         "verdict": "persistent",
+        "reason": "invalid_capacity",
         "explanation": "It fails.",
         "ts": T0,
         "last_at": T0,
         "goes_on": False,
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
-    assert (card.title, card.now, card.until) == ("Image GC did not run", False, T0)
+    assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)
     assert card.text == "It fails. Whether it still does is not known: nothing was heard of it since."
+
+
+@pytest.mark.parametrize(
+    ("policy", "exclusive_cpus", "told"),
+    [
+        ("static", 0, "Exact CPU IDs of exclusive pods are unknown (counts only) on:"),
+        ("none", 0, ""),
+        ("", 16, "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:"),
+        ("", 0, ""),
+    ],
+)
+def test_exclusive_cpus_are_spoken_of_only_with_a_policy_that_was_seen(
+    policy: str, exclusive_cpus: int, told: str
+) -> None:
+    numa = {"fidelity": "none", "cpu_manager_policy": policy, "exclusive_cpus": exclusive_cpus}
+    found = [(text, nodes) for text, nodes in uncertain(view(node(numa=numa))) if "CPU" in text]
+    assert found == ([(told, ("n",))] if told else [])

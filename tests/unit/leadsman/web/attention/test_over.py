@@ -120,7 +120,12 @@ PAIRS = (
     ),
     Pair("near a threshold on 1 node", [_signal(1, 2 * GIB, GIB, seconds_to_hard=60.0)], [_signal(50, 8 * GIB, GIB)]),
     Pair("without a threshold", [_signal(1, GIB // 8, None)], [_signal(50, 8 * GIB, None)]),
-    Pair("Image GC does not run", [_gc("persistent", 1)], [_gc("recovered", 50)]),
+    Pair("Image GC keeps failing", [_gc("persistent", 1)], [_gc("recovered", 50)]),
+    Pair(
+        "Image GC fails to delete images",
+        [_gc("persistent", 1, "delete_error")],
+        [_gc("recovered", 50, "delete_error")],
+    ),
     Pair(
         "below the soft threshold on 1 node",
         [_signal(1, GIB // 2, None, soft_threshold=GIB, soft_met=True, **_AT_ONCE)],

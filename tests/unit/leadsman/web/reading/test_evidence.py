@@ -230,6 +230,11 @@ def test_the_sentence_reports_what_was_looked_for_in_how_much() -> None:
     assert some.endswith(" of 3 of 12 nodes. The room of the other nodes is not known.")
 
 
+def test_statistics_that_ended_early_are_said_to_until_when() -> None:
+    ended = SEEN._replace(last_sample_at=HOUR.until - timedelta(minutes=31))
+    assert nothing_found(ended).endswith("with kubelet statistics of 12 of 12 nodes until 2026-07-01 12:29:00 UTC.")
+
+
 def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
     empty = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=2))
     assert nothing_found(empty) == (
@@ -312,7 +317,7 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
 
 
-LATER_DUMP = T0 + timedelta(days=2)
+LATER_DUMP = T0 + timedelta(minutes=30)
 NO_CPUS = {"scope": "node", "node": "n", "fidelity": "none"}
 POD = {"change": "bound", "phase": "Running", "node": "n", "uid": "u"}
 PODS_WATCHED = {"resource": "pods", "since": T0, "ts": LATER_DUMP}
@@ -323,7 +328,7 @@ DUMPS: dict[str, tuple[Given, set[str]]] = {
     "nodes-listed": ([(NodeRow, {"node": "n", "ready": True, "ts": LATER_DUMP})], {"nodes"}),
     "pods-watched": ([(Watch, PODS_WATCHED)], {"pods", "numa"}),
     "nodes-watched": ([(Watch, PODS_WATCHED | {"resource": "nodes"})], {"nodes"}),
-    "watch-over": ([(Watch, PODS_WATCHED | {"ts": T0 + timedelta(hours=1)})], set()),
+    "watch-over": ([(Watch, PODS_WATCHED | {"ts": T0 + timedelta(minutes=10)})], set()),
     "watch-refused": (
         [
             (Watch, PODS_WATCHED),

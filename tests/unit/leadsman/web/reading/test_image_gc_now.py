@@ -13,17 +13,17 @@ from streams.fold.findings import ImageGc, NodeRow
 HOUR = Scope("c", T0, T0 + timedelta(hours=1))
 
 
-def episode(verdict: str, minutes: float, updated: float, node: str = "n") -> ImageGc:
+def episode(verdict: str, minutes: float, updated: float, node: str = "n", reason: str = "") -> ImageGc:
     at = T0 + timedelta(minutes=minutes)
     times = {"ts": at, "last_at": T0 + timedelta(minutes=20), "updated_at": T0 + timedelta(minutes=updated)}
-    return row(ImageGc, node=node, verdict=verdict, explanation=f"{verdict} of {node}", **times)
+    return row(ImageGc, node=node, verdict=verdict, reason=reason, explanation=f"{verdict} of {node}", **times)
 
 
 def test_what_recovered_is_over_in_card_and_query_alike(database: Database) -> None:
     """Both episodes name the same last failure; a row of the failure is the newer by `ts`."""
     store(database, row(NodeRow, node="n", ready=True), episode("persistent", 10, 20), episode("recovered", 5, 26))
     titles = [item.title for item in attention(read_overview(database, HOUR, []))]
-    assert "Image GC does not run" not in titles
+    assert "Image GC keeps failing" not in titles
     assert run(database, saved_query("image_gc"), {"broken": "1"}).rows == []
 
 
@@ -34,3 +34,15 @@ def test_a_card_of_several_nodes_says_of_which_its_text_is(database: Database) -
     (card,) = [item for item in attention(read_overview(database, now, [])) if "Image GC" in item.title]
     assert (card.nodes, card.since) == (("m", "n"), T0 + timedelta(minutes=2))
     assert card.text == "Of m: persistent of m"
+
+
+def test_nodes_whose_image_gc_cannot_delete_have_a_card_of_their_own(database: Database) -> None:
+    rows = [row(NodeRow, node=name, ready=True) for name in ("n", "m")]
+    deletes = episode("persistent", 2, 20, "m", reason="delete_error")
+    store(database, *rows, episode("persistent", 10, 20, reason="runtime_error"), deletes)
+    now = HOUR._replace(until=T0 + timedelta(minutes=25))
+    cards = [item for item in attention(read_overview(database, now, [])) if "Image GC" in item.title]
+    assert {item.title: item.nodes for item in cards} == {
+        "Image GC keeps failing": ("n",),
+        "Image GC fails to delete images": ("m",),
+    }

@@ -150,7 +150,7 @@ HAPPENED = (
     happening(8, "eviction", "Pod a/d was evicted.", about="inodes")._replace(pod="a/d"),
     happening(9, "alert", "x", None, about="EvictionThresholdNear", resource="memory")._replace(severity="critical"),
     happening(10, "alert", "x", None, about="ImageGCInsufficientFreed")._replace(severity="warning"),
-    happening(11, "image_gc", "Image GC does not run: x", None, about="persistent"),
+    happening(11, "image_gc", "Image GC keeps failing: x", None, about="persistent"),
 )
 
 

@@ -184,7 +184,7 @@ def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
         "What needs attention",
         "1 of 1 node not Ready",
         "1 pod evicted, near a threshold on 1 node",
-        "Image GC does not run",
+        "Image GC keeps failing",
         "The scheduler does not see a node",
         "Nodes that joined later stay emptier",
         "hard threshold in 1 min",

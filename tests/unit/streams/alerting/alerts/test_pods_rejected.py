@@ -37,8 +37,12 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
     [
         ("OutOfcpu", "because not enough CPU was left"),
         ("OutOfexample.com/gpu", "because not enough example.com/gpu was left"),
-        ("NodeAffinity", "because the node's labels, as the kubelet had them, did not match their node affinity"),
+        (
+            "NodeAffinity",
+            "because the node's labels, as the kubelet had them, did not match their selector or affinity",
+        ),
         ("UnexpectedAdmissionError", "because their kubelet met an error that it did not expect"),
+        ("PodOSSelectorNodeLabelDoesNotMatch", "because their label kubernetes.io/os did not match the node's"),
         ("SomethingNew", "because of what the kubelet's message names"),
     ],
 )

@@ -219,3 +219,30 @@ def test_what_image_gc_failed_counts_is_of_the_runs_that_another_event_reports_o
     counted = both[1]["object"] | {"count": 7, "firstTimestamp": "2026-07-01T11:30:00Z"}
     found = rows(both[0], both[1] | {"object": counted})
     assert (found[-1].occurrences, found[-1].occurrences_lower_bound) == (8, True)
+
+
+def deletion(clock: str, errors: str) -> Json:
+    text = f"wanted to free 3000000000 bytes, but freed 1024 bytes space with errors in image deletion: {errors}"
+    return failed(clock, "ImageGCFailed", text)
+
+
+def test_image_gc_that_cannot_delete_runs_and_the_runtime_is_quoted() -> None:
+    """The kubelet lists several errors in brackets, which are its own (rules: image-gc-messages)."""
+    (found,) = rows(deletion("12:05:00", "[rpc error: code = Unknown desc = device or resource busy]"))
+    assert found.what.startswith("Image GC fails to delete images: Image GC runs, and deleting images fails run")
+    assert "it wanted to free 2.79 GiB and freed 1.00 KiB. The container runtime's error: " in found.what
+    assert '"rpc error: code = Unknown desc = device or resource busy". Look at' in found.what
+    assert "unused images stay" not in found.what
+
+
+def test_what_breaks_image_gc_off_is_quoted() -> None:
+    (found,) = rows(failed("12:05:00", "ImageGCFailed", "operation timeout: context deadline exceeded"))
+    assert found.what.startswith("Image GC keeps failing: Image GC fails run after run")
+    assert 'The error: "operation timeout: context deadline exceeded". Look at' in found.what
+
+
+def test_usage_alone_does_not_show_that_unused_images_are_gone() -> None:
+    """A deletion that fails leaves usage as high, and its Event may have been dropped."""
+    found = rows(SEEN, *(used(minute) for minute in range(0, 20, 4)))[-1]
+    assert "Unused images do not fill the disk" not in found.explanation
+    assert found.explanation.endswith(" Check images, logs, volumes and host paths.")

@@ -110,13 +110,17 @@ def test_deletion_errors_name_wanted_and_freed_bytes() -> None:
         "wanted to free 3000000000 bytes, but freed 1000 bytes space with errors in image deletion: "
         "[rpc error: code = Unknown desc = conflict: 100%!u(MISSING)nable to delete, context deadline exceeded]"
     )
-    expected = ImageGcFailure("error", "delete_error", wanted_bytes=3000000000, freed_bytes=1000)
-    assert parse_image_gc("ImageGCFailed", message) == expected
+    found = parse_image_gc("ImageGCFailed", message)
+    assert found is not None
+    assert found._replace(text="") == ImageGcFailure("error", "delete_error", 3000000000, 1000)
+    assert found.text == (
+        "rpc error: code = Unknown desc = conflict: 100%!u(MISSING)nable to delete, context deadline exceeded"
+    )
 
 
 def test_errors_of_deletion_by_age_have_no_numbers() -> None:
     message = "wanted to free images older than 168h0m0s, encountered errors in image deletion: rpc error: x"
-    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "delete_error")
+    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "delete_error", text="rpc error: x")
 
 
 @pytest.mark.parametrize(
@@ -153,7 +157,7 @@ def test_a_list_of_deletion_errors_may_be_longer_than_the_limit() -> None:
     ],
 )
 def test_missing_statistics_are_a_stats_error(message: str) -> None:
-    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "stats_error")
+    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "stats_error", text=message)
 
 
 @pytest.mark.parametrize(
@@ -590,7 +594,7 @@ def test_the_recording_has_kubelet_starts() -> None:
     ],
 )
 def test_a_runtime_that_does_not_answer_is_named(message: str) -> None:
-    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "runtime_error")
+    assert parse_image_gc("ImageGCFailed", message) == ImageGcFailure("error", "runtime_error", text=message)
 
 
 def test_an_unknown_text_of_image_gc_is_kept() -> None:
