@@ -212,7 +212,7 @@ def test_a_range_is_brushed_with_the_mouse(site: str) -> None:
             "new URL(location).searchParams.get('since') + new URL(location).searchParams.get('until')",
         ],
     ]
-    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}])
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "kept": True, "actions": actions}])
     assert re.fullmatch(r"2026-11-21T04:2\d:.*Z2026-11-21T04:2\d:.*Z", page["read"]["hours"])
 
 
@@ -225,9 +225,9 @@ def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str) -> None:
     keys = [focus, *[["press", "ArrowRight"]] * 20, there, ["go", "Enter", "**until=2026-11-21T04%3A21%3A**"]]
     drawn, moved, typed = browse(
         [
-            {"url": whole, "actions": [["drag", ".overview .field", 0.5, 0.7, 20]]},
+            {"url": whole, "kept": True, "actions": [["drag", ".overview .field", 0.5, 0.7, 20]]},
             {"url": half, "actions": [["drag", ".overview .field", 0.3, 0.35, 20]]},
-            {"url": half, "actions": [there, *keys]},
+            {"url": half, "kept": True, "actions": [there, *keys]},
         ],
     )
     # of 17 min 49 s from 04:11:12 on
@@ -255,7 +255,7 @@ def test_an_episode_and_its_marks_light_up_together(site: str) -> None:
         ["read", "row", "document.querySelector('.episodes .over a.time').focus()"],
         ["read", "from_row", LIT],
     ]
-    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}])
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "kept": True, "actions": actions}])
     read = page["read"]
     assert (read["before"], read["from_chart"] >= 2, read["from_row"] >= 2) == (0, True, True)
 
