@@ -37,7 +37,7 @@ def _loop_seconds() -> float:
 def holds_in_time(
     holds: Callable[[], object], timeout_seconds: float = PATIENCE_SECONDS, every_seconds: float = POLL_SECONDS
 ) -> bool:
-    """Wait until `holds()` is true, and return whether it became so within the time. The check takes at most a fifth
+    """Wait until `holds()` is true, and return whether it became so within the time. The check takes at most a tenth
     of the time, so that the rest has the machine, and runs at least every two seconds or `every_seconds`.
     """
     deadline = time.monotonic() + timeout_seconds
@@ -47,7 +47,7 @@ def holds_in_time(
             return True
         if time.monotonic() > deadline:
             return False
-        time.sleep(max(every_seconds, min(4 * (time.monotonic() - began), SELDOM_SECONDS)))
+        time.sleep(max(every_seconds, min(9 * (time.monotonic() - began), SELDOM_SECONDS)))
 
 
 def eventually(

@@ -10,7 +10,7 @@ from components.cluster.containerd import containerd_programs
 from components.cluster.image import worker_archive
 from components.cluster.kubelet import why_no_kubelet
 from components.cluster.kubernetes import etcd_program, kubernetes_programs
-from components.kafka import kafka_classes, kafka_libraries
+from components.kafka import kafka_classes, kafka_libraries, kafka_storage
 from components.page.browser import browser_modules, chromium_program
 from components.programs.cache import ComponentMissing, say
 from components.programs.extras import (
@@ -27,6 +27,7 @@ from components.zookeeper import zookeeper_libraries
 NEEDED: Final[Mapping[str, Callable[[], Path]]] = {
     "kafka": kafka_libraries,
     "kafka-classes": kafka_classes,
+    "kafka-storage": kafka_storage,
     "zookeeper": zookeeper_libraries,
     "chromium": chromium_program,
     "browser": browser_modules,

@@ -22,7 +22,9 @@ from waiting import NotReady
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
 CLASSES: Final = "kafka.jsa"
-BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+META: Final = "meta.properties"
+"""The file of a broker's folder that has the identities of the cluster, the broker and the folder."""
+BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:CICompilerCount=1", "-XX:-UsePerfData")
 """Options of a JVM that lives for a test: compiling well would cost more than it saves."""
 
 
@@ -51,6 +53,19 @@ def kafka_classes() -> Path:
     return cached("kafka-classes", f"{VERSION}-{sha256(told).hexdigest()[:12]}", build) / CLASSES
 
 
+@cache
+def kafka_storage() -> Path:
+    """A formatted folder of a broker, to copy: what names the broker in it is its file META alone."""
+
+    def build(folder: Path) -> None:
+        broker = Kafka(folder / "broker")
+        broker.format()
+        broker.data.rename(folder / "data")
+        shutil.rmtree(folder / "broker")
+
+    return cached("kafka-storage", VERSION, build) / "data"
+
+
 class Kafka:
     """One Kafka node on free loopback ports; its data is in `folder` and survives `kill` and `restart`.
 
@@ -69,8 +84,8 @@ class Kafka:
         controller_port: int = 0,
         classes: str = "",
     ) -> None:
-        identity = cluster_id or _cluster_id()
-        self._format_flags = [f"--cluster-id={identity}", *format_flags]
+        self._cluster_id = cluster_id or _identity()
+        self._format_flags = format_flags
         self.port = free_port()
         self.bootstrap_servers = f"{HOST}:{self.port}"
         options = (f"-Xmx{heap_mib}m", *BRIEF, classes or f"-XX:SharedArchiveFile={kafka_classes()}")
@@ -79,7 +94,9 @@ class Kafka:
         self._properties = folder / "server.properties"
         defaults = _settings(self.port, controller_port or free_port(), self.data)
         folder.mkdir(parents=True, exist_ok=True)
-        self._properties.write_text("".join(f"{k}={v}\n" for k, v in {**defaults, **(settings or {})}.items()))
+        properties = {**defaults, **(settings or {})}
+        self._node_id = properties["node.id"]
+        _write(self._properties, properties)
         command = [*self._java, "kafka.Kafka", str(self._properties)]
         self.process = Process("Kafka", command, folder / "kafka.log")
 
@@ -118,14 +135,17 @@ class Kafka:
         subprocess.run(command, check=True, capture_output=True)
 
     def _format(self) -> None:
-        command = [
-            *self._java,
-            "kafka.tools.StorageTool",
-            "format",
-            "-c",
-            str(self._properties),
-            *self._format_flags,
-        ]
+        if not self._format_flags:
+            shutil.copytree(kafka_storage(), self.data)
+            identity = {"version": "1", "cluster.id": self._cluster_id, "directory.id": _identity()}
+            _write(self.data / META, {**identity, "node.id": self._node_id})
+            return
+        self.format()
+
+    def format(self) -> None:
+        """Format the storage by Kafka's own tool, which takes a Java of its own."""
+        flags = [f"--cluster-id={self._cluster_id}", *self._format_flags]
+        command = [*self._java, "kafka.tools.StorageTool", "format", "-c", str(self._properties), *flags]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             shutil.rmtree(self.data, ignore_errors=True)
@@ -146,7 +166,7 @@ class KafkaCluster:
             "transaction.state.log.min.isr": "2",
             "min.insync.replicas": "2",
         }
-        identity = _cluster_id()
+        identity = _identity()
         self.nodes = [
             Kafka(
                 folder / str(number),
@@ -171,7 +191,12 @@ class KafkaCluster:
             node.kill()
 
 
-def _cluster_id() -> str:
+def _write(file: Path, properties: Mapping[str, str]) -> None:
+    file.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+
+def _identity() -> str:
+    """Return a new identity of a cluster or a folder, as Kafka writes it."""
     return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
 
 
@@ -187,6 +212,9 @@ def _settings(port: int, controller_port: int, data: Path) -> dict[str, str]:
         "log.dirs": str(data),
         "broker.session.timeout.ms": "3000",  # a killed node comes back only when its last life's session is over
         "broker.heartbeat.interval.ms": "500",
+        "metadata.max.idle.interval.ms": "10000",  # a record of nothing each half second wakes a third of the broker
+        "num.network.threads": "1",
+        "num.io.threads": "2",
         "group.initial.rebalance.delay.ms": "0",
         "offsets.topic.replication.factor": "1",
         "offsets.topic.num.partitions": "4",

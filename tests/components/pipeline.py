@@ -33,7 +33,7 @@ from streams.local.replay import Replay
 from waiting import PATIENCE_SECONDS, eventually
 
 PARTITIONS: Final = 4
-POLL_SECONDS: Final = 0.3
+POLL_SECONDS: Final = 0.7
 
 Items = Iterable[Observed | Unreadable]
 

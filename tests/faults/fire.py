@@ -23,6 +23,7 @@ from components.processes import HOST, Process, free_port
 from components.telemetry import why_not_ready
 from components.toxiproxy import Proxy, Toxiproxy
 from faults.feeding import Feeder, endless
+from faults.form import OBSERVATIONS_A_SECOND
 from faults.offsets import committed, reached
 from faults.result import Result, note
 from ingest.model.observation import Observed, Unreadable
@@ -37,7 +38,9 @@ CATCH_UP_SECONDS: Final = 300.0
 DISK_MIB: Final = 512
 CLEANS_SOON: Final = {"log.cleaner.backoff.ms": "200"}
 """Pause of the broker's log cleaner if nothing must be cleaned."""
-GOES_ON: Final = 100
+WANTED: Final = "_wanted"
+"""Ends the name of the database of the expected tables."""
+GOES_ON: Final = 2 * OBSERVATIONS_A_SECOND
 """Observations that are sent after the fault, before the stream ends."""
 
 Attack: TypeAlias = Callable[["Attacked"], tuple[int, float]]
@@ -148,6 +151,7 @@ class Ground:
         found, due = pipeline.digest(), wanted(pipeline, feeder.sent, direct)
         differences = [pair for pair in zip_longest(found, due) if pair[0] != pair[1]]
         if not differences:
+            self.clickhouse.drop(named(faults), f"{named(faults)}{WANTED}")
             note(
                 Result(
                     fault="; ".join(each.told for each in faults),
@@ -257,7 +261,7 @@ def _goes_on(feeder: Feeder) -> None:
 
 
 def _replayed(_: Pipeline, sent: Sequence[Observed | Unreadable], dsn: str) -> list[TableDigest]:
-    return embedded_digest(sent, f"{dsn}_wanted")
+    return embedded_digest(sent, f"{dsn}{WANTED}")
 
 
 def _has_rows(database: Database) -> bool:

@@ -7,7 +7,9 @@ from typing import Final
 
 LONG: Final = os.environ.get("LEADSMAN_FAULTS") == "long"
 
-OBSERVATIONS_A_SECOND: Final = 150 if LONG else 50
+OBSERVATIONS_A_SECOND: Final = 150 if LONG else 25
+REQUEST_PAUSE_SECONDS: Final = 0.0 if LONG else 0.05
+"""Between two requests that make, change or delete objects."""
 OUTAGE_SECONDS: Final = 20.0 if LONG else 5.0
 CLICKHOUSE_OUTAGE_SECONDS: Final = 180.0 if LONG else 5.0
 DISORDER_SECONDS: Final = 20.0 if LONG else 5.0

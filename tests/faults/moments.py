@@ -16,43 +16,43 @@ from waiting import eventually
 
 
 def die(on: Attacked, of_worker: str, of_lander: str, folder: Path) -> None:
-    """Kill them by SIGKILL, each at such a moment of `faults.dying`; both are started again."""
-    with on.away():
-        for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
-            assert each.wait() == -signal.SIGKILL, each.last_lines()
+    """Kill by SIGKILL a worker and a lander that are started while those of `on` are away, each at such a moment of
+    `faults.dying`.
+    """
+    for each in _started(on, of_worker, of_lander, folder, "SIGKILL"):
+        assert each.wait() == -signal.SIGKILL, each.last_lines()
 
 
 def pause(on: Attacked, of_worker: str, of_lander: str, folder: Path, then: Callable[[], None] | None) -> None:
-    """Stop them by SIGSTOP, each at such a moment. Others take over; then the stopped ones are resumed, the worker
-    ends, and `then` is called. Without `then` they are killed while stopped. All are killed at the end, and worker
-    and lander started again.
+    """Stop by SIGSTOP a worker and a lander that are started while those of `on` are away, each at such a moment.
+    Others take over; then the stopped ones are resumed, the worker ends, and `then` is called. Without `then` they
+    are killed while stopped. All are killed at the end.
     """
-    with on.away():
-        paused = _started(on, of_worker, of_lander, folder, "SIGSTOP")
-        others = [on.pipeline.part("work", "1"), on.pipeline.part("land", "1")]
-        try:
+    paused = _started(on, of_worker, of_lander, folder, "SIGSTOP")
+    others = [on.pipeline.part("work", "1"), on.pipeline.part("land", "1")]
+    try:
+        for each in paused:
+            eventually(f"it is paused {each.name}", lambda each=each: is_paused(each.pid))  # type: ignore[misc]
+        taken_over = reached(on.pipeline)
+        for other in others:
+            other.start()
+        eventually("others have taken over", taken_over)
+        published = (on.pipeline.topics.findings.name, on.pipeline.topics.alerts.name)
+        before = asyncio.run(ends(on.pipeline, published))
+        if then is not None:
+            then()
             for each in paused:
-                eventually(f"it is paused {each.name}", lambda each=each: is_paused(each.pid))  # type: ignore[misc]
-            taken_over = reached(on.pipeline)
-            for other in others:
-                other.start()
-            eventually("others have taken over", taken_over)
-            published = (on.pipeline.topics.findings.name, on.pipeline.topics.alerts.name)
-            before = asyncio.run(ends(on.pipeline, published))
-            if then is not None:
-                then()
-                for each in paused:
-                    os.kill(each.pid, signal.SIGCONT)
-                for each in paused:
-                    eventually(f"{each.name}: it goes on", lambda each=each: WENT_ON in each.log.read_text())  # type: ignore[misc]
-                worker, _ = paused
-                eventually(f"{worker.name}: it ends", lambda: not worker.runs)
-                assert Expelled.__name__ in worker.log.read_text()
-                assert len(asyncio.run(publishers_since(on.pipeline, before))) == 1
-                then()
-        finally:
-            for each in (*paused, *others):
-                each.kill()
+                os.kill(each.pid, signal.SIGCONT)
+            for each in paused:
+                eventually(f"{each.name}: it goes on", lambda each=each: WENT_ON in each.log.read_text())  # type: ignore[misc]
+            worker, _ = paused
+            eventually(f"{worker.name}: it ends", lambda: not worker.runs)
+            assert Expelled.__name__ in worker.log.read_text()
+            assert len(asyncio.run(publishers_since(on.pipeline, before))) == 1
+            then()
+    finally:
+        for each in (*paused, *others):
+            each.kill()
 
 
 def _started(on: Attacked, of_worker: str, of_lander: str, folder: Path, sent: str) -> list[Process]:

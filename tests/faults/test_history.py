@@ -21,7 +21,7 @@ from components.kafka import Kafka
 from components.pipeline import Pipeline
 from components.processes import Process, is_paused
 from faults.dying import WENT_ON
-from faults.form import LONG, OBJECTS
+from faults.form import LONG, OBJECTS, REQUEST_PAUSE_SECONDS
 from faults.generator import KINDS, Generator
 from faults.history import Asked, Span, Thing, faults
 from faults.recorded import gaps_of, rows_of
@@ -166,7 +166,8 @@ def test_what_was_acknowledged_is_in_the_tables_once(
         rounds = [*rounds, *(MORE_WITH_VERSIONS if versions else MORE)]
     began = time.monotonic()
     dsn = clickhouse.dsn("history")
-    with _watched(cluster, kafka, dsn, tmp_path, versions=versions) as watched, Generator(cluster) as generator:
+    asking = Generator(cluster, REQUEST_PAUSE_SECONDS)
+    with _watched(cluster, kafka, dsn, tmp_path, versions=versions) as watched, asking as generator:
         watched.begin(generator.history, generator.name)
         done = 0
         for moment, resumed in cycle(rounds):

@@ -213,8 +213,9 @@ def test_clickhouse_is_away_hangs_answers_too_late_is_full_or_refuses(
 def test_kill_9_exactly_between_intent_insert_and_commit(ground: Ground, tmp_path: Path) -> None:
     def attack(on: Attacked) -> tuple[int, float]:
         moments = zip(cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
-        for of_worker, of_lander in islice(moments, DEATHS):
-            die(on, of_worker, of_lander, tmp_path)
+        with on.away():
+            for of_worker, of_lander in islice(moments, DEATHS):
+                die(on, of_worker, of_lander, tmp_path)
         return 2 * DEATHS, 0.0
 
     fault = "kill -9 between intent, inserts and commit; between findings and states"
@@ -227,8 +228,9 @@ def test_paused_exactly_there_taken_over_and_resumed_or_killed(ground: Ground, t
     def attack(on: Attacked) -> tuple[int, float]:
         compaction = Compaction(on)
         moments = zip(range(PAUSES), cycle(OF_A_WORKER), cycle(OF_A_LANDER), strict=False)
-        for number, of_worker, of_lander in moments:
-            pause(on, of_worker, of_lander, tmp_path, None if number % 3 == 1 else compaction.passes)
+        with on.away():
+            for number, of_worker, of_lander in moments:
+                pause(on, of_worker, of_lander, tmp_path, None if number % 3 == 1 else compaction.passes)
         return 2 * PAUSES, 0.0
 
     fault = "SIGSTOP at these moments, taken over, changelogs compacted, resumed or killed"

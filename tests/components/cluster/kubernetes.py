@@ -25,6 +25,9 @@ VERSION: Final = os.environ.get("COMPONENTS_KUBERNETES", NEWEST)
 PROGRAMS: Final = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubectl", "kubelet")
 VERSION_FLAG: Final = f"-s -w -X k8s.io/component-base/version.gitVersion=v{VERSION}"
 
+THRIFTY: Final = {"GOMAXPROCS": "1", "GOGC": "400"}
+"""Environment of programs that share the machine's processors, and have memory instead."""
+
 USERS: Final[Mapping[str, str]] = {
     "admin": "system:masters",
     "system:kube-scheduler": "",
@@ -84,8 +87,9 @@ class Cluster:
         lines = [f'{self._tokens[user]},{user},{user},"{group}"\n' for user, group in groups.items()]
         (folder / "tokens.csv").write_text("".join(lines))
         self._service_account_key = folder / "service-account.pem"
-        self.etcd = Process("etcd", self._etcd_command(), folder / "etcd.log")
-        self.api_server = Process("kube-apiserver", self._api_server_command(flags or {}), folder / "apiserver.log")
+        self.etcd = Process("etcd", self._etcd_command(), folder / "etcd.log", THRIFTY)
+        command = self._api_server_command(flags or {})
+        self.api_server = Process("kube-apiserver", command, folder / "apiserver.log", THRIFTY)
         scheduler_port = str(free_port())
         self.scheduler_url = f"https://{HOST}:{scheduler_port}"
         self.scheduler_ca_file = folder / "scheduler-pki" / "kube-scheduler.crt"
@@ -253,7 +257,8 @@ class Cluster:
             "leader-elect": "false",
             **more,
         }
-        return Process(program, [str(self.program(program)), *_as_flags(flags)], self.folder / f"{program}.log")
+        argv = [str(self.program(program)), *_as_flags(flags)]
+        return Process(program, argv, self.folder / f"{program}.log", THRIFTY)
 
     def _make_service_account_key(self) -> None:
         if not self._service_account_key.exists():

@@ -1,17 +1,20 @@
-// Opens pages in a real browser and tells what was seen. Reads {chromium, modules, steps} from standard input, writes
-// a list, one entry a step. A step: {url, width, height, scheme, zone, scripts, actions, picture, axe: [SCHEME], offset}.
+// Opens pages in a real browser and tells what was seen. Started with the paths of Chromium and of the modules, it reads
+// a list of steps a line, and writes {seen: [ONE ENTRY A STEP]} or {error} a line. A step:
+// {url, width, height, scheme, zone, scripts, actions, picture, axe: [SCHEME], offset, kept: the document is the one
+// that an earlier step had at this address of a site; what it asks for comes from the site}.
 // An action: ["press", KEY] | ["go", KEY, ADDRESS THAT IT LEADS TO] | ["type", TEXT] | ["click", SELECTOR] |
 // ["drag", SELECTOR, FROM, TO: parts of its width, PIXELS FROM ITS TOP; it leads elsewhere] |
 // ["follow", SELECTOR, ADDRESS THAT IT LEADS TO] | ["wait", MS] | ["until", JS] | ["pdf", FILE] |
 // ["reached", FILE THAT IS MADE] | ["reload"] | ["read", NAME, JS].
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 
-const asked = JSON.parse(readFileSync(0, 'utf8'));
-const { chromium } = await import(pathToFileURL(`${asked.modules}/playwright-core/index.mjs`));
-const axe = readFileSync(`${asked.modules}/axe-core/axe.min.js`, 'utf8');
+const [executablePath, modules] = process.argv.slice(2);
+const { chromium } = await import(pathToFileURL(`${modules}/playwright-core/index.mjs`));
+const axe = readFileSync(`${modules}/axe-core/axe.min.js`, 'utf8');
 const browser = await chromium.launch({
-  executablePath: asked.chromium,
+  executablePath,
   args: ['--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync'],
 });
@@ -49,11 +52,9 @@ const act = async (page, [name, ...values], read) => {
   if (name !== 'read') await page.waitForLoadState();
 };
 
-const see = async (step) => {
-  const context = await browser.newContext({
-    viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
-    timezoneId: step.zone ?? 'UTC', javaScriptEnabled: step.scripts ?? true,
-  });
+const documents = new Map();
+
+const see = async (context, step) => {
   context.setDefaultTimeout(300000);  // only what fails waits for so long
   const page = await context.newPage();
   const seen = { console: [], errors: [], requests: [], dialogs: [], read: {}, violations: [] };
@@ -61,7 +62,13 @@ const see = async (step) => {
   page.on('pageerror', (error) => seen.errors.push(error.message));
   page.on('request', (request) => seen.requests.push(request.url()));
   page.on('dialog', (dialog) => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
-  await page.goto(step.url);
+  const document = step.kept && documents.get(step.url);
+  if (document) await page.route(({ href }) => href === step.url, (route) => route.fulfill(document), { times: 1 });
+  const answer = await page.goto(step.url);
+  if (!document && step.url.startsWith('http')) {
+    const { 'content-encoding': _, ...headers } = await answer.allHeaders();  // the body is read without it
+    documents.set(step.url, { headers, body: await answer.body() });
+  }
   if (step.scripts !== false) await page.evaluate(async () => {  // what is drawn only when it comes into view
     document.documentElement.style.scrollBehavior = 'auto';
     for (let top = 0; top < document.body.scrollHeight; top += 600) {
@@ -74,7 +81,7 @@ const see = async (step) => {
   seen.url = page.url();
   seen.width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   seen.text = await page.evaluate(() => document.body.innerText);
-  if (step.axe) await page.evaluate(axe);
+  if (step.axe?.length) await page.evaluate(axe);
   for (const [nth, colorScheme] of (step.axe ?? []).entries()) {
     await page.emulateMedia({ colorScheme });
     const rules = nth ? { runOnly: ['color-contrast', 'link-in-text-block'] } : {};  // what depends on colours
@@ -88,11 +95,27 @@ const see = async (step) => {
     if (step.offset) { await page.evaluate((top) => scrollTo(0, top), step.offset); await page.waitForTimeout(300); }
     await page.screenshot({ path: step.picture });
   }
-  await context.close();
   return seen;
 };
 
-const told = [];
-for (const step of asked.steps) told.push(await see(step));
+const seeAll = async (steps) => {
+  const seen = [];
+  for (const step of steps) {
+    const context = await browser.newContext({
+      viewport: { width: step.width ?? 1440, height: step.height ?? 900 }, colorScheme: step.scheme ?? 'light',
+      timezoneId: step.zone ?? 'UTC', javaScriptEnabled: step.scripts ?? true,
+    });
+    try {
+      seen.push(await see(context, step));
+    } finally {
+      await context.close();
+    }
+  }
+  return { seen };
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const told = await seeAll(JSON.parse(line)).catch((error) => ({ error: error.stack }));
+  process.stdout.write(`${JSON.stringify(told)}\n`);
+}
 await browser.close();
-process.stdout.write(JSON.stringify(told));

@@ -57,7 +57,7 @@ def _states(folder: Path, wanted: Mapping[str, tuple[str, str, Mapping[str, int]
         with served(Path(made)) as sites:
             for name, (state, scheme, size) in wanted.items():
                 picture = str((folder / f"{name}.png").resolve())
-                browse([{"url": sites[state], "scheme": scheme, **size, "picture": picture}], Path(made))
+                browse([{"url": sites[state], "scheme": scheme, **size, "picture": picture}])
 
 
 def _recordings() -> None:
@@ -71,7 +71,7 @@ def _recordings() -> None:
         try:
             assert site.stderr is not None
             site.stderr.readline()
-            browse(_steps(Path(folder) / "report.html"), Path(folder))
+            browse(_steps(Path(folder) / "report.html"))
         finally:
             site.terminate()
             site.wait()

@@ -37,6 +37,7 @@ from integration.cluster.node_story import (
     start_growing,
     watch_flags,
 )
+from profiles import NIGHT
 from sql.database.open import connect
 from sql.questions.digest import digest
 from waiting import PATIENCE_SECONDS, eventually, unhurried
@@ -44,7 +45,7 @@ from waiting import PATIENCE_SECONDS, eventually, unhurried
 pytestmark = pytest.mark.components("cluster")
 
 PICTURES: Final = os.environ.get("LEADSMAN_UP_PICTURES", "")
-KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3"))
+KILLS: Final = int(os.environ.get("LEADSMAN_KILLS", "3" if NIGHT else "2"))
 FIRST_SECONDS: Final = 30.0
 SHOWN_SECONDS: Final = 15.0
 BESIDE: Final = (
@@ -132,7 +133,7 @@ def _picture(port: int, name: str) -> None:
     """Save pictures of the page for people if LEADSMAN_UP_PICTURES names a folder."""
     if PICTURES:
         step = {"url": f"http://{HOST}:{port}/", "width": 1200, "height": 900, "scheme": "light"}
-        browse([{**step, "actions": [["wait", 500]], "picture": f"{PICTURES}/{name}.png"}], Path(PICTURES))
+        browse([{**step, "actions": [["wait", 500]], "picture": f"{PICTURES}/{name}.png"}])
 
 
 class Evicted(NamedTuple):
@@ -157,14 +158,15 @@ def evicted(real_node: RealNode, tmp_path_factory: pytest.TempPathFactory) -> Ev
         up = _up(folder, f"--port={port}", f"--to=webhook={hook.url}", *watch_flags(real_node))
         started_at = time.monotonic()
         with _running(up):
-            eventually("the node that is not Ready is on the page", lambda: NOT_READY.search(_page(port)))
+            eventually("the broken node is on the page", lambda: NOT_READY.search(_page(port)), every_seconds=1)
             first_seconds = time.monotonic() - started_at
             _picture(port, "up-first-finding")
             pin(real_node)
             threshold = start_growing(real_node)
             real_node.await_phase(GROWER, "Failed")
             evicted_at = time.monotonic()
-            eventually("the eviction is on the page", lambda: "1 pod evicted for memory" in _page(port))
+            shown = "1 pod evicted for memory"
+            eventually("the eviction is on the page", lambda: shown in _page(port), every_seconds=1)
             shown_seconds = time.monotonic() - evicted_at
             await_eviction(real_node)
             _picture(port, "up-eviction")

@@ -7,6 +7,7 @@ import gzip
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, urlsplit
@@ -18,6 +19,7 @@ from components.page.browser import browse, browser_modules, chromium_program
 from components.page.site import serving
 from components.programs.cache import require
 from paths import NODE_PRESSURE
+from profiles import NIGHT
 
 pytestmark = pytest.mark.components("browser")
 
@@ -65,17 +67,22 @@ def site(db: Path, report: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def seen(report: str, site: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """Every page in light and dark, on a desk and on a phone."""
+def seen(report: str, site: str) -> dict[str, dict[str, Any]]:
+    """Every page on a desk in light, and on a phone in dark; by night in the other scheme of each, too.
+
+    Axe looks at both schemes on the desk, and at what a phone lays out in one.
+    """
     pages = {"report": report, "overview": f"{site}/", "node": f"{site}/node?node={quote(NODE)}"}
+    axes = {(1440, "light"): ["light", "dark"], (390, "dark"): ["dark"]}
+    if NIGHT:
+        axes |= {(1440, "dark"): [], (390, "light"): ["light"]}
     names, steps = [], []
-    for page, url in pages.items():
-        for scheme in ("light", "dark"):
-            for width in (1440, 390):
-                names.append(f"{page} {scheme} {width}")
-                actions = [["wait", 300], ["read", "drawn", DRAWN], ["read", "dark", DARK]]
-                steps.append({"url": url, "scheme": scheme, "width": width, "axe": [scheme], "actions": actions})
-    return dict(zip(names, browse(steps, tmp_path_factory.mktemp("seen")), strict=True))
+    for (page, url), ((width, scheme), axe) in product(pages.items(), axes.items()):
+        names.append(f"{page} {scheme} {width}")
+        actions = [["wait", 300], ["read", "drawn", DRAWN], ["read", "dark", DARK]]
+        screen = {"scheme": scheme, "width": width}
+        steps.append({"url": url, "kept": True, **screen, "axe": axe, "actions": actions})
+    return dict(zip(names, browse(steps), strict=True))
 
 
 def test_hostile_names_are_text(seen: dict[str, dict[str, Any]]) -> None:
@@ -121,7 +128,7 @@ def test_charts_are_drawn(seen: dict[str, dict[str, Any]]) -> None:
         assert page["read"]["drawn"] >= (0 if name.startswith("overview") else 2), name
 
 
-def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
+def test_the_page_is_used_by_keys_alone(site: str) -> None:
     focus = ["read", "focused", "document.activeElement.id"]
     keys = [
         ["press", "/"],
@@ -151,7 +158,7 @@ def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
         ["go", "Enter", "**/node?**"],
         ["read", "title", "document.querySelector('h1').textContent"],
     ]
-    (page,) = browse([{"url": f"{site}/", "actions": keys}], tmp_path)
+    (page,) = browse([{"url": f"{site}/", "actions": keys}])
     read = page["read"]
     assert read["find"] == "find"
     assert (read["focused"], read["hidden"], read["help"]) == ("filter", True, True)
@@ -163,18 +170,18 @@ def test_the_page_is_used_by_keys_alone(site: str, tmp_path: Path) -> None:
     assert (page["console"], page["errors"]) == ([], [])
 
 
-def test_the_report_filters_its_nodes_and_jumps_to_them(report: str, tmp_path: Path) -> None:
+def test_the_report_filters_its_nodes_and_jumps_to_them(report: str) -> None:
     actions = [
         ["click", "#urgent"],
         ["read", "counted", "document.querySelector('#counted').textContent"],
         ["click", "#node-table tbody a"],
         ["read", "place", "location.hash"],
     ]
-    (page,) = browse([{"url": report, "actions": actions}], tmp_path)
+    (page,) = browse([{"url": report, "actions": actions}])
     assert page["read"] == {"counted": "1 node", "place": "#node-1"}
 
 
-def test_a_chart_is_read_and_zoomed_by_keys(site: str, tmp_path: Path) -> None:
+def test_a_chart_is_read_and_zoomed_by_keys(site: str) -> None:
     readout = "document.querySelector('.readout').innerText"
     actions = [
         ["read", "focus", "document.querySelector('.scrub').focus()"],
@@ -187,7 +194,7 @@ def test_a_chart_is_read_and_zoomed_by_keys(site: str, tmp_path: Path) -> None:
         ["go", "Enter", "**/node?**since=**"],
         ["read", "title", "document.querySelector('h1').textContent"],
     ]
-    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}&kind=eviction", "actions": actions}], tmp_path)
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}&kind=eviction", "actions": actions}])
     read = page["read"]
     assert re.match(r"04:17:0\d UTC\s+20\.\d\d GiB available", read["first"]), read["first"]
     assert "soft 17.00 GiB" in read["later"]
@@ -196,7 +203,7 @@ def test_a_chart_is_read_and_zoomed_by_keys(site: str, tmp_path: Path) -> None:
     assert (page["console"], page["errors"]) == ([], [])
 
 
-def test_a_range_is_brushed_with_the_mouse(site: str, tmp_path: Path) -> None:
+def test_a_range_is_brushed_with_the_mouse(site: str) -> None:
     actions = [
         ["drag", "#memory-available .field", 0.5, 0.7],
         [
@@ -205,11 +212,11 @@ def test_a_range_is_brushed_with_the_mouse(site: str, tmp_path: Path) -> None:
             "new URL(location).searchParams.get('since') + new URL(location).searchParams.get('until')",
         ],
     ]
-    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}], tmp_path)
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "kept": True, "actions": actions}])
     assert re.fullmatch(r"2026-11-21T04:2\d:.*Z2026-11-21T04:2\d:.*Z", page["read"]["hours"])
 
 
-def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str, tmp_path: Path) -> None:
+def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str) -> None:
     """The window is drawn anew or moved; of its two ends the one that is not moved stays as it was."""
     whole = f"{site}/node?node={quote(NODE)}"
     half = f"{whole}&since=2026-11-21T04:15:00Z&until=2026-11-21T04:20:00Z&kind=eviction"
@@ -218,11 +225,10 @@ def test_a_range_is_chosen_in_the_strip_by_mouse_or_keys(site: str, tmp_path: Pa
     keys = [focus, *[["press", "ArrowRight"]] * 20, there, ["go", "Enter", "**until=2026-11-21T04%3A21%3A**"]]
     drawn, moved, typed = browse(
         [
-            {"url": whole, "actions": [["drag", ".overview .field", 0.5, 0.7, 20]]},
+            {"url": whole, "kept": True, "actions": [["drag", ".overview .field", 0.5, 0.7, 20]]},
             {"url": half, "actions": [["drag", ".overview .field", 0.3, 0.35, 20]]},
-            {"url": half, "actions": [there, *keys]},
+            {"url": half, "kept": True, "actions": [there, *keys]},
         ],
-        tmp_path,
     )
     # of 17 min 49 s from 04:11:12 on
     assert _range(drawn["url"]) == pytest.approx((1069 * 0.5, 1069 * 0.7), abs=3)
@@ -241,7 +247,7 @@ def _range(url: str) -> tuple[float, ...]:
     return tuple((datetime.fromisoformat(query[name][0]) - first).total_seconds() for name in ("since", "until"))
 
 
-def test_an_episode_and_its_marks_light_up_together(site: str, tmp_path: Path) -> None:
+def test_an_episode_and_its_marks_light_up_together(site: str) -> None:
     actions = [
         ["read", "before", LIT],
         ["read", "mark", "document.querySelector('#memory-available .mark').focus()"],
@@ -249,12 +255,12 @@ def test_an_episode_and_its_marks_light_up_together(site: str, tmp_path: Path) -
         ["read", "row", "document.querySelector('.episodes .over a.time').focus()"],
         ["read", "from_row", LIT],
     ]
-    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "actions": actions}], tmp_path)
+    (page,) = browse([{"url": f"{site}/node?node={quote(NODE)}", "kept": True, "actions": actions}])
     read = page["read"]
     assert (read["before"], read["from_chart"] >= 2, read["from_row"] >= 2) == (0, True, True)
 
 
-def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, tmp_path: Path) -> None:
+def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str) -> None:
     url = f"{site}/node?node={quote(NODE)}"
     zone = "Asia/Kolkata"
     text = "document.querySelector('main').textContent"
@@ -268,7 +274,6 @@ def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, 
     actions = [["read", "titles", f"{titles}.filter((each) => each.includes('09:4')).length"], printed]
     here, without, fleet = browse(
         [{"url": url, "zone": zone, "actions": actions}, {"url": url, "scripts": False}, {"url": site, "zone": zone}],
-        tmp_path,
     )
     for page in (here, fleet):
         assert "UTC" not in page["text"], "in a sentence, a card or a table"
@@ -280,12 +285,12 @@ def test_times_are_in_the_zone_of_the_reader_and_utc_without_scripts(site: str, 
     assert "nearest to a threshold" in without["text"]
 
 
-def test_of_a_range_without_the_node_a_link_leads_to_one_that_has_it(site: str, tmp_path: Path) -> None:
+def test_of_a_range_without_the_node_a_link_leads_to_one_that_has_it(site: str) -> None:
     before = f"{site}/node?node={quote(NODE)}&since=2026-11-20T00:00:00Z&until=2026-11-20T01:00:00Z"
     home = ["read", "home", "document.querySelector('main p:last-child a').search"]
     there = ["follow", "main a[href^='/node?']", "**/node?**since=2026-11-21**"]
     missing, found = browse(
-        [{"url": before, "axe": ["light"], "actions": [home]}, {"url": before, "actions": [there]}], tmp_path
+        [{"url": before, "axe": ["light"], "actions": [home]}, {"url": before, "actions": [there]}]
     )
     assert "No such node in this range" in missing["text"]
     assert f"Cluster lab has no node '{NODE}'" in missing["text"]

@@ -59,7 +59,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
             store(database, row(NodeRow, node="first-node", ready=True))
         with ThreadPoolExecutor(1) as pool:
             with serving(dsn) as address:
-                browsing = pool.submit(browse, [{"url": f"{address}/?last=6h", "actions": actions}], folder)
+                browsing = pool.submit(browse, [{"url": f"{address}/?last=6h", "actions": actions}])
                 eventually("the page waits", lambda: waits.exists() or browsing.done())
                 with connect(dsn) as database:
                     store(database, row(NodeRow, node="late-node", ready=False))

@@ -34,7 +34,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> Printed:
     actions = [["read", "headings", HEADINGS], ["pdf", str(folder / "report.pdf")]]
     # in dark as well: paper is light
     step = {"url": (folder / "report.html").as_uri(), "scheme": "dark", "actions": actions}
-    (seen,) = browse([step], folder)
+    (seen,) = browse([step])
     with pypdfium2.PdfDocument(folder / "report.pdf") as pdf:
         return Printed([_lines(page) for page in pdf], set(seen["read"]["headings"]))
 

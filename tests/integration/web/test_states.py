@@ -13,6 +13,7 @@ from components.command import succeeds
 from components.page.browser import browse, browser_modules, chromium_program
 from components.page.states import FLEET_NODES, STATES, fill_states, served
 from components.programs.cache import require
+from profiles import NIGHT
 
 pytestmark = pytest.mark.components("browser")
 
@@ -37,27 +38,31 @@ def sites(filled: Path) -> Iterator[dict[str, str]]:
         yield addresses
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return tmp_path_factory.mktemp("seen")
-
-
 DESK, PHONE = 1440, 390
+SIZES: Final = {DESK: 900, PHONE: 844}
 CARD: Final = "document.querySelector('.item')?.getBoundingClientRect().top"
 HIGH: Final = "document.documentElement.scrollHeight"
+MAP_HIGH: Final = "Math.round(document.querySelector('#map')?.getBoundingClientRect().height ?? 0)"
 CLIPPED: Final = """[...document.querySelectorAll('.scroll')]
     .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.textContent.trim().slice(0, 60))"""
+READ: Final = {
+    "green": GREEN, "card": CARD, "high": HIGH, "cut": CLIPPED, "cells": CELLS, "rows": ROWS, "map high": MAP_HIGH
+}  # fmt: skip
+AXED_ON_A_PHONE: Final = frozenset(STATES if NIGHT else {"trouble", "numa", "node-trouble", "ask"})
+"""A page of each kind: what differs from a desk is how it is laid out."""
 
 
 @pytest.fixture(scope="module")
-def pages(sites: dict[str, str], folder: Any) -> dict[tuple[str, int], dict[str, Any]]:
-    """Opens the page of each state once on a desk and on a phone, and keeps the visible text."""
-    read = {"green": GREEN, "card": CARD, "high": HIGH, "cut": CLIPPED}
-    seen = {"axe": ["light", "dark"], "actions": [["read", name, script] for name, script in read.items()]}
-    screens = list(product(STATES, ((DESK, 900), (PHONE, 844))))
-    steps = [{"url": sites[state], "width": width, "height": height, **seen} for state, (width, height) in screens]
-    names = [(state, width) for state, (width, _) in screens]
-    return dict(zip(names, browse(steps, folder), strict=True))
+def pages(sites: dict[str, str]) -> dict[tuple[str, int], dict[str, Any]]:
+    """Opens the page of each state on a desk and, the same document, on a phone, and keeps the visible text."""
+    actions = [["read", name, script] for name, script in READ.items()]
+    names, steps = [*product(STATES, SIZES)], []
+    for state, width in names:
+        on_phone = width == PHONE
+        axe = [] if on_phone and state not in AXED_ON_A_PHONE else ["light"] if on_phone else ["light", "dark"]
+        screen = {"width": width, "height": SIZES[width]}
+        steps.append({"url": sites[state], "kept": on_phone, **screen, "axe": axe, "actions": actions})
+    return dict(zip(names, browse(steps), strict=True))
 
 
 @pytest.mark.parametrize("width", [DESK, PHONE])
@@ -93,22 +98,20 @@ def test_on_a_desk_no_column_is_cut_off(pages: dict[tuple[str, int], dict[str, A
 
 
 def test_every_node_of_a_large_fleet_is_a_cell_and_the_table_has_the_most_urgent(
-    sites: dict[str, str], folder: Any
+    pages: dict[tuple[str, int], dict[str, Any]],
 ) -> None:
-    high = "Math.round(document.querySelector('#map').getBoundingClientRect().height)"
-    actions = [["read", "cells", CELLS], ["read", "rows", ROWS], ["read", "high", high]]
-    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
-    assert (page["read"]["cells"], page["read"]["rows"]) == (FLEET_NODES, 12)
-    assert page["read"]["high"] < 900  # of a screen
+    read = pages["fleet", DESK]["read"]
+    assert (read["cells"], read["rows"]) == (FLEET_NODES, 12)
+    assert read["map high"] < 900  # of a screen
 
 
 def test_a_report_of_a_large_fleet_is_printed_on_four_pages(tmp_path: Path, filled: Path) -> None:
-    browse([{"url": (filled / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}], tmp_path)
+    browse([{"url": (filled / "report.html").as_uri(), "actions": [["pdf", str(tmp_path / "r.pdf")]]}])
     with pypdfium2.PdfDocument(tmp_path / "r.pdf") as pdf:
         assert 2 <= len(pdf) <= 4
 
 
-def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: Any) -> None:
+def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str]) -> None:
     name = "document.activeElement.title.split(':')[0]"
     actions = [
         ["read", "first", "document.querySelector('.fleetcells a').focus()"],
@@ -124,7 +127,7 @@ def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: 
         ["go", "Enter", "**/node?**"],
         ["read", "title", "document.querySelector('h1').textContent"],
     ]
-    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
+    (page,) = browse([{"url": sites["fleet"], "kept": True, "actions": actions}])
     read = page["read"]
     assert read["start"] == read["back"] != read["there"]
     assert read["readout"].startswith(f"{read['there']}: ")
@@ -132,13 +135,13 @@ def test_the_map_is_walked_by_arrows_and_entered(sites: dict[str, str], folder: 
     assert read["title"] == read["there"]
 
 
-def test_the_legend_narrows_the_map_and_the_table(sites: dict[str, str], folder: Any) -> None:
+def test_the_legend_narrows_the_map_and_the_table(sites: dict[str, str]) -> None:
     actions = [
         ["read", "wanted", "Number(document.querySelectorAll('.share b')[2].textContent.replace(',', ''))"],
         ["click", ".share li:nth-child(3) a"],
         ["read", "lit", "document.querySelectorAll('.fleetcells > :not(.dim)').length"],
         ["read", "rows", ROWS],
     ]
-    (page,) = browse([{"url": sites["fleet"], "actions": actions}], folder)
+    (page,) = browse([{"url": sites["fleet"], "kept": True, "actions": actions}])
     read = page["read"]
     assert read["wanted"] == read["lit"] == read["rows"] > 0

@@ -1,5 +1,7 @@
 """A person on call, in Chromium: from an alert's link to the cause and the next step in at most three clicks."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -100,16 +102,27 @@ def components() -> None:
     require(chromium_program, browser_modules)
 
 
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Path, str]]:
+    """The page of each capture that is walked."""
+    with ExitStack() as stack:
+        found = {}
+        for capture in {walk.capture: None for walk in WALKS.values()}:
+            db = tmp_path_factory.mktemp("walked") / "db"
+            succeeds("replay", capture, "--quiet", db=db)
+            found[capture] = stack.enter_context(serving(db))
+        yield found
+
+
 @pytest.mark.parametrize("failure", WALKS)
-def test_an_alert_s_link_leads_to_cause_and_next_step(failure: str, tmp_path: Path) -> None:
+def test_an_alert_s_link_leads_to_cause_and_next_step(failure: str, sites: dict[Path, str]) -> None:
     walk = WALKS[failure]
-    succeeds("replay", walk.capture, "--quiet", db=tmp_path / "db")
     assert len(walk.clicks) <= MOST_CLICKS
     clicks = [["follow", f'main a:text-is("{text}")', f"**{leads}**"] for text, leads in walk.clicks]
     text = ["read", "runbook", "document.querySelector('main').innerText"]
-    with serving(tmp_path / "db") as address:
-        about = urlencode({"node": walk.node} if walk.node else {})
-        (seen,) = browse([{"url": f"{address}/runbooks/{walk.alert}?{about}", "actions": [text, *clicks]}], tmp_path)
+    about = urlencode({"node": walk.node} if walk.node else {})
+    url = f"{sites[walk.capture]}/runbooks/{walk.alert}?{about}"
+    (seen,) = browse([{"url": url, "actions": [text, *clicks]}])
     assert (seen["console"], seen["errors"]) == ([], [])
     if "/ask?" in seen["url"]:
         assert "p.cluster=" in seen["url"]
