@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import KafkaError, NodeNotReadyError, for_code
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
@@ -17,6 +19,7 @@ from structlog.testing import capture_logs
 
 from common.clock import SYSTEM, Instant
 from common.errors import FilesUnusable
+from fakes.broker import broker
 from ingest.kafka import aiokafka_fixes
 from waiting import PATIENCE_SECONDS
 
@@ -299,3 +302,28 @@ async def test_what_is_answered_while_a_leader_is_elected_is_asked_again(code: i
     error = for_code(code)
     assert error.retriable
     assert error.invalid_metadata
+
+
+async def _pause(asked_at: "asyncio.Queue[float]") -> float:
+    """The shortest time between two questions, without the first, which a client asks on its way to its brokers."""
+    await asked_at.get()
+    times = [await asked_at.get() for _ in range(5)]
+    return min(later - earlier for earlier, later in pairwise(times))
+
+
+async def test_a_consumer_pauses_between_its_questions_while_nobody_leads_its_partition() -> None:
+    """Regression: it asked 2,000 times in a second."""
+    async with broker(leads=False, closes=False) as there:
+        consumer = AIOKafkaConsumer(bootstrap_servers=there.servers)
+        consumer.assign([TopicPartition("t", 0)])
+        async with aiokafka_fixes.started(consumer):
+            assert await _pause(there.asked_at) > aiokafka_fixes.METADATA_SECONDS / 2
+
+
+async def test_a_client_pauses_between_its_questions_while_the_connections_that_answer_them_end() -> None:
+    """Regression: an admin client asked 500 times in a second, since the end of a connection is a reason to ask."""
+    async with broker(leads=True, closes=True) as there:
+        admin = AIOKafkaAdminClient(bootstrap_servers=there.servers)
+        async with aiokafka_fixes.started(admin):
+            cast("Any", admin)._client.force_metadata_update()
+            assert await _pause(there.asked_at) > aiokafka_fixes.METADATA_SECONDS / 2
