@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from common.text import argument
 from leadsman.cli.options import DEFAULT_DSN
 
 if TYPE_CHECKING:
@@ -47,4 +48,5 @@ def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
 
 def called_as(dsn: str) -> str:
     """The command as the reader typed it, with the database where it is another folder; a server's may be secret."""
-    return f"LEADSMAN_DB={dsn} {sys.argv[0]}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else sys.argv[0]
+    program = argument(sys.argv[0])
+    return f"LEADSMAN_DB={argument(dsn)} {program}" if dsn != DEFAULT_DSN and dsn.startswith("chdb:") else program
