@@ -1,4 +1,4 @@
-"""What a shell offers is what somebody may run with the next key."""
+"""A shell offers only names that it takes as they are: somebody may run them with the next key."""
 
 import pytest
 
@@ -10,6 +10,8 @@ def test_a_name_that_every_shell_takes_as_it_is_is_offered(name: str) -> None:
     assert _fits(name, name[:2])
 
 
-@pytest.mark.parametrize("name", ["a;id", "a$(id)", "a`id`", "a!id", "a*", "a{b,c}", "a~", "a#b", "a b", "a\nb", "--all"])
+@pytest.mark.parametrize(
+    "name", ["a;id", "a$(id)", "a`id`", "a!id", "a*", "a{b,c}", "a~", "a#b", "a b", "a\nb", "--all"]
+)
 def test_a_name_that_a_shell_makes_more_of_is_not_offered(name: str) -> None:
     assert not _fits(name, "")
