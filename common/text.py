@@ -2,6 +2,7 @@
 
 import json
 import re
+from shlex import quote
 from typing import Final
 
 _UNSEEN: Final = (
@@ -30,6 +31,15 @@ def plain(text: object, limit: int = 300) -> str:
 
 def _escaped(match: re.Match[str]) -> str:
     return match[0].encode("unicode_escape").decode("ascii")
+
+
+def argument(name: object, limit: int = 300) -> str:
+    """Give a name that a cluster chose as one argument of a command that people copy: quoted, and never an option.
+
+    It is safe as `plain` is. A space before `--all` makes it a name that nothing has.
+    """
+    shown = plain(name, limit)
+    return quote(f" {shown}" if shown.startswith("-") else shown)
 
 
 def type_in_words(kind: type) -> str:

@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
-from functools import lru_cache, partial
+from functools import lru_cache, partial, wraps
 from typing import Any, Final, TypeAlias, TypeVar
+from weakref import WeakKeyDictionary
 
 import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
@@ -44,7 +45,7 @@ CLOSING_SECONDS: Final = 0.5
 holds back an answer.
 """
 METADATA_SECONDS: Final = 0.1
-"""Pause between a producer's failed attempts to learn which broker leads, as between its other attempts."""
+"""Time between two questions of a client about which broker leads, as between its other attempts."""
 LOADING_SECONDS: Final = 0.2
 LOADING_ATTEMPTS: Final = 150
 """Attempts to ask a coordinator that has not loaded a group."""
@@ -66,6 +67,34 @@ defaults are, with one partition. aiokafka's always ask for that and have no opt
 
 https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
 """
+
+
+def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
+    """Return an update of metadata that begins at least METADATA_SECONDS after the same client's last one.
+
+    aiokafka's clients ask again at once while a partition has no leader, and when a connection ends, also the one
+    that they asked through. That is up to 3,000 questions or 700 connections in a second. Java's wait, also after
+    an answer.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+    https://github.com/apache/kafka/blob/4.1/clients/src/main/java/org/apache/kafka/clients/Metadata.java
+    """
+    due: WeakKeyDictionary[AIOKafkaClient, float] = WeakKeyDictionary()
+
+    @wraps(update)
+    async def paced(client: AIOKafkaClient, *arguments: Any) -> bool:
+        now = asyncio.get_running_loop().time()
+        begin = max(now, due.get(client, now))
+        due[client] = begin + METADATA_SECONDS
+        if begin > now:
+            await asyncio.sleep(begin - now)
+        return await update(client, *arguments)
+
+    return paced
+
+
+AIOKafkaClient._metadata_update = _paced(AIOKafkaClient._metadata_update)  # type: ignore[method-assign, assignment]
+"""Every client of this process, Faust's included."""
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
@@ -146,26 +175,6 @@ def hand_on(client: AIOKafkaProducer | AIOKafkaConsumer | AIOKafkaAdminClient) -
             raise
 
     inner._md_synchronizer = synchronized
-
-
-def pace(producer: AIOKafkaProducer) -> None:
-    """Wait after each failed attempt of a producer to learn which broker leads. Call it before the producer starts.
-
-    aiokafka's tries again at once, also because the attempt's own connection failed. While a broker accepts
-    connections and closes them it makes hundreds in a second, each with a cycle of exceptions.
-
-    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/producer/sender.py
-    """
-    inner: Any = producer.client
-    update = inner._metadata_update
-
-    async def paced(*arguments: Any) -> bool:
-        updated: bool = await update(*arguments)
-        if not updated:
-            await asyncio.sleep(METADATA_SECONDS)
-        return updated
-
-    inner._metadata_update = paced
 
 
 @asynccontextmanager

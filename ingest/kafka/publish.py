@@ -365,7 +365,6 @@ class Publisher:
     async def _start_producer(self) -> None:
         producer = AIOKafkaProducer(**self._options)
         aiokafka_fixes.hand_on(producer)
-        aiokafka_fixes.pace(producer)
         if self._allowed is not None:
             aiokafka_fixes.send_when(producer, self._allowed)
         try:

@@ -1,10 +1,13 @@
 """`leadsman completion`: what a shell offers while somebody types."""
 
+import re
+
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
 
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "leadsman"
+_PLAIN = re.compile(r"[\w./:@%+=,][\w./:@%+=,-]*")
 VARIABLE = "_LEADSMAN_COMPLETE"
 """Click's: what the script sets when it asks for completions."""
 
@@ -113,5 +116,5 @@ def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") ->
 
 
 def _fits(name: str, begun: str) -> bool:
-    """A name that continues what was typed, and that a shell takes as it is."""
-    return name.startswith(begun) and name.isprintable() and not set(name) & set(" '\"`$\\;&|<>()")
+    """A name that continues what was typed, and that every shell takes as it is."""
+    return name.startswith(begun) and _PLAIN.fullmatch(name) is not None

@@ -6,9 +6,9 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from shlex import quote
 from typing import TYPE_CHECKING
 
+from common.text import argument
 from leadsman.cli.options import DEFAULT_DSN
 
 if TYPE_CHECKING:
@@ -54,8 +54,10 @@ def called_as(dsn: str) -> str:
     """
     from sql.database.dsn import Embedded, parse_dsn
 
-    program = f"{sys.executable} -m leadsman" if sys.argv[0].endswith("__main__.py") else sys.argv[0]
+    program = (
+        f"{argument(sys.executable)} -m leadsman" if sys.argv[0].endswith("__main__.py") else argument(sys.argv[0])
+    )
     database = parse_dsn(dsn)
     if isinstance(database, Embedded):
-        return program if database == parse_dsn(DEFAULT_DSN) else f"LEADSMAN_DB={quote(str(database))} {program}"
+        return program if database == parse_dsn(DEFAULT_DSN) else f"LEADSMAN_DB={argument(str(database))} {program}"
     return program if "LEADSMAN_DB" in os.environ else f"LEADSMAN_DB=DSN {program}"

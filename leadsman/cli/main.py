@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from common.errors import WrongUsage
 from common.nearest import nearest
-from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, fail, mistake
+from common.text import plain
+from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, MESSAGE, fail, mistake
 
 EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 """The extra that brings a package, for packages that are imported with a command."""
@@ -139,6 +140,12 @@ def no_color() -> click.Option:
     )
 
 
+def _seen(error: click.ClickException) -> click.ClickException:
+    """The error in characters that steer no terminal: a shell completes names that somebody else chose."""
+    error.message = plain(error.message, MESSAGE)
+    return error
+
+
 class Commands(LazyGroup):
     """An error that the user can fix is one sentence and a status, not a traceback."""
 
@@ -148,12 +155,20 @@ class Commands(LazyGroup):
             command.params.append(no_color())
         return command
 
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        try:
+            return super().make_context(*arguments, **options)
+        except click.ClickException as error:
+            raise _seen(error) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         raise_file_limit()
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
             fail("interrupted; stored data stays, and the same command resumes the rest", EXIT_INTERRUPTED)
+        except click.ClickException as error:
+            raise _seen(error) from None
         except Exception as error:
             found = mistake(error)
             if found is None:

@@ -39,6 +39,7 @@ def command(
 
     Without --since, the range is the last day.
     """
+    from common.text import plain
     from leadsman.cli.console import out
     from leadsman.cli.database import readable_database
     from leadsman.cli.present.report_file import save_report
@@ -51,4 +52,4 @@ def command(
         times = settled(since, until, lambda: last_stored(database, cluster))
         asked = Asked(cluster, *("" if at is None else address_time(at) for at in times))
         size_bytes = save_report(database, output, asked, settings.page, nodes)
-    out.print(f"{output}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)
+    out.print(f"{plain(output)}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)

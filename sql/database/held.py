@@ -140,11 +140,11 @@ def listening(folder: Path) -> socket.socket:
     """
     listener = socket.socket(socket.AF_UNIX)
     try:
+        os.fchmod(listener.fileno(), FILE)  # Linux makes the file with it: no link that is put there gets the mode
         with _near(folder) as path:
             path.unlink(missing_ok=True)
             listener.bind(str(path))
-            path.chmod(FILE)  # before it listens: until then nobody can connect
-            listener.listen(_BACKLOG)
+        listener.listen(_BACKLOG)
     except BaseException:
         listener.close()
         raise

@@ -16,8 +16,7 @@ from inspect import iscoroutinefunction
 from pkgutil import resolve_name
 from typing import Any, Final, Literal, NamedTuple
 
-import uvloop
-
+from common.loop import run
 from common.tasks import stop_on_signals
 from leadsman.run.settings import Settings, load
 
@@ -134,7 +133,7 @@ async def _watch(settings: Settings) -> None:
 def main(name: str, sent: str = "SIGKILL") -> None:
     """Run until the moment has come; afterwards too, when it is continued."""
     _meets({**OF_A_LANDER, **OF_A_WORKER, **OF_A_WATCHER}[name], signal.Signals[sent])
-    uvloop.run(_part(name, sent == "SIGSTOP"))
+    run(_part(name, sent == "SIGSTOP"))
 
 
 if __name__ == "__main__":

@@ -8,14 +8,15 @@ from contextlib import closing, contextmanager
 from functools import partial, wraps
 from importlib.metadata import version
 from socket import AF_INET, AF_INET6, create_server, socket
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
 
 import uvicorn
 from anyio import CapacityLimiter
 from anyio.to_thread import run_sync
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
-from mcp_types import ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, ToolAnnotations
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -48,10 +49,17 @@ MOST_CONNECTIONS: Final = 100
 _Tool: TypeAlias = Callable[..., Answer]
 
 
+class _Assistant(MCPServer[Any]):
+    async def get_prompt(self, name: str, *_: object, **__: object) -> NoReturn:
+        """Refuse it; the library logs a traceback with the name."""
+        del name
+        raise MCPError(INVALID_PARAMS, "there are no prompts: ask the tools")
+
+
 def assistant(tools: Tools) -> MCPServer[Any]:
     """The server; its database is open to read, and asked one question at a time."""
     logging.getLogger("mcp").setLevel(logging.ERROR)  # its warnings repeat what a client sent
-    server: MCPServer[Any] = MCPServer(
+    server = _Assistant(
         "leadsman", instructions=INSTRUCTIONS.strip(), version=version("leadsman"), log_level="WARNING"
     )
     one = CapacityLimiter(1)

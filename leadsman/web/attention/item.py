@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import groupby
-from shlex import quote
 from typing import Final, NamedTuple
 
 from common.amounts import counted, how_often
-from common.text import plain
+from common.text import argument, plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Since
@@ -185,9 +184,9 @@ def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
 def _delete_command(rows: Sequence[RowDict]) -> str:
     """Return the command that deletes up to _PODS pods, of the first namespace whose command fits."""
     for namespace, same in groupby(rows, key=lambda row: str(row["namespace"])):
-        pods = [quote(plain(row["pod"], _COMMAND)) for row in same][:_PODS]
+        pods = [argument(row["pod"], _COMMAND) for row in same][:_PODS]
         while pods:
-            command = f"kubectl delete pod -n {quote(plain(namespace))} {' '.join(pods)}"
+            command = f"kubectl delete pod -n {argument(namespace)} {' '.join(pods)}"
             if len(command) < _COMMAND:
                 return command
             pods.pop()

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from common.amounts import counted
-from common.text import plain
+from common.text import argument, plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step
 from leadsman.web.reading.asked import RowDict
@@ -24,7 +24,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if rows := [row for row in others if row["ready"] is not None]:
         said = reported(sentence(plain(rows[0]["message"])).rstrip("."))
         text = f"{f'{said} ' if len(rows) == 1 else ''}{_leases(rows)}{NO_NEW_PODS.capitalize()}."
-        step = Step(f"See kubectl describe node {plain(rows[0]['node'])} and its kubelet's and runtime's logs")
+        step = Step(f"See kubectl describe node {argument(rows[0]['node'])} and its kubelet's and runtime's logs")
         title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
@@ -40,9 +40,9 @@ def not_ready(view: Overview) -> Iterator[Item]:
         ready = [row for row in cordoned if row["ready"]]
         state = "whether it is Ready is not known" if cordoned[0]["ready"] is None else "it is not Ready"
         step = Step(
-            f"When the maintenance is over: kubectl uncordon {plain(ready[0]['node'])}"
+            f"When the maintenance is over: kubectl uncordon {argument(ready[0]['node'])}"
             if ready
-            else f"See kubectl describe node {plain(cordoned[0]['node'])} before it is uncordoned: {state}"
+            else f"See kubectl describe node {argument(cordoned[0]['node'])} before it is uncordoned: {state}"
         )
         title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
@@ -54,7 +54,7 @@ def cordoned_by_event(view: Overview) -> Iterator[Item]:
     if rows := view.event_cordons:
         title = "Cordoned, by an Event" if view.node else f"{counted(len(rows), 'node')} cordoned, by an Event"
         nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
-        step = Step(f"See whether it still is: kubectl get node {plain(nodes[0])}")
+        step = Step(f"See whether it still is: kubectl get node {argument(nodes[0])}")
         yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
 
 
@@ -78,7 +78,7 @@ def problems(view: Overview) -> Iterator[Item]:
     """A card for each condition of nodes that shows trouble, beside the kubelet's own."""
     for condition in dict.fromkeys(row["condition"] for row in view.problems):
         rows = [row for row in view.problems if row["condition"] == condition]
-        name, node = plain(condition), plain(rows[0]["node"])
+        name, node = plain(condition), argument(rows[0]["node"])
         of = "" if view.node else f" of {counted(len(rows), 'node')}"
         said = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
         text = f"The last: {said}" if said and len(rows) > 1 else said
@@ -96,11 +96,11 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
     keeps = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
     text = f"{keeps}{_down(rows, one=bool(view.node) or len(rows) == 1)}"
     left = next((row for row in rows if row["ready"]), None)
-    name = plain((left or rows[0])["node"])
+    name = argument((left or rows[0])["node"])
     if left is not None:
         key = _taint(left)[0]
     step = Step(
-        f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {plain(key)}-"
+        f"If {by} does not finish, the taint was left behind: kubectl taint node {name} {argument(f'{key}-')}"
         if left is not None
         else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}"
     )

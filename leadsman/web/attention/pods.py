@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from common.amounts import counted
-from common.text import plain
+from common.text import argument, plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
@@ -129,7 +129,7 @@ def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], deni
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
     if said:
         name, resource = (plain(said[0][each]) for each in ("node", "resource"))
-        name = "NODE" if name == UNKNOWN_NAME else name
+        name = "NODE" if name == UNKNOWN_NAME else argument(said[0]["node"])
         if "/" in resource and said[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
         if _knew_of_less(said[0]):
@@ -258,7 +258,7 @@ def terminating(view: Overview) -> Iterator[Item]:
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
         text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."
-        step = Step(f"If the machine is off: kubectl taint node {plain(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
+        step = Step(f"If the machine is off: kubectl taint node {argument(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
         taints = [taint for row in view.not_ready if row["node"] == away[0] for taint in row["taints"]]
         if any(taint.startswith(_OUT_OF_SERVICE) for taint in taints):
             step = Step(
@@ -279,7 +279,7 @@ _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
 
 def _named(row: RowDict) -> str:
     """A pod as kubectl takes it."""
-    return f"-n {plain(row['namespace'])} {plain(row['pod'])}"
+    return f"-n {argument(row['namespace'])} {argument(row['pod'])}"
 
 
 def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:

@@ -186,6 +186,25 @@ async def test_a_process_that_writes_answers_with_what_it_has_stored(migrated_fo
     assert not (db / SOCKET).exists()
 
 
+def test_a_link_that_is_put_in_place_of_the_socket_gives_its_mode_to_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Root may hold the database of a folder whose owner is somebody else."""
+    theirs = tmp_path / "theirs"
+    theirs.touch(0o640)
+    before, bind = theirs.stat().st_mode, socket.socket.bind
+
+    def replaced(listener: socket.socket, address: str) -> None:
+        bind(listener, address)
+        assert stat.S_IMODE(Path(address).stat().st_mode) == 0o600
+        Path(address).unlink()
+        Path(address).symlink_to(theirs)
+
+    monkeypatch.setattr(socket.socket, "bind", replaced)
+    with listening(tmp_path):
+        assert theirs.stat().st_mode == before
+
+
 def test_the_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
     with listening(tmp_path) as listener, connected(tmp_path, 1.0):
         assert stat.S_IMODE((tmp_path / SOCKET).stat().st_mode) == 0o600

@@ -1,6 +1,7 @@
 """Hostile text on its way to a terminal, a log, or a program."""
 
 import json
+import shlex
 import unicodedata
 
 import msgspec
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.text import plain, plain_json
+from common.text import argument, plain, plain_json
 
 UNSAFE = [*"\x1b\x07\r\t\x7f\x85\x9b\u061c\u180e\u200e\u202e\u2066\ufeff\U000e0041\U000e0100\ufe0f\u034f\u3164\u2800"]
 
@@ -18,6 +19,19 @@ def test_what_steers_a_terminal_or_turns_text_round_becomes_its_escape(letter: s
     shown = plain(f"a{letter}b")
     assert shown.isascii()
     assert shown.encode().decode("unicode_escape") == f"a{letter}b"
+
+
+@given(st.text(min_size=1) | st.from_regex(r"\A--?[a-z]+=?[a-z]*\Z"))
+def test_a_name_is_one_argument_of_a_command_and_never_an_option(name: str) -> None:
+    before, given, after = shlex.split(f"kubectl {argument(name)} end")
+    assert (before, after) == ("kubectl", "end")
+    assert not given.startswith("-")
+    assert given.removeprefix(" ") == plain(name).removeprefix(" ")
+
+
+@pytest.mark.parametrize("name", ["worker-1.example", "gke_a-b:c/d", "node.kubernetes.io/out-of-service"])
+def test_an_ordinary_name_is_copied_as_it_is(name: str) -> None:
+    assert argument(name) == name
 
 
 @given(st.text())

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import ConnectionGroup
 from aiokafka.errors import KafkaError, NodeNotReadyError, for_code
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest, SyncGroupRequest
@@ -17,6 +18,7 @@ from structlog.testing import capture_logs
 
 from common.clock import SYSTEM, Instant
 from common.errors import FilesUnusable
+from fakes.broker import broker
 from ingest.kafka import aiokafka_fixes
 from waiting import PATIENCE_SECONDS
 
@@ -299,3 +301,35 @@ async def test_what_is_answered_while_a_leader_is_elected_is_asked_again(code: i
     error = for_code(code)
     assert error.retriable
     assert error.invalid_metadata
+
+
+QUESTIONS, UNPACED = 8, 2
+"""A client asks once on its way to its brokers, and begins the next at once."""
+LEAST_SECONDS = (QUESTIONS - UNPACED - 1) * aiokafka_fixes.METADATA_SECONDS
+
+
+async def _seconds_until(asked: "asyncio.Queue[None]") -> float:
+    begin = asyncio.get_running_loop().time()
+    for _ in range(QUESTIONS):
+        await asked.get()
+    return asyncio.get_running_loop().time() - begin
+
+
+async def test_a_consumer_pauses_between_its_questions_while_nobody_leads_its_partition() -> None:
+    """Regression: it asked 2,000 times in a second."""
+    async with broker(leads=False, closes=False) as there:
+        consumer = AIOKafkaConsumer(bootstrap_servers=there.servers)
+        consumer.assign([TopicPartition("t", 0)])
+        taken = asyncio.ensure_future(_seconds_until(there.asked))
+        async with aiokafka_fixes.started(consumer):
+            assert await taken > LEAST_SECONDS
+
+
+async def test_a_client_pauses_between_its_questions_while_the_connections_that_answer_them_end() -> None:
+    """Regression: an admin client asked 500 times in a second, since the end of a connection is a reason to ask."""
+    async with broker(leads=True, closes=True) as there:
+        admin = AIOKafkaAdminClient(bootstrap_servers=there.servers)
+        taken = asyncio.ensure_future(_seconds_until(there.asked))
+        async with aiokafka_fixes.started(admin):
+            cast("Any", admin)._client.force_metadata_update()
+            assert await taken > LEAST_SECONDS

@@ -105,7 +105,6 @@ def wires(monkeypatch: pytest.MonkeyPatch) -> list[Wire]:
     for fake in (discard, failure):
         monkeypatch.setattr(aiokafka_fixes, fake.__name__, fake)
     monkeypatch.setattr(aiokafka_fixes, "hand_on", lambda _: None)
-    monkeypatch.setattr(aiokafka_fixes, "pace", lambda _: None)
     return made
 
 
@@ -185,25 +184,3 @@ async def test_who_gives_up_a_message_that_is_not_handed_over_keeps_back_nothing
         for value in (b"1", b"2"):
             await publisher.send("cluster", b"c", value, follows=True)
         assert wires[0].sent == [b"1", b"2"]
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize(("answered", "pauses"), [(True, 0), (False, 3)])
-async def test_a_producer_pauses_after_it_could_not_learn_who_leads(
-    answered: bool, pauses: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Regression: a broker that closed each connection got 466 of them in a second."""
-    paused: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        paused.append(seconds)
-
-    async def update() -> bool:
-        return answered
-
-    monkeypatch.setattr(aiokafka_fixes, "asyncio", SimpleNamespace(sleep=sleep))
-    producer: Any = SimpleNamespace(client=SimpleNamespace(_metadata_update=update))
-    aiokafka_fixes.pace(producer)
-    for _ in range(3):
-        assert await producer.client._metadata_update() is answered
-    assert paused == [aiokafka_fixes.METADATA_SECONDS] * pauses

@@ -61,6 +61,14 @@ def test_a_hostile_message_is_one_line_without_control_characters(monkeypatch: p
     assert done.stderr == "leadsman: node \\x1b[31m\\nred\n"
 
 
+@pytest.mark.parametrize("words", [["--\x1b]0;t\x07"], ["validate", "\x1b]0;t\x07"], ["digest", "--\x1b[31m\u202e"]])
+def test_a_hostile_word_that_a_shell_completed_steers_no_terminal(words: list[str]) -> None:
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "\\x1b" in done.stderr
+    assert all(each.isprintable() for each in done.stderr.split("\n"))
+
+
 def _failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> click.Group:
     """The application, with a command that raises this."""
 

@@ -4,9 +4,13 @@ import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from typing import cast
+from unittest.mock import Mock
 
 import pytest
 import uvicorn
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,6 +18,7 @@ from common.tasks import Tasks
 from components.processes import HOST
 from leadsman.web.assistant import server as assistant
 from leadsman.web.assistant.server import MOST_CONNECTIONS, http_server, listener_at
+from leadsman.web.assistant.tools import Tools
 from waiting import PATIENCE_SECONDS, unhurried, until
 
 pytestmark = pytest.mark.asyncio
@@ -137,3 +142,11 @@ async def test_a_second_request_cannot_be_smuggled_in(head: bytes) -> None:
     assert app.under_way == 0
     assert answer.count(b"HTTP/1.") == 1
     assert re.match(rb"HTTP/1\.[01] (400|501) ", answer)
+
+
+async def test_what_a_client_calls_a_prompt_is_in_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    """The library logs a traceback with it."""
+    async with Client(assistant.assistant(cast("Tools", Mock(spec=Tools)))) as client:
+        with pytest.raises(MCPError, match="there are no prompts"):
+            await client.get_prompt("hunter2")
+    assert not [each for each in caplog.records if each.name.startswith("mcp")]

@@ -346,6 +346,14 @@ def test_a_node_that_does_not_report_is_not_said_to_be_not_ready(taints: list[st
     assert "not Ready" not in f"{item.text} {item.step}"
 
 
+def test_a_command_takes_a_name_for_nothing_but_a_name() -> None:
+    """Names of a capture are anybody's: no option, no second command."""
+    (item,) = attention(view(node("--all"), not_ready=(unready("--all", cordoned=1, ready=1),)))
+    assert str(item.step) == "When the maintenance is over: kubectl uncordon ' --all'."
+    (item,) = attention(view(node(), terminating=(lasts(pod="$(id)", namespace="a b", is_over=True),)))
+    assert "kubectl get pod -n 'a b' '$(id)' -o" in str(item.step)
+
+
 def test_nobody_uncordons_a_node_that_is_not_ready() -> None:
     (item,) = attention(view(node(), not_ready=(unready(cordoned=1),)))
     assert not str(item.step).startswith("When the maintenance is over")

@@ -73,6 +73,8 @@ def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
     (card,) = incidents([item("met", "a")], [growth("a", "", "x; rm -rf /", 1, namespace="n$(id)")])
     assert "kubectl delete pod -n 'n$(id)' 'x; rm -rf /'." in card.step.words
+    (card,) = incidents([item("met", "a")], [growth("a", "", "--all", 1)])
+    assert "kubectl delete pod -n shop ' --all'." in card.step.words
     (long,) = incidents([item("met", "a", step=Step("Look"))], [growth("a", "", "x" * 300, 1)])
     assert long.step.words == "Look"
 
