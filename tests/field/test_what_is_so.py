@@ -390,6 +390,14 @@ ROWS: Final = (
         ["no reason was seen"],
     ),
     Row(
+        "a pod of which no scheduler says anything waits",
+        [pod("ignored", "", {"phase": "Pending"}, creationTimestamp=at(END))],
+        ["1 pod Pending", "shop/ignored: no report of a scheduler was seen"],
+        {"pending_pods": '"pod": "ignored".*"said": ""'},
+        ["No evictions, pending pods"],
+        cluster="unscheduled",
+    ),
+    Row(
         "a page of a node has that node's number",
         [
             *(node(each) for each in ("small", "tiny")),

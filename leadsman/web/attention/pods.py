@@ -186,7 +186,7 @@ def waiting(view: Overview) -> Iterator[Item]:
         return
     pods = sum(row["pods"] for row in view.waiting)
     listed = [
-        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or 'no reason was seen'}{_autoscaler(row)}"
+        f"{_group(row)}: {plain(row['why'], MOST_TEXT).rstrip('.') or _unexplained(row)}{_autoscaler(row)}"
         for row in view.waiting[:MOST_REASONS]
     ]
     more = len(view.waiting) - len(listed)
@@ -198,6 +198,10 @@ def waiting(view: Overview) -> Iterator[Item]:
     yield item._replace(of_each="pods Pending")
     if view.contradicted:
         yield _contradicted(view)
+
+
+def _unexplained(row: RowDict) -> str:
+    return "no reason was seen" if row["node"] else "no report of a scheduler was seen"
 
 
 def _next_step(row: RowDict) -> Step:

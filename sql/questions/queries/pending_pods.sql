@@ -99,7 +99,8 @@ FROM
         WHERE {asked namespace, cluster}
         GROUP BY cluster, namespace, pod, uid
     )
-    WHERE last.2 = 'pending' AND last.3 != ''
+    WHERE last.2 = 'pending'
+        AND (last.3 != '' OR (cluster, uid) NOT IN (SELECT cluster, object_uid FROM node_events WHERE reason = 'FailedScheduling' AND object_kind = 'Pod'))
         AND (cluster, namespace, pod, uid) NOT IN (SELECT cluster, namespace, pod, uid FROM scheduling_failures)
 ) AS p
 LEFT JOIN

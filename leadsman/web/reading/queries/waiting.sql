@@ -2,7 +2,8 @@
 SELECT namespace, owner, node, why, any(event) AS event, any(autoscaler) AS autoscaler, count() AS pods, min(since) AS first_since, any(pod) AS pod, arraySlice(groupArray(uid), 1, 1000) AS uids
 FROM pod_waits
 WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS NULL OR until >= {until:DateTime64(6)})
-    AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1))
+    -- A pod that was just created gets its scheduler's words in a moment where pods are watched
+    AND (reason != '' OR since < {until:DateTime64(6)} - toIntervalMinute(1) OR {cluster:String} NOT IN (SELECT cluster FROM watches))
     AND {asked node, namespace}
     AND uid IN
     (
