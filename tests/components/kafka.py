@@ -96,6 +96,7 @@ class Kafka:
         folder.mkdir(parents=True, exist_ok=True)
         properties = {**defaults, **(settings or {})}
         self._node_id = properties["node.id"]
+        self._has_own_storage = bool(format_flags) or properties["log.dirs"] != str(self.data)
         _write(self._properties, properties)
         command = [*self._java, "kafka.Kafka", str(self._properties)]
         self.process = Process("Kafka", command, folder / "kafka.log")
@@ -135,7 +136,7 @@ class Kafka:
         subprocess.run(command, check=True, capture_output=True)
 
     def _format(self) -> None:
-        if not self._format_flags:
+        if not self._has_own_storage:
             shutil.copytree(kafka_storage(), self.data)
             identity = {"version": "1", "cluster.id": self._cluster_id, "directory.id": _identity()}
             _write(self.data / META, {**identity, "node.id": self._node_id})
