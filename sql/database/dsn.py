@@ -44,7 +44,9 @@ class Embedded:
 
     def __str__(self) -> str:
         folder = str(self.folder).replace("%", "%25").replace("#", "%23")
-        return f"chdb://{folder}" + ("" if self.database == EMBEDDED_DATABASE else f"?database={quote(self.database)}")
+        return f"chdb://{folder}" + (
+            "" if self.database == EMBEDDED_DATABASE else f"?database={quote(self.database)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,9 @@ def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links:
     query, given = asked
     known = {each.name for each in chosen(query, given)[0].parameters} - given.keys()
     here = {"cluster": links.at_cluster, "node": links.at_node}
-    return command + "".join(f" --{name} {argument(value)}" for name, value in here.items() if value and name in known)
+    return command + "".join(
+        f" --{name} {argument(value)}" for name, value in here.items() if value and name in known
+    )
 
 
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:
