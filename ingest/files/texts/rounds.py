@@ -54,8 +54,8 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
     """Yield a line, or in place of one that waits for evicted pods, an eviction of each that is not yet known.
 
-    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed. A round for pressure evicts
-    one pod: several were evicted for their own limits, also those of lines before.
+    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed. A round for pressure
+    evicts one pod: several were evicted for their own limits, also those of lines before.
     """
     if line.said != WAITING:
         yield line
