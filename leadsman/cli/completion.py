@@ -7,7 +7,7 @@ from click.shell_completion import CompletionItem, ShellComplete, get_completion
 
 SHELLS = ("bash", "zsh", "fish")
 PROGRAM = "leadsman"
-_PLAIN = re.compile(r"[\w./:@%+=,][\w./:@%+=,-]*")
+_PLAIN = re.compile(r"[\w./:@+,][\w./:@%+=,-]*")
 VARIABLE = "_LEADSMAN_COMPLETE"
 """Click's: what the script sets when it asks for completions."""
 

@@ -48,16 +48,17 @@ def readable_database(dsn: str, *, hold: bool = False) -> Iterator[Database]:
 
 
 def called_as(dsn: str) -> str:
-    """Return the command as the reader can type it again, with the database where it is not the default one.
+    """Return the command as the reader can type it again, with the database where it would take another one.
 
-    A server's DSN may hold a password, so a placeholder stands for it where the environment has none.
+    A server's DSN may hold a password, so a placeholder stands for it.
     """
     from sql.database.dsn import Embedded, parse_dsn
 
     program = (
         f"{argument(sys.executable)} -m leadsman" if sys.argv[0].endswith("__main__.py") else argument(sys.argv[0])
     )
-    database = parse_dsn(dsn)
-    if isinstance(database, Embedded):
-        return program if database == parse_dsn(DEFAULT_DSN) else f"LEADSMAN_DB={argument(str(database))} {program}"
-    return program if "LEADSMAN_DB" in os.environ else f"LEADSMAN_DB=DSN {program}"
+    database, usual = parse_dsn(dsn), os.environ.get("LEADSMAN_DB") or DEFAULT_DSN
+    if dsn == usual or (isinstance(database, Embedded) and usual == DEFAULT_DSN and database == parse_dsn(usual)):
+        return program
+    named = argument(str(database)) if isinstance(database, Embedded) else "DSN"
+    return f"LEADSMAN_DB={named} {program}"

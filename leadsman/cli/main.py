@@ -142,7 +142,8 @@ def no_color() -> click.Option:
 
 def _seen(error: click.ClickException) -> click.ClickException:
     """The error in characters that steer no terminal: a shell completes names that somebody else chose."""
-    error.message = plain(error.message, MESSAGE)
+    if not isinstance(error, click.exceptions.NoArgsIsHelpError):  # the help, which names nothing of anybody else
+        error.message = plain(error.message, MESSAGE)
     return error
 
 

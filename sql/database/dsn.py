@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeAlias
-from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from common.errors import FilesUnusable
 from common.tls import RotatingPassword
@@ -37,13 +37,16 @@ _SWITCH: Final = re.compile(r"[01]")
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """The engine inside this process, over a folder."""
+    """The engine inside this process, over a folder. `str()` is its DSN."""
 
     folder: Path
     database: str = EMBEDDED_DATABASE
 
     def __str__(self) -> str:
-        return f"chdb://{self.folder}"
+        folder = str(self.folder).replace("%", "%25").replace("#", "%23")
+        return f"chdb://{folder}" + (
+            "" if self.database == EMBEDDED_DATABASE else f"?database={quote(self.database)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

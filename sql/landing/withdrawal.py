@@ -6,6 +6,7 @@ from typing import Final
 
 from sql.database.errors import SYNTAX, QueryFailed
 from sql.database.open import Database
+from sql.database.replicated import quoted
 
 _KEYS: Final = """
 SELECT table, name, type FROM system.columns
@@ -42,7 +43,7 @@ class DatabaseRows:
         """
         if self._database.embedded:
             return
-        holder = self._database.holder
+        holder = quoted(self._database.holder)
         try:
             if self._may_delete(f"{holder}.*") or all(self._may_delete(f"{holder}.{table}") for table in tables):
                 return
@@ -54,7 +55,7 @@ class DatabaseRows:
         raise QueryFailed(
             f"{self._database}: an earlier replay of a dump of this cluster stored rows that this one may have to"
             f" take back, and the user may not delete them. Nothing was changed. GRANT ALTER DELETE ON {holder}.* TO"
-            f" {user}, or give this dump another --cluster"
+            f" {quoted(user)}, or give this dump another --cluster"
         )
 
     def _may_delete(self, what: str) -> bool:

@@ -144,6 +144,7 @@ def implied(stored: Stored) -> dict[str, list[str]]:
 
 
 MESSAGE = "The node was low on resource: memory. Threshold quantity: 100Mi, available: 90Mi. "
+ABOVE_LIMIT = "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
 
 
 @pytest.mark.parametrize("passes", ["pod all", "event all", "all", "pod event all", "pod event"])
@@ -170,6 +171,30 @@ def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp
     (row,) = stored.of("evictions", {"pod": "web-0"})
     assert row["time_known"]
     assert row["evidence"] == "both" or passes == "pod event"
+
+
+@pytest.mark.parametrize(
+    ("message", "cause", "end"), [(MESSAGE, "pressure", "node_pressure"), (ABOVE_LIMIT, "limit", "own_limit")]
+)
+def test_a_line_that_lacks_why_a_pod_was_evicted_has_it_from_the_pod(
+    tmp_path: Path, message: str, cause: str, end: str
+) -> None:
+    """Regression: such a line alone was an eviction for a resource, and the pod's status another one."""
+    line = 'I0731 14:40:00.514212 1 eviction_manager.go:612] "Eviction manager: pod is evicted successfully"'
+    metadata = {"name": "web-0", "namespace": "shop", "uid": "u1", "creationTimestamp": "2026-07-31T14:00:00Z"}
+    status = {"phase": "Failed", "reason": "Evicted", "message": message, "startTime": "2026-07-31T14:00:00Z"}
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": status}
+    (tmp_path / "n1.kubelet.log").write_text(f'{line} pod="shop/web-0"\n')
+    later = {
+        **pod,
+        "metadata": {"name": "later", "uid": "u2", "creationTimestamp": "2026-07-31T15:00:00Z"},
+        "status": {},
+    }
+    (tmp_path / "pods.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": [pod, later]}))
+    stored = Stored()
+    stored.replay(tmp_path)
+    assert [row["cause"] for row in stored.of("evictions", {})] == [cause]
+    assert [row["cause"] for row in stored.of("pod_ends", {})] == [end]
 
 
 @pytest.mark.parametrize("passes", ["pods events", "events pods", "pods events all"])

@@ -110,6 +110,8 @@ class Pod(NamedTuple):
 
     uid: str
     created: datetime
+    evicted: str = ""
+    """The text of its eviction in its status, else empty."""
 
 
 class Known(NamedTuple):
@@ -313,6 +315,8 @@ def placed(
             is_it = of_dump is not None and of_dump.created <= (told.latest or at) + _ROUNDED
             known = uid or (of_dump.uid if of_dump is not None and is_it else "")
             told = msgspec.structs.replace(told, uid=known or (pod if "/" in pod else ""))
+            if of_dump is not None and of_dump.evicted and of_dump.uid == known and told.values.get("message") == "":
+                told = msgspec.structs.replace(told, values={**told.values, "message": of_dump.evicted})
         lines.append(Placed(at, told))
     yield from _without_told(lines, node, events)
 

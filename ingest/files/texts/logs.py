@@ -26,8 +26,6 @@ from ingest.resources.pods import PODS
 
 _NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
 _BETWEEN: Final = re.compile(r"[-_.]")
-_POD: Final = msgspec.json.Decoder(EventTimes)
-"""Decodes a pod's time of creation, which is where an Event has its own."""
 _EVENT: Final = msgspec.json.Decoder(Event)
 
 
@@ -39,6 +37,18 @@ class _PodOnNode(msgspec.Struct, frozen=True):
     spec: _Spec = _Spec()
 
 
+class _Status(msgspec.Struct, frozen=True):
+    reason: str = ""
+    message: str = ""
+
+
+class _Pod(EventTimes, frozen=True):
+    """A pod's time of creation is where an Event has its own."""
+
+    status: _Status | None = None
+
+
+_POD: Final = msgspec.json.Decoder(_Pod)
 _POD_ON_NODE: Final = msgspec.json.Decoder(_PodOnNode)
 
 
@@ -217,14 +227,17 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
 def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
     """Pods by `namespace/name`, from objects and from Events; names that several pods had are left out."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    created: dict[str, datetime] = {}
+    created, evicted = dict[str, datetime](), dict[str, str]()
     for fact in facts:
         if fact.thing.resource == PODS.name and fact.thing.identity:
             _, namespace, name, uid = fact.thing.identity
             found[f"{namespace}/{name}"].add(uid)
             with suppress(*UNDECODABLE):
-                if (at := in_utc(_POD.decode(fact.thing.raw).metadata.creation_timestamp)) is not None:
+                pod = _POD.decode(fact.thing.raw)
+                if (at := in_utc(pod.metadata.creation_timestamp)) is not None:
                     created[uid] = at
+                if pod.status is not None and pod.status.reason == "Evicted":
+                    evicted[uid] = pod.status.message
         elif fact.thing.resource == EVENTS.name:
             try:
                 event = _EVENT.decode(fact.thing.raw)
@@ -234,4 +247,4 @@ def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
             if about is not None and about.kind == "Pod" and about.uid:
                 found[f"{about.namespace}/{about.name}"].add(about.uid)
     only = {name: uids.pop() for name, uids in found.items() if len(uids) == 1}
-    return {name: Pod(uid, created.get(uid, EARLIEST)) for name, uid in only.items()}
+    return {name: Pod(uid, created.get(uid, EARLIEST), evicted.get(uid, "")) for name, uid in only.items()}

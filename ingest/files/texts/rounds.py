@@ -3,7 +3,7 @@
 See the rules: kubelet-log.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -54,22 +54,23 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
     """Yield a line, or in place of one that waits for evicted pods, an eviction of each that is not yet known.
 
-    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed.
+    `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed. A round for pressure
+    evicts one pod: several were evicted for their own limits, also those of lines before.
     """
     if line.said != WAITING:
         yield line
     if line.said in {WAITING, TIMED_OUT}:
         pods = line.values.get("pods", [])
         names = pods_of_sentence(pods) if isinstance(pods, str) else pods
-        told = (line._replace(said=SUCCESS, values={"pod": name}) for name in names)
-        yield from (each for each in told if not _is_told(each, evicted))
+        why: dict[str, Value] = {"message": OWN_LIMIT} if len(names) > 1 else {}
+        for name in names:
+            before = evicted.get((line.host, name))
+            if before is None or not _is_near(line, before):
+                yield line._replace(said=SUCCESS, values={"pod": name, **why})
+            else:
+                before.values.update(why | before.values)
     elif SAID[line.said].kind == "evicted" and isinstance(pod := line.values.get("pod"), str):
         evicted[line.host, pod] = line
-
-
-def _is_told(line: Line, evicted: Mapping[tuple[str, str], Line]) -> bool:
-    before = evicted.get((line.host, str(line.values["pod"])))
-    return before is not None and _is_near(line, before)
 
 
 def _is_ranked(line: Line, ranked: Line | None) -> bool:

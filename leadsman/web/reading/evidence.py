@@ -29,6 +29,8 @@ class Evidence(NamedTuple):
     last_sample_at: datetime | None
     last_at: datetime | None
     """Time of the last observation of any kind."""
+    nodes_until: datetime | None = None
+    """The last Node object, where later ones were not looked at: that of an older dump."""
     pods_seen: bool = True
     """True if pods were seen in this range, or are watched. An account that may not read pods sees no eviction."""
     pods_until: datetime | None = None
@@ -116,6 +118,7 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     events_at = at["events"]
     seen = {
         "nodes": row["nodes"] if "nodes" in listed | going_on else 0,
+        "nodes_until": None if "nodes" in listed | going_on else at["nodes"],
         "pods_seen": pods_seen,
         "pods_until": None if pods_seen else at["pods"],
         "numa_seen": "numa" in listed or ("pods" in going_on and at["numa"] is not None),
@@ -222,7 +225,7 @@ def gaps(evidence: Evidence) -> list[str]:
     """Describe the missing evidence of a range, a sentence for each kind."""
     bad, odd = counted(evidence.bad, "record"), counted(evidence.unexplained, "pod was", "pods were")
     missing = {
-        "No Node object was seen.": not evidence.nodes,
+        f"No Node object was seen{_after(evidence.nodes_until)}.": not evidence.nodes,
         "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
         "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from shlex import quote
 from typing import Any, Final
 
 from markdown_it import MarkdownIt
@@ -12,7 +11,7 @@ from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from markupsafe import Markup, escape
 
-from common.text import plain
+from common.text import argument, plain
 from leadsman.web.attention.item import Step
 from leadsman.web.rendering.links import Links
 from sql.questions.queries import SavedQuery, chosen, names, saved_query
@@ -132,13 +131,15 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
 
 def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
     if links.at_node:
-        command = _NODE.sub(lambda _: quote(links.at_node), command)
+        command = _NODE.sub(lambda _: argument(links.at_node), command)
     if asked is None:
         return command
     query, given = asked
     known = {each.name for each in chosen(query, given)[0].parameters} - given.keys()
     here = {"cluster": links.at_cluster, "node": links.at_node}
-    return command + "".join(f" --{name} {quote(value)}" for name, value in here.items() if value and name in known)
+    return command + "".join(
+        f" --{name} {argument(value)}" for name, value in here.items() if value and name in known
+    )
 
 
 def _question(command: str) -> tuple[SavedQuery, dict[str, str]] | None:

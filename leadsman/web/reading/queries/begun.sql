@@ -40,23 +40,31 @@ FROM
             FROM nodes
             WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)}
             UNION ALL
-            SELECT DISTINCT 'cordoned' AS kind, node, if(holds, assumeNotNull(cordoned_since), assumeNotNull(cordoned_since) - toIntervalMicrosecond(1)) AS ts, arrayJoin([0, 1]) AS holds
-            FROM nodes
-            WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)} AND cordoned_since IS NOT NULL
+            SELECT DISTINCT 'cordoned' AS kind, n.node AS node, if(holds, assumeNotNull(n.cordoned_since), assumeNotNull(n.cordoned_since) - toIntervalMicrosecond(1)) AS ts, arrayJoin([0, 1]) AS holds
+            FROM nodes AS n
+            WHERE n.cluster = {cluster:String} AND n.node IN {cordoned:Array(String)} AND n.ts < {until:DateTime64(6)} AND n.cordoned_since <= n.ts
             UNION ALL
-            -- The Event of a change: it was otherwise until then, but for a kubelet that has just started and repeats what it finds,
-            -- and for who takes a node: that tells it more than once
+            -- The Event of a change: it was otherwise until then, but for a kubelet that repeats what it finds at its start or what
+            -- a taint dates, and for who takes a node: that tells it more than once
             SELECT 'cordoned' AS kind, e.node AS node, if(change = 'before', e.ts - toIntervalMicrosecond(1), e.ts) AS ts, (e.reason != 'NodeSchedulable') = (change = 'after') AS holds
             FROM node_events AS e
             LEFT JOIN
             (
-                SELECT node, groupArray(ts) AS starts
-                FROM node_events
-                WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason IN ('Starting', 'Rebooted') AND component = 'kubelet'
+                SELECT node, groupArray(at) AS known
+                FROM
+                (
+                    SELECT node, ts AS at
+                    FROM node_events
+                    WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason IN ('Starting', 'Rebooted') AND component = 'kubelet'
+                    UNION ALL
+                    SELECT node, assumeNotNull(cordoned_since) AS at
+                    FROM nodes
+                    WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND ts < {until:DateTime64(6)} AND cordoned_since <= ts
+                )
                 GROUP BY node
             ) AS s ON s.node = e.node
             ARRAY JOIN if(
-                e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at - toIntervalSecond(1) AND e.ts < at + toIntervalMinute(1), s.starts),
+                e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at - toIntervalSecond(1) AND e.ts < at + toIntervalMinute(1), s.known),
                 ['after'], ['before', 'after']) AS change
             WHERE e.cluster = {cluster:String} AND e.node IN {cordoned:Array(String)} AND e.ts < {until:DateTime64(6)}
                 AND e.object_kind = 'Node' AND e.reason IN (

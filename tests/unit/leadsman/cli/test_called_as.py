@@ -18,6 +18,8 @@ HERE = Path.cwd()
         (f"chdb://{HERE}/leadsman-db", "leadsman"),
         ("other", f"LEADSMAN_DB=chdb://{HERE}/other leadsman"),
         ("/a b", "LEADSMAN_DB='chdb:///a b' leadsman"),
+        ("/a%20b#c", "LEADSMAN_DB=chdb:///a%2520b%23c leadsman"),
+        ("chdb:///a?database=b%26c", "LEADSMAN_DB='chdb:///a?database=b%26c' leadsman"),
         ("http://u:hunter2@db:8123/x", "LEADSMAN_DB=DSN leadsman"),
     ],
 )
@@ -36,6 +38,22 @@ def test_a_server_from_the_environment_is_there_for_the_next_command(monkeypatch
     assert called_as(dsn) == "leadsman"
 
 
+@pytest.mark.parametrize(
+    ("dsn", "hint"),
+    [
+        ("http://u:hunter2@other:8123/x", "LEADSMAN_DB=DSN leadsman"),
+        ("chdb://leadsman-db", f"LEADSMAN_DB=chdb://{HERE}/leadsman-db leadsman"),
+    ],
+)
+def test_a_database_that_is_not_the_one_of_the_environment_is_named(
+    monkeypatch: pytest.MonkeyPatch, dsn: str, hint: str
+) -> None:
+    monkeypatch.setenv("LEADSMAN_DB", "http://u:hunter2@db:8123/x")
+    monkeypatch.setattr(sys, "argv", ["leadsman", "replay"])
+    assert called_as(dsn) == hint
+
+
 def test_a_module_is_called_by_its_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LEADSMAN_DB", raising=False)
     monkeypatch.setattr(sys, "argv", ["/x/leadsman/__main__.py", "replay"])
     assert called_as("leadsman-db") == f"{sys.executable} -m leadsman"

@@ -11,7 +11,7 @@ def test_a_name_that_every_shell_takes_as_it_is_is_offered(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a;id", "a$(id)", "a`id`", "a!id", "a*", "a{b,c}", "a~", "a#b", "a b", "a\nb", "--all"]
+    "name", ["a;id", "a$(id)", "a`id`", "a!id", "a*", "a{b,c}", "a~", "a#b", "a b", "a\nb", "--all", "=id", "%self"]
 )
 def test_a_name_that_a_shell_makes_more_of_is_not_offered(name: str) -> None:
     assert not _fits(name, "")

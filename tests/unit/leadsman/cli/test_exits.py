@@ -69,6 +69,12 @@ def test_a_hostile_word_that_a_shell_completed_steers_no_terminal(words: list[st
     assert all(each.isprintable() for each in done.stderr.split("\n"))
 
 
+@pytest.mark.parametrize("words", [[], ["silence"]], ids=["leadsman", "silence"])
+def test_a_command_that_needs_another_prints_its_help_as_it_is(words: list[str]) -> None:
+    runner = CliRunner()
+    assert runner.invoke(app, words).stderr == runner.invoke(app, [*words, "--help"]).stdout
+
+
 def _failing(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> click.Group:
     """The application, with a command that raises this."""
 

@@ -98,32 +98,32 @@ def stream(cluster: str) -> Observed:
 
 
 class Restricted:
-    """A server's database whose user has some rights."""
+    """A server's database, whose name is none without quotes, and whose user has some rights."""
 
-    embedded, holder = False, "leadsman"
+    embedded, holder = False, "the-lab"
 
     def __init__(self, *rights: str, answers: bool = True) -> None:
         self._rights = rights
         self._answers = answers
 
     def __str__(self) -> str:
-        return "http://clickhouse/leadsman"
+        return "http://clickhouse/the-lab"
 
     def may(self, right: str) -> bool:
-        if not self._answers:
+        if not self._answers or " ON `the-lab`." not in right:
             raise QueryFailed("Syntax error", SYNTAX)
         return right in self._rights
 
     def query(self, _: str, **__: bool) -> Result:
-        return Result((), (), [("writer",)])
+        return Result((), (), [("a@b",)])
 
 
 @pytest.mark.parametrize(
     ("database", "may"),
     [
-        (Restricted("ALTER DELETE ON leadsman.*"), True),
-        (Restricted("ALTER DELETE ON leadsman.alerts", "ALTER DELETE ON leadsman.evictions"), True),
-        (Restricted("ALTER DELETE ON leadsman.alerts"), False),
+        (Restricted("ALTER DELETE ON `the-lab`.*"), True),
+        (Restricted("ALTER DELETE ON `the-lab`.alerts", "ALTER DELETE ON `the-lab`.evictions"), True),
+        (Restricted("ALTER DELETE ON `the-lab`.alerts"), False),
         (Restricted(answers=False), True),
     ],
     ids=["all", "each", "one", "before 24.11"],
@@ -133,7 +133,7 @@ def test_the_right_to_delete_is_asked_for_by_name(database: Any, may: bool) -> N
     if may:
         stored.check(["alerts", "evictions"])
         return
-    with pytest.raises(QueryFailed, match=r"Nothing was changed\. GRANT ALTER DELETE ON leadsman\.\* TO writer"):
+    with pytest.raises(QueryFailed, match=r"Nothing was changed\. GRANT ALTER DELETE ON `the-lab`\.\* TO `a@b`,"):
         stored.check(["alerts", "evictions"])
 
 

@@ -482,6 +482,7 @@ REFUSED = 'eviction_manager.go:214] "Failed to admit pod to node" pod="e/f" node
 MUST = 'eviction_manager.go:380] "Eviction manager: must evict pod(s) to reclaim" resourceName="memory"'
 WAITING = 'eviction_manager.go:205] "Eviction manager: pods evicted, waiting for pod to be cleaned up" pods=["a/b"]'
 WAITING_OF_1_20 = WAITING.replace('["a/b"]', '"b_a(b9b6ee45-1f42-4d8b-9ea8-cf0cf2a4ff79), x_y(u)"')
+WAITING_FOR_TWO = WAITING.replace('"a/b"', '"a/b","c/d"')
 TIMED_OUT = 'eviction_manager.go:411] "Eviction manager: timed out waiting for pods to be cleaned up" pods=["a/b"]'
 SOMETHING = "The node was low on compute resources."
 
@@ -501,7 +502,10 @@ SOMETHING = "The node was low on compute resources."
         ((LOW, WAITING), "The node was low on resource: memory. "),
         ((TIMED_OUT,), ""),
         ((LOW, BARE, WAITING, TIMED_OUT), "The node was low on resource: memory. "),
-        (("", BARE, WAITING_OF_1_20), ""),
+        (("", BARE, WAITING_OF_1_20), OWN_LIMIT),
+        ((WAITING_FOR_TWO,), OWN_LIMIT),
+        ((BARE, WAITING_FOR_TWO), OWN_LIMIT),
+        ((BARE, TIMED_OUT.replace('"a/b"', '"a/b","c/d"')), OWN_LIMIT),
     ],
     ids=[
         "alone",
@@ -517,6 +521,9 @@ SOMETHING = "The node was low on compute resources."
         "timed out",
         "all three lines",
         "waiting as Go prints it",
+        "waiting for two",
+        "waiting for two that were told",
+        "timed out with two",
     ],
 )
 def test_an_eviction_in_a_filtered_log_is_for_pressure_if_another_line_shows_that(

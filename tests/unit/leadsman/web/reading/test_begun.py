@@ -111,6 +111,30 @@ def test_the_time_of_its_taint_dates_a_cordon(database: Database) -> None:
     assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-70))
 
 
+def test_a_taint_dates_a_cordon_no_later_than_the_object_has_it(database: Database) -> None:
+    """The clock of who cordons may be ahead; the story has the time of the object then."""
+    store(database, row(NodeRow, ts=at(5), node="n", unschedulable=True, cordoned_since=at(10)))
+    assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(5), or_earlier=True)
+
+
+def test_a_taint_that_was_read_only_after_the_end_dates_nothing_before_it(database: Database) -> None:
+    store(
+        database,
+        row(NodeRow, ts=at(-9), node="n"),
+        row(NodeRow, ts=at(-5), node="n", unschedulable=True),
+        row(NodeRow, ts=at(70), node="n", unschedulable=True, cordoned_since=at(30)),
+    )
+    assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-5))
+
+
+def test_the_event_of_a_kubelet_that_saw_a_cordon_later_does_not_begin_it_again(database: Database) -> None:
+    """The story has the time of the taint, too."""
+    told = row(NodeEvent, ts=at(-69.9), reason="NodeNotSchedulable", name="e", object_kind="Node", object_name="n",
+               node="n", component="kubelet", occurrences=1)  # fmt: skip
+    store(database, told, row(NodeRow, ts=at(-5), node="n", unschedulable=True, cordoned_since=at(-70)))
+    assert read(database, cordoned=True)["cordoned", ""]["n"] == Since(at(-70))
+
+
 def test_late_joiners_are_of_the_cluster(database: Database) -> None:
     verdicts = {-3: "even", 2: "late_joiners_emptier", 4: "late_joiners_emptier"}
     store(database, *(row(LateJoiners, ts=at(when), verdict=verdict) for when, verdict in verdicts.items()))

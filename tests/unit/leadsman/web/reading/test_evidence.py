@@ -359,7 +359,7 @@ def test_what_an_older_dump_had_was_not_looked_at_in_a_later_one(database: Datab
         told = nothing_found(found)
         after = "No Pod object was seen after 2026-07-01 12:00:00 UTC: "
         assert ("evictions, " in told, after in told) == (found.pods_seen, not found.pods_seen), cluster
-        assert ("No Node object was seen." in told) is (found.nodes == 0), cluster
+        assert ("No Node object was seen after 2026-07-01 12:00:00 UTC." in told) is (found.nodes == 0), cluster
     since = LATER_DUMP + timedelta(minutes=1)
     assert read_evidence(database, Scope("pods-listed", since, since + timedelta(minutes=1))).pods_seen, "it goes on"
 

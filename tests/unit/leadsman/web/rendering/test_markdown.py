@@ -54,6 +54,8 @@ def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quote
         assert f"<code>{command}</code>" in text, command
     assert "p.depth=0" in text
     assert "<code>kubectl describe node NODE</code>" in html("`kubectl describe node NODE`")
+    assert "kubectl delete node &#39; --all&#39;" in html("`kubectl delete node NODE`", Links(node="--all"))
+    assert "kubectl delete node &#39;n\\u202e&#39;" in html("`kubectl delete node NODE`", Links(node="n\u202e"))
 
 
 def test_the_next_step_of_a_card_is_about_its_node_where_it_has_a_single_one() -> None:
