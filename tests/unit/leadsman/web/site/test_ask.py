@@ -58,7 +58,7 @@ def test_a_form_of_a_question_is_asked_by_its_word_and_an_empty_answer_says_why(
     store(database, row(Eviction, cluster="c", ts=T0, pod="p", uid="1", cause="pressure", resource="memory"))
     counted = asked(database, name="evicted_pods", **{"p.by": "cause", "p.node": ""})
     assert "<h1>Why pods were evicted or rejected, and how many</h1>" in counted
-    assert '<th scope="col">pods</th>' in counted
+    assert '<th scope="col" class="num">pods</th>' in counted
     empty = asked(database, name="oom_storms", **{"p.cluster": "c"})
     assert "No rows. " in empty
     with pytest.raises(BadScope, match="cannot be asked by 'moon'"):
