@@ -15,6 +15,8 @@ _DOTTED: Final = re.compile(r"(?P<before>(?:[\w@]{1,64}\.){0,4})(?:involved_?[oO
 _LETTER: Final = re.compile(r"_([a-z])")
 _RENAMED: Final = {"firstOccurrence": "firstTimestamp", "lastOccurrence": "lastTimestamp"}
 _MOST_DOTS: Final = 6
+_DEEPEST: Final = 8
+"""Objects in objects whose fields may be those of an Event."""
 
 
 def is_exported(fields: Fields) -> bool:
@@ -86,10 +88,10 @@ def _nested(flat: dict[str, Any], before: str) -> dict[str, Any]:
     return nested
 
 
-def _in_camel_case(value: Any) -> Any:
-    if isinstance(value, dict):
+def _in_camel_case(value: Any, depth: int = 0) -> Any:
+    if isinstance(value, dict) and depth <= _DEEPEST:
         return {
-            _RENAMED.get(camel, camel): _in_camel_case(each)
+            _RENAMED.get(camel, camel): _in_camel_case(each, depth + 1)
             for name, each in value.items()
             for camel in [_LETTER.sub(lambda found: found[1].upper(), name)]
         }

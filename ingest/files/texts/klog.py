@@ -18,7 +18,7 @@ LEAP_YEAR: Final = 2000
 _LONGEST: Final = 16 * 1024
 """Characters of a line that are read; lines about many pods are longer than any other."""
 _VALUES: Final = 64
-_NOT_A_LINE: Final = (ValueError, OverflowError, RecursionError, msgspec.DecodeError)
+_NOT_A_LINE: Final = (TypeError, ValueError, OverflowError, RecursionError, msgspec.DecodeError)
 _JOURNAL: Final = re.compile(
     r"(?:<\d{1,3}>)?(?:(?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,6})?(?:Z|[+-]\d\d:?\d\d))"
     r"|\w{3} (?P<full>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?) (?P<zone>[A-Z+\-\d]{1,6})"
@@ -147,8 +147,9 @@ def _json(text: str) -> Line | None:
         return None
     if isinstance(stamp := fields.get("__REALTIME_TIMESTAMP"), str):
         said = fields.get("MESSAGE")
-        if isinstance(said, list):  # what is not UTF-8
-            said = bytes(said).decode(errors="replace")
+        if isinstance(said, list):  # several, or what is not UTF-8
+            texts = [each for each in said if isinstance(each, str)]
+            said = texts[0] if texts else bytes(said).decode(errors="replace")
         inner = _text(said) if isinstance(said, str) else None
         at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(stamp))
         program = fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM") or ""

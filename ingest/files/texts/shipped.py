@@ -6,7 +6,7 @@ Each becomes a line of a journal, with the record's time and host, so that it is
 import json
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 from ingest.model.observation import EARLIEST, LATEST
@@ -34,7 +34,8 @@ _HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "inst
 _DOTTED: Final = ("host.name", "kubernetes.node.name", "host.hostname")
 """Fields in which collectors name a node, the surest first."""
 _HOST: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
-_SECONDS: Final = timedelta(seconds=1)
+_PARTS: Final = (1, 10**3, 10**6, 10**9)
+"""In which a number counts the time: seconds, or parts of them down to nanoseconds."""
 _DEEPEST: Final = 16
 _LONGEST: Final = 16 * 1024
 
@@ -156,9 +157,8 @@ def _time(value: Any) -> datetime | None:
             at = at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             number = float(value)
-            while number > LATEST.timestamp():
-                number /= 1000
-            at = datetime.fromtimestamp(number, UTC)
+            parts = next((each for each in _PARTS if number / each < LATEST.timestamp()), 1)
+            at = datetime.fromtimestamp(number / parts, UTC)
         else:
             at = None
     except (ValueError, OverflowError, OSError):
