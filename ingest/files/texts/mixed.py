@@ -19,7 +19,7 @@ _MOST_BEFORE: Final = 20
 """Lines of comments and warnings before an object."""
 _ASKED: Final = re.compile(r"/api/v1/nodes/([a-z0-9][a-z0-9.-]{0,252})/proxy/")
 _OBJECT: Final = re.compile(
-    r"\s*(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
+    r"(?:\{\s*\"|\[\s*\{|(?:---|#[^\n]*|Warning:[^\n]*|\s)*(?:- )?(?:apiVersion|kind|items|metadata):)"
 )
 
 
@@ -51,7 +51,7 @@ def taken_apart(data: bytes) -> Apart:
     for marks, lines in _chunks(data.decode(errors="replace").replace("\r\n", "\n").split("\n")):
         text = "\n".join(lines)
         rest += marks
-        if _OBJECT.match(text):
+        if _OBJECT.match(text.lstrip()):
             objects.append(text.encode())
             asked = next(filter(None, map(_ASKED.search, marks)), None)
             nodes.append(asked[1] if asked else "")
@@ -66,28 +66,28 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
 
     An object that begins below other text, at the start of a line, is by itself too.
     """
-    marks, chunk, end = list[str](), list[str](), None
+    marks, chunk, end, is_object = list[str](), list[str](), None, False
     for line in lines:
         if _FENCE.fullmatch(line) or is_typed(line):
             yield marks, chunk
-            marks, chunk, end = [line], [], None
+            marks, chunk, end, is_object = [line], [], None, False
             continue
         if end is not None and end(line):
             yield marks, [*chunk, line] if line.startswith(_BRACKETS) else chunk
-            marks, chunk, end = [], [] if line.startswith(_BRACKETS) else [line], None
+            marks, chunk, end, is_object = [], [] if line.startswith(_BRACKETS) else [line], None, False
             continue
-        begun = (
-            _begun(line) if end is None and any(each.strip() for each in chunk) and not _is_object(chunk) else None
-        )
-        if begun is not None:
-            yield marks, chunk
-            marks, chunk, end = [], [], begun
+        begun = _begun(line) if end is None and not is_object else None
+        if begun is not None and any(each.strip() for each in chunk):
+            is_object = _is_object(chunk)
+            if not is_object:
+                yield marks, chunk
+                marks, chunk, end = [], [], begun
         chunk.append(line)
     yield marks, chunk
 
 
 def _is_object(chunk: list[str]) -> bool:
-    return _OBJECT.match("\n".join(chunk[:_MOST_BEFORE])) is not None
+    return _OBJECT.match("\n".join(chunk[:_MOST_BEFORE]).lstrip()) is not None
 
 
 def _begun(line: str) -> Callable[[str], object] | None:

@@ -32,7 +32,8 @@ def test_what_an_exporter_took_apart_may_be_nested_to_any_depth(depth: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("message", "is_read"), [([EVICTED, "again"], True), (list(EVICTED.encode()), True), ([None], False), ([300], False)]
+    ("message", "is_read"),
+    [([EVICTED, "again"], True), (list(EVICTED.encode()), True), ([None], False), ([300], False)],
 )
 def test_a_journal_with_several_messages_or_bytes_is_read(message: list[Any], is_read: bool) -> None:
     record = {"__REALTIME_TIMESTAMP": "1773807091300000", "SYSLOG_IDENTIFIER": "kubelet", "MESSAGE": message}
