@@ -25,7 +25,7 @@ from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
 from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import is_pasted, pasted_parts
-from ingest.files.texts.shipped import has_lines, lines_beside, lines_in, texts_in
+from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
 from ingest.files.unread import SAVE, left_out, of_kind, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.objects.base import UNKNOWN_NAME
@@ -143,7 +143,7 @@ class _Dump:
             is_small = kind in {FileKind.JSON, FileKind.YAML} and len(data) <= LIMIT_BYTES
             shipped, data = lines_beside(data) if is_small else ([], data)
             newest = self._add_parts(kind, data, file, skipped, shipped=shipped)
-            text = "\n".join(shipped).encode()
+            text = "\n".join(shipped).encode(errors="replace")
             told = self._logs.add(file.path, text, _modified_at(file.path)) if shipped else None
             if told == 0:
                 skipped[without_lines(text)] += 1
@@ -210,13 +210,13 @@ class _Dump:
         return newest
 
     def _add_texts(self, part: Found, file: DumpFile, skipped: Counter[str]) -> bool:
-        """Add what kubectl printed into the values of another program's JSON; tell whether there is any."""
-        texts = [] if recognize(part) is not None else texts_in(part.raw)
-        printed = [text for text in texts if kind_of(text) in {FileKind.TEXT, FileKind.YAML}]
-        for text in printed:
-            _, newest = self._add(FileKind.TEXT, text, file, skipped)
-            self._note(newest, file.path)
-        return bool(printed)
+        """Add what kubectl printed into the values of another program's JSON; tell whether any was read."""
+        before = len(self._facts), len(self._pasted)
+        for text in texts_in(part.raw) if recognize(part) is None else ():
+            if kind_of(text) in {FileKind.TEXT, FileKind.YAML}:
+                _, newest = self._add(FileKind.TEXT, text, file, skipped)
+                self._note(newest, file.path)
+        return (len(self._facts), len(self._pasted)) != before or next(lines_in(part.raw), None) is not None
 
     def _note(self, newest: datetime | None, path: Path) -> None:
         """Remember the newest time in a file, for what lies beside it without one."""
@@ -351,13 +351,13 @@ def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
     """
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
-    lines = list(lines_in(part.raw)) if shipped is not None and has_lines(part.raw) else []
     if shipped is not None:
-        shipped += lines
+        shipped += lines_in(part.raw)
     with suppress(*UNDECODABLE):
         found = list(logged(part) if LOGS in part.fields else within(part))
-        return found if found or lines else (part,)
-    return () if lines else (part,)
+        if found:
+            return found
+    return (part,)
 
 
 def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:

@@ -30,9 +30,13 @@ _TIMES: Final = (
     "ts",
     "TimeGenerated",
 )
-_HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host", "source")
+_IN_UTC: Final = frozenset({"@timestamp", "TimeGenerated"})
+"""Those whose times without a zone are in UTC, as in Logs Insights. Another has that of who wrote it."""
+_HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host")
 _DOTTED: Final = ("host.name", "kubernetes.node.name", "host.hostname")
 """Fields in which collectors name a node, the surest first."""
+_PROGRAMS: Final = frozenset({"stdout", "stderr", "journal", "journald", "syslog", "kubelet", "k3s", "rke2"})
+"""What collectors but Graylog write to `source`."""
 _HOST: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 _PARTS: Final = (1, 10**3, 10**6, 10**9)
 """In which a number counts the time: seconds, or parts of them down to nanoseconds."""
@@ -45,13 +49,15 @@ class _Around(NamedTuple):
     host: str = ""
 
 
-def has_lines(raw: bytes) -> bool:
+def _has_lines(raw: bytes) -> bool:
     """Say quickly whether JSON may hold lines of a kubelet."""
     return _MAY_HAVE.search(raw) is not None
 
 
 def lines_in(raw: bytes) -> Iterator[str]:
     """Yield the lines of kubelets in the values of a JSON object, as a journal writes them if their time is known."""
+    if not _has_lines(raw):
+        return
     try:
         yield from _lines(json.loads(raw), _Around(), 0)
     except (ValueError, RecursionError):
@@ -59,7 +65,10 @@ def lines_in(raw: bytes) -> Iterator[str]:
 
 
 def texts_in(raw: bytes) -> list[bytes]:
-    """Return the texts of several lines in the values of a JSON object: what a tool ran printed them."""
+    """Return the texts of several lines in the values of a JSON object: what a tool ran printed them.
+
+    The lines that `lines_in` yields are empty in them.
+    """
     try:
         return [text.encode(errors="replace") for text in _texts(json.loads(raw), 0)] if b"\\n" in raw else []
     except (ValueError, RecursionError):
@@ -68,7 +77,7 @@ def texts_in(raw: bytes) -> list[bytes]:
 
 def _texts(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, str) and "\n" in value.strip():
-        yield value
+        yield "\n".join("" if _LINE.search(line[:_LONGEST]) else line for line in value.splitlines())
     elif isinstance(value, dict | list) and depth <= _DEEPEST:
         for each in value.values() if isinstance(value, dict) else value:
             yield from _texts(each, depth + 1)
@@ -76,7 +85,7 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
 
 def lines_beside(data: bytes) -> tuple[list[str], bytes]:
     """Return the lines of kubelets between the objects in a text, and the text with empty lines in their place."""
-    if not has_lines(data):
+    if not _has_lines(data):
         return [], data
     return [found[0].decode(errors="replace") for found in _BESIDE.finditer(data)], _BESIDE.sub(b"", data)
 
@@ -106,36 +115,45 @@ def _is_field(value: Any) -> bool:
 
 def _lines_of_record(value: dict[str, Any], around: _Around, depth: int) -> Iterator[str]:
     if "caller" in value and isinstance(value.get("msg"), str) and isinstance(value.get("ts"), int | float):
-        yield _journal(json.dumps(value), around._replace(at=None))
+        yield _journal(json.dumps(value), around)
         return
-    around = _Around(_time_of(value) or around.at, _host_of(value, 0) or around.host)
+    source = value.get("source")
+    source = source if isinstance(source, str) and _HOST.fullmatch(source) and source not in _PROGRAMS else ""
+    around = _Around(_time_of(value) or around.at, _host_of(value, 0) or source or around.host)
     for each in value.values():
         yield from _lines(each, around, depth + 1)
 
 
 def _lines_of_text(value: str, around: _Around, depth: int) -> Iterator[str]:
-    if value.lstrip().startswith("{"):
-        try:
-            inner = json.loads(value)
-        except (ValueError, RecursionError):
-            return
+    if (inner := _object_of(value)) is not None:
         yield from _lines(inner, around, depth + 1)
         return
     for line in value.splitlines():
-        if (found := _LINE.search(line[:_LONGEST])) is not None:
+        if line.startswith("{"):
+            yield from _lines(_object_of(line), around._replace(at=None), depth + 1)
+        elif (found := _LINE.search(line[:_LONGEST])) is not None:
             is_record = line == value.rstrip("\r\n") and _ALONE.match(line[: found.start()])
             yield _journal(line[found.start() :], around) if is_record else line
 
 
+def _object_of(text: str) -> Any:
+    """The object whose JSON a text is; None for any other text."""
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None
+
+
 def _journal(line: str, around: _Around) -> str:
     if around.at is None:
-        return line
+        return f"{around.host}: {line}" if around.host else line
     at = f"{around.at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
     return f"{at} {around.host} kubelet[1]: {line}" if around.host else f"{at} {line}"
 
 
 def _time_of(record: Mapping[str, Any]) -> datetime | None:
-    return next((at for name in _TIMES if (at := _time(record.get(name))) is not None), None)
+    times = (_time(record.get(name), is_utc=name in _IN_UTC) for name in _TIMES)
+    return next(filter(None, times), None)
 
 
 def _host_of(record: Mapping[str, Any], depth: int) -> str:
@@ -149,12 +167,15 @@ def _host_of(record: Mapping[str, Any], depth: int) -> str:
     return next((host for each in inner if depth < _DEEPEST and (host := _host_of(each, depth + 1))), "")
 
 
-def _time(value: Any) -> datetime | None:
-    """The time of text in ISO's form, or of a number of seconds, or of parts of them by its size."""
+def _time(value: Any, *, is_utc: bool = False) -> datetime | None:
+    """The time of text in ISO's form, or of a number of seconds, or of parts of them by its size.
+
+    Text without a zone has a time only with `is_utc`.
+    """
     try:
         if isinstance(value, str) and not re.fullmatch(r"\d{9,19}(?:\.\d{1,9})?", value):
             at = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", value)) if value[:2] == "20" else None
-            at = at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None else at
+            at = at.replace(tzinfo=UTC) if at is not None and at.tzinfo is None and is_utc else at
         elif isinstance(value, str | int | float) and not isinstance(value, bool):
             number = float(value)
             parts = next((each for each in _PARTS if number / each < LATEST.timestamp()), 1)
@@ -163,4 +184,4 @@ def _time(value: Any) -> datetime | None:
             at = None
     except (ValueError, OverflowError, OSError):
         return None
-    return at if at is not None and EARLIEST <= at < LATEST else None
+    return at if at is not None and at.tzinfo is not None and EARLIEST <= at < LATEST else None

@@ -1,14 +1,18 @@
 """Lines of kubelets in the records of stores of logs, and hostile records."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ingest.files.documents import FIELDS, Found
+from ingest.files.lines import SourceError
 from ingest.files.recognize import recognize
+from ingest.files.sources import read_sources
 from ingest.files.texts.klog import parse
 from ingest.files.texts.shipped import lines_in
+from ingest.model.observation import Observed
 
 EVICTED = 'I0318 04:11:31.322222    1873 eviction_manager.go:616] "Eviction manager: pod is evicted successfully"'
 
@@ -23,6 +27,66 @@ def read(record: dict[str, Any] | bytes) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("number", ["1e999", "-1e999", "1e300", "9" * 400])
 def test_a_number_of_any_size_is_no_time_and_ends(number: str) -> None:
     assert read(b'{"timestamp": %b, "message": %b}' % (number.encode(), json.dumps(EVICTED).encode())) == [("", "")]
+
+
+KLOG_JSON = {
+    "ts": 1773807091322.222,
+    "caller": "eviction/eviction_manager.go:616",
+    "msg": "Eviction manager: pod is evicted successfully",
+    "pod": {"namespace": "billing", "name": "a"},
+}
+
+
+@pytest.mark.parametrize(
+    ("record", "found"),
+    [
+        ({"timestamp": 1773807091300, "host": "w-3", "message": EVICTED}, [("18 04:11", "w-3")]),
+        ({"node": "w-3", "message": EVICTED}, [("", "w-3")]),
+        ({"all": [{"node": each, "log": EVICTED} for each in ("w-3", "w-4")]}, [("", "w-3"), ("", "w-4")]),
+        ({"timestamp": 1773807999000, "host": "w-3", "message": json.dumps(KLOG_JSON)}, [("18 04:11", "w-3")]),
+        ({"host": "w-3", "message": json.dumps(KLOG_JSON)}, [("18 04:11", "w-3")]),
+        # a time without a zone is of the node's zone, which nobody knows, except where the store has all in UTC
+        ({"time": "2026-03-18 05:11:31", "log": EVICTED}, [("", "")]),
+        ({"@timestamp": "2026-03-18 04:11:31.300", "@message": EVICTED}, [("18 04:11", "")]),
+        ({"source": "w-3", "log": EVICTED}, [("", "w-3")]),
+        ({"source": "stdout", "log": EVICTED}, [("", "")]),
+        ({"source": "x", "kubernetes": {"host": "w-3"}, "log": EVICTED}, [("", "w-3")]),
+        ({"output": f"{json.dumps(KLOG_JSON)}\n{json.dumps(KLOG_JSON)}"}, [("18 04:11", "")] * 2),
+        ({"timestamp": 1773893491300, "text": f"see:\n{json.dumps({'log': EVICTED})}"}, [("", "")]),
+    ],
+)
+def test_a_line_has_the_time_and_the_host_of_its_record(record: dict[str, Any], found: list[tuple[str, str]]) -> None:
+    assert read(record) == found
+
+
+def test_half_a_letter_in_json_in_json_does_not_end_the_reading(tmp_path: Path) -> None:
+    """msgspec refuses it, and Python's json does not."""
+    (tmp_path / "a.json").write_text(json.dumps({"host": "w-3", "message": json.dumps({"log": f"{EVICTED} \ud800"})}))
+    assert [each.observation.resource for each in _observed(tmp_path)] == ["kubelet_log"]
+
+
+TABLE = (
+    "NAMESPACE   LAST SEEN   TYPE      REASON    OBJECT                     MESSAGE\n"
+    "billing     3m          Warning   Evicted   pod/invoices-7d9c5-x2k4p   The node was low on resource: memory.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "record", [{"logs": f"{TABLE}Mar 18 04:11:31 w-3 kubelet[1]: {EVICTED}\n"}, {"a": TABLE, "b": f"x\n{EVICTED}\n"}]
+)
+def test_a_table_beside_lines_of_a_kubelet_is_read_and_each_line_once(tmp_path: Path, record: dict[str, str]) -> None:
+    (tmp_path / "invoke.json").write_text(json.dumps(record))
+    assert sorted(each.observation.resource for each in _observed(tmp_path)) == ["events", "kubelet_log"]
+
+
+def test_text_in_json_of_which_nothing_is_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "invoke.json").write_text(json.dumps({"logs": "NAME STATUS\nw-3 NotReady\n"}))
+    with pytest.raises(SourceError, match="holds nothing that Leadsman reads, only JSON without a kind"):
+        _observed(tmp_path / "invoke.json")
+
+
+def _observed(path: Path) -> list[Observed]:
+    return [each for each in read_sources([path]) if isinstance(each, Observed)]
 
 
 @pytest.mark.parametrize("depth", [10, 300, 600, 900])
