@@ -2,8 +2,9 @@
 
 import csv
 import html
+import io
 import re
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -90,6 +91,8 @@ def without_prefixes(data: bytes) -> bytes:
 
 
 _CSV: Final = re.compile(rb'"?[@_A-Za-z][\w@.() -]{0,80}"?(?:,"?[@_A-Za-z][\w@.() -]{0,80}"?)+\r?\n')
+_LONGEST_CELL: Final = 1 << 30
+"""Longer than any file that is read. Python's own limit is 128 KiB, and a larger cell ends its reading."""
 _IN_CELLS: Final = re.compile(
     rb'""(?:involvedObject|regarding|apiVersion)"" ?:|\b(?:involved_?[oO]bject|regarding)\.name\b'
     rb"|[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w-]+\.go:\d+\]"
@@ -102,15 +105,15 @@ def is_csv(head: bytes) -> bool:
 
 
 def rows_as_json(data: bytes) -> bytes:
-    """A table with commas as an array of objects, one a row, with texts as values; a row cut short is left out."""
-    rows = csv.reader(data.decode(errors="replace").splitlines(keepends=True))
-    with suppress(csv.Error):
-        names = next(rows)
-        found = list[dict[str, str]]()
-        for cells in rows:
-            if len(cells) == len(names):
-                found.append(dict(zip(names, cells, strict=True)))
-    return msgspec.json.encode(found)
+    """A table with commas as an array of objects, one a row, with texts as values; one cut short has what it has."""
+    names, *rows = csv_rows(io.StringIO(data.decode(errors="replace"), newline=""))
+    return msgspec.json.encode([dict(zip(names, row, strict=False)) for row in rows if len(row) <= len(names)])
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Return the rows of a table with commas, but empty ones."""
+    csv.field_size_limit(_LONGEST_CELL)
+    return filter(None, csv.reader(lines))
 
 
 _NAME: Final = rb"[a-z0-9][a-z0-9.-]{0,252}"

@@ -340,7 +340,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
     parts = json_parts(rows_as_json(data) if is_csv(data) else without_prefixes(data), array_of)
     if file.in_folder and not array_of and data.lstrip().startswith(b"["):
         # as the errors of who packed a support bundle
-        return (part for part in parts if isinstance(part, Found) and part.kind)
+        return (part for part in parts if isinstance(part, Found))
     return parts
 
 

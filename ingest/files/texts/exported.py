@@ -3,13 +3,13 @@
 `Computer` is the node only of what a kubelet says: else it can be the machine that the Events were read on.
 """
 
-import csv
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from ingest.files.around import csv_rows
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.event_rows import event_object
 
@@ -17,20 +17,19 @@ IS_EXPORTED: Final = re.compile(rb"\A(?=[^\n]*,)(?=[^\n]*\bObjectKind\b)(?=[^\n]
 _NEEDED: Final = frozenset({"ObjectKind", "KubeEventType", "Reason"})
 _KINDS: Final = frozenset({"Node", "Pod"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
-_FORMS: Final = ("%m/%d/%Y, %I:%M:%S.%f %p", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dT%H:%M:%SZ", "%Y-%m-%d %H:%M:%S")
-"""Times of the portal's export, which are in UTC by their heads, and of the API."""
+_PORTAL: Final = "%m/%d/%Y, %I:%M:%S.%f %p"
+"""Times of the portal's export, which are in UTC by their heads. Those of the API are in ISO's form."""
 
 
 def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the Events about nodes and pods in lines of which the first is the head; a row cut short gives none."""
-    rows = csv.reader(lines)
-    with suppress(csv.Error):
-        names = [each.removesuffix(" [UTC]") for each in next(rows)]
-        if not set(names) >= _NEEDED:
-            return
-        for cells in rows:
-            if len(cells) == len(names) and (event := event_of_row(dict(zip(names, cells, strict=True)), printed)):
-                yield event
+    rows = csv_rows(lines)
+    names = [each.removesuffix(" [UTC]") for each in next(rows, [])]
+    if not set(names) >= _NEEDED:
+        return
+    for cells in rows:
+        if len(cells) == len(names) and (event := event_of_row(dict(zip(names, cells, strict=True)), printed)):
+            yield event
 
 
 def event_of_row(row: dict[str, str], printed: Printed) -> dict[str, Any] | None:
@@ -55,7 +54,13 @@ def event_of_row(row: dict[str, str], printed: Printed) -> dict[str, Any] | None
 
 def _time(text: str) -> str | None:
     """The time as Go prints it; None for any other text."""
-    for form in _FORMS:
-        with suppress(ValueError):
-            return f"{datetime.strptime(text.strip(), form).replace(tzinfo=UTC):%Y-%m-%d %H:%M:%S %z} UTC"
+    for read in (datetime.fromisoformat, _of_portal):
+        with suppress(ValueError, OverflowError):
+            at = read(text.strip())
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+            return f"{at:%Y-%m-%d %H:%M:%S %z} UTC"
     return None
+
+
+def _of_portal(text: str) -> datetime:
+    return datetime.strptime(text, _PORTAL).replace(tzinfo=UTC)

@@ -1,8 +1,13 @@
 """Text around an object in a file is removed, and nothing else."""
 
+import json
+from datetime import UTC, datetime
+
 import pytest
 
-from ingest.files.around import without_fences, without_prefixes
+from ingest.files.around import rows_as_json, without_fences, without_prefixes
+from ingest.files.texts.ages import Printed
+from ingest.files.texts.exported import event_of_row
 
 EVENT = b'{"kind":"Event","involvedObject":{"kind":"Pod"},"reason":"Evicted"}'
 NODE = b'{"kind":"Node","metadata":{"name":"n"}}'
@@ -39,3 +44,37 @@ FENCED = b"```yaml\nkind: Node\n```\n"
 )
 def test_yaml_between_fences_is_taken_alone_only_if_none_is_outside(text: bytes, left: bytes | None) -> None:
     assert without_fences(text) == (text if left is None else left)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        (["1,a", f"2,{'x' * 200_000}", "3,c"], ["a", "x" * 200_000, "c"]),  # an object longer than Python's own limit
+        (["1,a\u2028b", "2,c\x0cd"], ["a\u2028b", "c\x0cd"]),  # no ends of lines in a table
+        (["1,a", "", "2,b"], ["a", "b"]),
+        (["1,a", "2"], ["a", None]),
+    ],
+)
+def test_each_row_of_a_table_with_commas_is_read_whatever_the_others_have(
+    rows: list[str], found: list[str | None]
+) -> None:
+    table = "\n".join(["_time,_raw", *rows]).encode()
+    assert [each.get("_raw") for each in json.loads(rows_as_json(table))] == found
+
+
+@pytest.mark.parametrize(
+    "seen",
+    ["2026-03-18T04:11:31.1234567Z", "2026-03-18T05:11:31+01:00", "3/18/2026, 4:11:31.000 AM", "2026-03-18 04:11:31"],
+)
+def test_a_row_of_azure_has_its_time_in_each_form(seen: str) -> None:
+    row = {
+        "ObjectKind": "Pod",
+        "Name": "a",
+        "Namespace": "b",
+        "Reason": "Evicted",
+        "KubeEventType": "W",
+        "LastSeen": seen,
+    }
+    event = event_of_row(row, Printed(datetime(2026, 3, 19, tzinfo=UTC), ""))
+    assert event is not None
+    assert event["lastTimestamp"] == "2026-03-18T04:11:31Z"

@@ -79,6 +79,12 @@ def test_a_table_beside_lines_of_a_kubelet_is_read_and_each_line_once(tmp_path: 
     assert sorted(each.observation.resource for each in _observed(tmp_path)) == ["events", "kubelet_log"]
 
 
+def test_an_array_in_a_folder_is_read_as_it_is_alone(tmp_path: Path) -> None:
+    (tmp_path / "logs.json").write_text(json.dumps([{"host": "w-3", "message": EVICTED}]))
+    (tmp_path / "errors.json").write_text('["forbidden"]')
+    assert [each.observation.node for each in _observed(tmp_path)] == ["w-3"]
+
+
 def test_text_in_json_of_which_nothing_is_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "invoke.json").write_text(json.dumps({"logs": "NAME STATUS\nw-3 NotReady\n"}))
     with pytest.raises(SourceError, match="holds nothing that Leadsman reads, only JSON without a kind"):
