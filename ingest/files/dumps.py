@@ -198,7 +198,7 @@ class _Dump:
             thing = self._thing(part, file.path, skipped)
             if thing is None:
                 continue
-            thing = thing._replace(node=thing.node or node) if node else thing
+            thing = thing._replace(node=thing.node or node) if thing.source == "kubelet" else thing
             newest = max(filter(None, (newest, part.newest)), default=None)
             if thing.resource == NODES.name:
                 self._nodes.add(thing.identity[2] if thing.identity else "")

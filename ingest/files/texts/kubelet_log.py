@@ -15,7 +15,7 @@ import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
 from ingest.files.texts.klog import Line, Value, parse
-from ingest.files.texts.rounds import each_pod, with_resources
+from ingest.files.texts.rounds import each_pod, in_order, with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
 from ingest.model.observation import EARLIEST, LATEST
@@ -161,12 +161,13 @@ def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
     uids, (years, offset) = _uids(data), clock_of(data)
     lines: list[Known] = []
+    parsed = ((parse(data[begin:end]), end) for begin, end in _needed(data))
+    found = [
+        (line, end) for line, end in parsed if line is not None and line.said in SAID and (line.at or line.local)
+    ]
     evicted: dict[tuple[str, str], Line] = {}
-    for begin, end in _needed(data):
-        found = parse(data[begin:end])
-        if found is None or found.said not in SAID or (found.at is None and found.local is None):
-            continue
-        for line in each_pod(found, evicted):
+    for each, end in in_order(found):
+        for line in each_pod(each, evicted):
             own = line.values.get("podUID")
             pod = line.values.get("pod") or line.values.get("object")
             uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)

@@ -5,6 +5,7 @@ See the rules: kubelet-log.
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from itertools import pairwise
 from typing import Final
 
 from ingest.files.texts.klog import Line, Value
@@ -13,6 +14,34 @@ from ingest.resources.kubelet_log import LOW_ON_SOMETHING, OWN_LIMIT, SAID, SUCC
 
 _ROUND: Final = timedelta(seconds=60)
 """A round of the eviction manager, waiting for its pod included."""
+_YEAR: Final = timedelta(days=366)
+"""The one that stands for a year that klog does not write."""
+
+
+def in_order(lines: Sequence[tuple[Line, int]]) -> list[tuple[Line, int]]:
+    """Return lines with their places in the order of their times: stores of logs answer with the newest first.
+
+    Lines without a year and a zone are turned round if most of them are before the line above.
+    """
+    ages = [_after(line, above) for (above, _), (line, _) in pairwise(lines) if line.host == above.host]
+    is_newest_first = sum(each < timedelta() for each in ages) > sum(each > timedelta() for each in ages)
+    ordered = list(reversed(lines) if is_newest_first else lines)
+    stamps = {place: line.at for line, place in lines if line.at is not None}
+    return sorted(ordered, key=lambda each: stamps[each[1]]) if len(stamps) == len(lines) else ordered
+
+
+def _after(line: Line, above: Line) -> timedelta:
+    """How long after another a line was written, by klog's own clock if both have it."""
+    return next(_times_after(line, above), timedelta())
+
+
+def _times_after(line: Line, above: Line) -> Iterator[timedelta]:
+    """Yield how long after another a line was written, by each clock; klog's has no year, and so less than half."""
+    if line.local is not None and above.local is not None:
+        after = line.local - above.local
+        yield after if abs(after) < _YEAR / 2 else after + (_YEAR if after < timedelta() else -_YEAR)
+    if line.at is not None and above.at is not None:
+        yield line.at - above.at
 
 
 def with_resources(lines: Sequence[Line]) -> list[Line]:
@@ -79,5 +108,4 @@ def _is_ranked(line: Line, ranked: Line | None) -> bool:
 
 
 def _is_near(line: Line, before: Line) -> bool:
-    pairs = ((line.at, before.at), (line.local, before.local))
-    return any(a is not None and b is not None and timedelta() <= a - b <= _ROUND for a, b in pairs)
+    return any(timedelta() <= each <= _ROUND for each in _times_after(line, before))

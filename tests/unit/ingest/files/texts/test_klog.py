@@ -541,6 +541,34 @@ def test_an_eviction_in_a_filtered_log_is_for_pressure_if_another_line_shows_tha
     assert (event.reason, event.message) == ("Evicted", message)
 
 
+ROUND = ("1231 23:59:50.100000", LOW), ("1231 23:59:50.200000", MUST), ("0101 00:00:01.300000", BARE)
+
+
+@pytest.mark.parametrize(
+    "begin", ["", "2025-01-06T12:44:17.{n}Z n1 kubelet[1]: ", "2025-01-06T12:44:17Z n1 kubelet[1]: "]
+)
+@pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
+def test_a_store_that_answers_with_the_newest_first_tells_the_same(begin: str, step: int) -> None:
+    """Over New Year, and with times of the store in whole seconds."""
+    rounds = (*ROUND, ("0101 00:00:01.400000", WAITING))
+    lines = [f"{begin.format(n=n)}I{at}    1 {line}\n" for n, (at, line) in enumerate(rounds)]
+    read = read_log("".join(lines[::step]).encode()).lines
+    assert [(each.line.said, each.line.values.get("resourceName")) for each in read] == [
+        ("Eviction manager: attempting to reclaim", "memory"),
+        ("Eviction manager: must evict pod(s) to reclaim", "memory"),
+        ("Eviction manager: pod is evicted successfully", "memory"),
+    ]
+
+
+def test_streams_of_a_store_that_lie_behind_each_other_are_one_log() -> None:
+    told = [
+        f"2025-01-06T12:44:{second}Z n1 kubelet[1]: I0106 12:44:{second}.000000    1 {line}\n"
+        for second, line in (("18", BARE), ("16", LOW), ("17", MUST))
+    ]
+    read = read_log("".join(told).encode()).lines
+    assert [each.line.values.get("resourceName") for each in read] == ["memory"] * 3
+
+
 @pytest.mark.parametrize(
     ("begin", "host"),
     [

@@ -85,6 +85,15 @@ def test_an_array_in_a_folder_is_read_as_it_is_alone(tmp_path: Path) -> None:
     assert [each.observation.node for each in _observed(tmp_path)] == ["w-3"]
 
 
+def test_an_object_behind_the_answer_of_a_kubelet_is_not_of_its_node(tmp_path: Path) -> None:
+    pod = {"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "a", "uid": "1"}, "status": {"phase": "Failed"}}
+    (tmp_path / "all.txt").write_text(f'w-1\n{{"kubeletconfig": {{}}}}\n{json.dumps(pod)}\n')
+    assert {each.observation.resource: each.observation.node for each in _observed(tmp_path)} == {
+        "configz": "w-1",
+        "pods": "",
+    }
+
+
 def test_text_in_json_of_which_nothing_is_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "invoke.json").write_text(json.dumps({"logs": "NAME STATUS\nw-3 NotReady\n"}))
     with pytest.raises(SourceError, match="holds nothing that Leadsman reads, only JSON without a kind"):
