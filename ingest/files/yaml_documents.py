@@ -101,12 +101,14 @@ def yaml_parts(data: bytes) -> Iterator[Part]:
 
 
 def _apart(document: bytes) -> list[bytes]:
-    """Split files that were put behind each other without `---`: an object has its first field only once."""
-    first = _FIELD.search(document)
-    if first is None or document.count(b"\n" + first[0]) == 0:
-        return [document]
-    begins = [found.start() for found in re.finditer(rb"^" + re.escape(first[0]), document, re.MULTILINE)]
-    return [document[begin:end] for begin, end in pairwise([0, *begins[1:], len(document)])]
+    """Split files that were put behind each other without `---`: an object has each field only once."""
+    begins, seen = [0], set[bytes]()
+    for found in _FIELD.finditer(document):
+        if found[0] in seen:
+            begins.append(found.start())
+            seen.clear()
+        seen.add(found[0])
+    return [document[begin:end] for begin, end in pairwise([*begins, len(document)])]
 
 
 def _document_parts(place: str, document: bytes) -> Iterator[Part]:

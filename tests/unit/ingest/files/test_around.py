@@ -6,8 +6,10 @@ from datetime import UTC, datetime
 import pytest
 
 from ingest.files.around import rows_as_json, without_fences, without_prefixes
+from ingest.files.documents import Found
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import event_of_row
+from ingest.files.yaml_documents import yaml_parts
 
 EVENT = b'{"kind":"Event","involvedObject":{"kind":"Pod"},"reason":"Evicted"}'
 NODE = b'{"kind":"Node","metadata":{"name":"n"}}'
@@ -78,3 +80,15 @@ def test_a_row_of_azure_has_its_time_in_each_form(seen: str) -> None:
     event = event_of_row(row, Printed(datetime(2026, 3, 19, tzinfo=UTC), ""))
     assert event is not None
     assert event["lastTimestamp"] == "2026-03-18T04:11:31Z"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        ["apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "kind: Pod\napiVersion: v1\nmetadata: {name: b}\n"],
+        ["kind: Pod\nmetadata: {name: a}\napiVersion: v1\n", "apiVersion: v1\nkind: Pod\nmetadata: {name: b}\n"],
+    ],
+)
+def test_files_behind_each_other_may_begin_with_different_fields(files: list[str]) -> None:
+    found = [part for part in yaml_parts("".join(files).encode()) if isinstance(part, Found)]
+    assert [(each.kind, json.loads(each.raw)["metadata"]["name"]) for each in found] == [("Pod", "a"), ("Pod", "b")]
