@@ -18,7 +18,7 @@ _NEEDED: Final = frozenset({"ObjectKind", "KubeEventType", "Reason"})
 _KINDS: Final = frozenset({"Node", "Pod"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9.-]{0,252}")
 _PORTAL: Final = "%m/%d/%Y, %I:%M:%S.%f %p"
-"""Times of the portal's export, which are in UTC by their heads. Those of the API are in ISO's form."""
+"""Times of the portal's export, which are in UTC by their heads. The API's are in ISO's form."""
 
 
 def exported(lines: Sequence[str], printed: Printed) -> Iterator[dict[str, Any]]:

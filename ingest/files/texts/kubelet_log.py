@@ -36,7 +36,7 @@ _OF_KUBELET: Final = re.compile(
 """Source files of a kubelet and of no other program, or its name in a journal."""
 _FORM: Final = re.compile(
     rb"^(?:[^\n\"{]{0,300})?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ [\w.-]+:\d+\]"
-    rb"|^\S{20,40}[ \t]+\{[^}\n]{0,1000}\}[ \t]+[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} "
+    rb'|^\S{20,40}[ \t]+\{[^}\n]{0,1000}\}[ \t]+(?:[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} |\{"ts":\d)'
     rb'|^[^\n{]{0,200}\{"ts":\d[\d.]*,"caller":"|^\{[^\n]{0,4000}"__REALTIME_TIMESTAMP" ?:',
     re.MULTILINE,
 )

@@ -31,7 +31,7 @@ def in_order(lines: Sequence[tuple[Line, int]]) -> list[tuple[Line, int]]:
 
 
 def _after(line: Line, above: Line) -> timedelta:
-    """How long after another a line was written, by klog's own clock if both have it."""
+    """Return how long after another a line was written, by klog's own clock if both have it."""
     return next(_times_after(line, above), timedelta())
 
 

@@ -31,12 +31,12 @@ _TIMES: Final = (
     "TimeGenerated",
 )
 _IN_UTC: Final = frozenset({"@timestamp", "TimeGenerated"})
-"""Those whose times without a zone are in UTC, as in Logs Insights. Another has that of who wrote it."""
+"""Fields whose times without a zone are in UTC, as in Logs Insights. Others are in the zone of their writer."""
 _HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host")
 _DOTTED: Final = ("host.name", "kubernetes.node.name", "host.hostname")
 """Fields in which collectors name a node, the surest first."""
 _PROGRAMS: Final = frozenset({"stdout", "stderr", "journal", "journald", "syslog", "kubelet", "k3s", "rke2"})
-"""What collectors but Graylog write to `source`."""
+"""Names of programs in `source`, where Graylog has the node."""
 _HOST: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,252}")
 _PARTS: Final = (1, 10**3, 10**6, 10**9)
 """In which a number counts the time: seconds, or parts of them down to nanoseconds."""

@@ -560,6 +560,14 @@ def test_a_store_that_answers_with_the_newest_first_tells_the_same(begin: str, s
     ]
 
 
+def test_logcli_writes_its_labels_before_lines_as_json_too() -> None:
+    text = (
+        f'2025-01-06T12:44:18Z {{nodename="n1", unit="kubelet.service"}} {json.dumps(JSON, separators=(",", ":"))}\n'
+    )
+    assert is_kubelets_log(text.encode())
+    assert [(each.line.at, each.line.host) for each in read_log(text.encode()).lines] == [(AT, "n1")]
+
+
 def test_streams_of_a_store_that_lie_behind_each_other_are_one_log() -> None:
     told = [
         f"2025-01-06T12:44:{second}Z n1 kubelet[1]: I0106 12:44:{second}.000000    1 {line}\n"
