@@ -9,11 +9,14 @@ import msgspec
 from ingest.files.documents import Fields
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import event_of_row
+from ingest.files.texts.shipped import time_of
 from ingest.model.observation import EARLIEST, UNDECODABLE
 
 _DOTTED: Final = re.compile(r"(?P<before>(?:[\w@]{1,64}\.){0,4})(?:involved_?[oO]bject|regarding)\.name")
 _LETTER: Final = re.compile(r"_([a-z])")
 _RENAMED: Final = {"firstOccurrence": "firstTimestamp", "lastOccurrence": "lastTimestamp"}
+_STAMPS: Final = frozenset({"firstTimestamp", "lastTimestamp", "eventTime"})
+_COUNT: Final = re.compile(r"[0-9]{1,9}")
 _MOST_DOTS: Final = 6
 _DEEPEST: Final = 8
 """Objects in objects whose fields may be those of an Event."""
@@ -43,6 +46,11 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
         return None
     times = event.pop("timestamp", None)
     event |= times if isinstance(times, dict) else {"lastTimestamp": times} if "lastTimestamp" not in event else {}
+    for name in _STAMPS & event.keys():
+        if (at := time_of(event[name])) is not None:
+            event[name] = at.isoformat()
+    if isinstance(count := event.get("count"), str):
+        event["count"] = int(count) if _COUNT.fullmatch(count) else None
     metadata, about = event.get("metadata"), event.get("involvedObject")
     if isinstance(metadata, dict):
         metadata.pop("timestamp", None)

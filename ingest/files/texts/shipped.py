@@ -99,7 +99,7 @@ def _lines(value: Any, around: _Around, depth: int) -> Iterator[str]:
         yield from _lines_of_text(value, around, depth)
     elif isinstance(value, list):
         match value:
-            case [str() as stamp, str() as line, *_] if (at := _time(stamp)) is not None:  # of Loki
+            case [str() as stamp, str() as line, *_] if (at := time_of(stamp)) is not None:  # of Loki
                 yield from _lines(line, around._replace(at=at), depth + 1)
             case [{"field": _}, *_]:  # of Logs Insights
                 fields = {str(each["field"]): each.get("value") for each in value if _is_field(each)}
@@ -120,8 +120,17 @@ def _lines_of_record(value: dict[str, Any], around: _Around, depth: int) -> Iter
     source = value.get("source")
     source = source if isinstance(source, str) and _HOST.fullmatch(source) and source not in _PROGRAMS else ""
     around = _Around(_time_of(value) or around.at, _host_of(value, 0) or source or around.host)
-    for each in value.values():
+    for each in _rows(value) or value.values():
         yield from _lines(each, around, depth + 1)
+
+
+def _rows(value: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows below columns, as Log Analytics answers, with the names of these; empty for anything else."""
+    columns, rows = value.get("columns"), value.get("rows")
+    if not isinstance(columns, list) or not isinstance(rows, list):
+        return []
+    names = [str(each.get("name")) for each in columns if isinstance(each, dict)]
+    return [dict(zip(names, row, strict=False)) for row in rows if isinstance(row, list)]
 
 
 def _lines_of_text(value: str, around: _Around, depth: int) -> Iterator[str]:
@@ -152,7 +161,7 @@ def _journal(line: str, around: _Around) -> str:
 
 
 def _time_of(record: Mapping[str, Any]) -> datetime | None:
-    times = (_time(record.get(name), is_utc=name in _IN_UTC) for name in _TIMES)
+    times = (time_of(record.get(name), is_utc=name in _IN_UTC) for name in _TIMES)
     return next(filter(None, times), None)
 
 
@@ -167,8 +176,8 @@ def _host_of(record: Mapping[str, Any], depth: int) -> str:
     return next((host for each in inner if depth < _DEEPEST and (host := _host_of(each, depth + 1))), "")
 
 
-def _time(value: Any, *, is_utc: bool = False) -> datetime | None:
-    """The time of text in ISO's form, or of a number of seconds, or of parts of them by its size.
+def time_of(value: Any, *, is_utc: bool = False) -> datetime | None:
+    """Return the time of text in ISO's form, or of a number of seconds, or of parts of them by its size; else None.
 
     Text without a zone has a time only with `is_utc`.
     """

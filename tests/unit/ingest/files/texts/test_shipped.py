@@ -1,9 +1,11 @@
 """Lines of kubelets in the records of stores of logs, and hostile records."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from ingest.files.documents import FIELDS, Found
@@ -12,6 +14,7 @@ from ingest.files.recognize import recognize
 from ingest.files.sources import read_sources
 from ingest.files.texts.klog import parse
 from ingest.files.texts.shipped import lines_in
+from ingest.model.objects.event import Event
 from ingest.model.observation import Observed
 
 EVICTED = 'I0318 04:11:31.322222    1873 eviction_manager.go:616] "Eviction manager: pod is evicted successfully"'
@@ -48,6 +51,14 @@ KLOG_JSON = {
         # a time without a zone is of the node's zone, which nobody knows, except where the store has all in UTC
         ({"time": "2026-03-18 05:11:31", "log": EVICTED}, [("", "")]),
         ({"@timestamp": "2026-03-18 04:11:31.300", "@message": EVICTED}, [("18 04:11", "")]),
+        (
+            {
+                "columns": [{"name": "TimeGenerated"}, {"name": "Computer"}, {"name": "SyslogMessage"}],
+                "rows": [["2026-03-18T04:11:31.1234567Z", "w-3", EVICTED], ["2026-03-18T04:12:31Z", "w-4", EVICTED]],
+            },
+            [("18 04:11", "w-3"), ("18 04:12", "w-4")],
+        ),
+        ({"columns": [{"name": []}, 1], "rows": [1, [[], {}]], "a": EVICTED}, []),
         ({"source": "w-3", "log": EVICTED}, [("", "w-3")]),
         ({"source": "stdout", "log": EVICTED}, [("", "")]),
         ({"source": "x", "kubernetes": {"host": "w-3"}, "log": EVICTED}, [("", "w-3")]),
@@ -102,6 +113,16 @@ def test_text_in_json_of_which_nothing_is_read_is_named(tmp_path: Path) -> None:
 
 def _observed(path: Path) -> list[Observed]:
     return [each for each in read_sources([path]) if isinstance(each, Observed)]
+
+
+@pytest.mark.parametrize("last", [1773807091000, "1773807091", "2026-03-18T05:11:31+01:00"])
+def test_an_event_in_parts_may_have_numbers_for_times_and_text_for_a_count(last: Any) -> None:
+    about = {f"involvedObject.{name}": each for name, each in (("kind", "Pod"), ("name", "a"), ("namespace", "b"))}
+    raw = json.dumps(about | {"reason": "Evicted", "count": "3", "lastTimestamp": last}).encode()
+    thing = recognize(Found("1", raw, FIELDS.decode(raw), "", "", None))
+    assert thing is not None
+    event = msgspec.json.decode(thing.raw, type=Event)
+    assert (event.last_timestamp, event.count) == (datetime(2026, 3, 18, 4, 11, 31, tzinfo=UTC), 3)
 
 
 @pytest.mark.parametrize("depth", [10, 300, 600, 900])
