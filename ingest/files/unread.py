@@ -84,7 +84,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         f"metrics of kube-state-metrics, which have no times of what happened; {SAVE}",
     ),
     (
-        r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}|[A-Za-z0-9+/]{200,}={0,2}\s*\Z",
+        r"(?:[A-Za-z0-9+/]{60,100}={0,2}\r?\n){3}|(?!\d+\s*\Z)[A-Za-z0-9+/]{200,}={0,2}\s*\Z",
         "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
     ),
     (
