@@ -112,8 +112,8 @@ class _Dump:
         kind = file_kind(path)
         with SourceFile(path) as source:
             data, damage = _whole(source)
-        told, newest = self._add(kind, data, file, skipped)
-        is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not told
+        log_lines, newest = self._add(kind, data, file, skipped)
+        is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
         if kind is FileKind.TEXT and newest is None and is_nothing:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
         self._snapshot.skipped.update(skipped)
@@ -121,7 +121,7 @@ class _Dump:
         if damage is not None:
             self.unreadable.append(unreadable(damage.error_type, str(damage), b"", Position(named(path), "end")))
         if (
-            not (file.in_folder or told)
+            not (file.in_folder or log_lines)
             and (len(self._facts), len(self._pasted)) == before[:2]
             and len(self._snapshot.refused) == refused
         ):
@@ -144,18 +144,18 @@ class _Dump:
             shipped, data = lines_beside(data) if is_small else ([], data)
             newest = self._add_parts(kind, data, file, skipped, shipped=shipped)
             text = "\n".join(shipped).encode(errors="replace")
-            told = self._logs.add(file.path, text, _modified_at(file.path)) if shipped else None
-            if told == 0:
+            log_lines = self._logs.add(file.path, text, _modified_at(file.path)) if shipped else None
+            if log_lines == 0:
                 skipped[without_lines(text)] += 1
-            return told, newest
+            return log_lines, newest
         is_small = len(data) <= LIMIT_BYTES
         data = unstarred(data) if is_small else data
         is_log = is_kubelets_log(data)
-        told = self._logs.add(file.path, data, _modified_at(file.path)) if is_log else None
-        if kind is FileKind.LOG and (told is None or not is_small or not is_pasted(data)):
-            if told == 0:
+        log_lines = self._logs.add(file.path, data, _modified_at(file.path)) if is_log else None
+        if kind is FileKind.LOG and (log_lines is None or not is_small or not is_pasted(data)):
+            if log_lines == 0:
                 skipped[without_lines(data)] += 1
-            return told, None if is_log else self._add_parts(kind, data, file, skipped)
+            return log_lines, None if is_log else self._add_parts(kind, data, file, skipped)
         objects, nodes, rest = taken_apart(data) if is_small else ([], [], data)
         found = [
             self._add_parts(kind_of(text) or kind, text, file, skipped, node)
@@ -168,7 +168,7 @@ class _Dump:
                 self._snapshot.refused.append(SourceError(f"{place}: {plain(each.what)}"))
             else:
                 skipped[each.what] += 1
-        return told or None, max(filter(None, found), default=None)
+        return log_lines or None, max(filter(None, found), default=None)
 
     def _add_parts(
         self,

@@ -274,8 +274,8 @@ def _passing(line: Line, mode: Mode) -> Line:
     """The line with what may pass of its free texts."""
     said = SAID.get(line.said)
     reason = _text(line.values.get("reason")) or (said.reason if said is not None else "")
-    told = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
-    free = {name: told[name] for name in ("err", "message") if name in told}
+    texts = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
+    free = {name: texts[name] for name in ("err", "message") if name in texts}
     return replace(line, values={**line.values, **free})
 
 

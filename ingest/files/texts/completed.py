@@ -70,7 +70,7 @@ def completed(
     if not pasted:
         return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
-    told = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
+    known_events = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
     around = (*pasted, *objects) if any(map(_is_unnamed, pasted)) else ()
     named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
     uids = _uids_of_pods(objects)
@@ -84,7 +84,7 @@ def completed(
         is_event = fact.thing.resource == EVENTS.name
         said = _told(fact) if is_event else ()
         key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
-        if fact.thing.identity[:3] in names or (is_event and said in told):
+        if fact.thing.identity[:3] in names or (is_event and said in known_events):
             continue
         if _is_unnamed(fact) and _words(fact) & named:
             continue  # another text has its object

@@ -130,10 +130,10 @@ def without_head(part: Part, printed: Printed) -> list[dict[str, Any]]:
 
 def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the pods of which only the fields of a status are left, and the Events beside them."""
-    told = [(piece, list(_of_status(piece, printed))) for piece in _pieces(lines)]
-    if not any(found for _, found in told):
+    pieces = [(piece, list(_of_status(piece, printed))) for piece in _pieces(lines)]
+    if not any(found for _, found in pieces):
         return
-    for piece, found in told:
+    for piece, found in pieces:
         yield from found
         if not found or found[0]["metadata"]["name"] == UNKNOWN_NAME:
             yield from alone(piece, printed)

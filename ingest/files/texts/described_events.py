@@ -40,7 +40,7 @@ def event_of(lines: Sequence[str]) -> dict[str, Any] | None:
     if not {"kind", "name"} <= about.keys() or not times:
         return None
     about = {"namespace": "", "uid": f"{about.get('namespace', '')}/{about['name']}"} | about
-    count, told = made.get("count"), _texts(made, _TEXTS)
+    count, texts = made.get("count"), _texts(made, _TEXTS)
     return {
         "apiVersion": "v1",
         "kind": "Event",
@@ -48,11 +48,11 @@ def event_of(lines: Sequence[str]) -> dict[str, Any] | None:
         "involvedObject": _texts(about, about),
         "type": "",
         "reason": "",
-        "message": told.pop("note", ""),
+        "message": texts.pop("note", ""),
         "count": int(count) if isinstance(count, str) and re.fullmatch(r"\d{1,9}", count) else 1,
-        "source": {"component": told.pop("reportingComponent", ""), "host": ""} | _mapping(made, "source"),
+        "source": {"component": texts.pop("reportingComponent", ""), "host": ""} | _mapping(made, "source"),
         "lastTimestamp": max(times.values()),
-        **told,
+        **texts,
         **times,
     }
 

@@ -140,8 +140,8 @@ def said_of(message: str) -> str:
 
 def unknown_pod(words: Iterable[str], namespace: str = UNKNOWN_NAME) -> dict[str, Any]:
     """Return the object of Events about a pod without a name: its UID is a digest of what is said of it."""
-    told = sha256("\n".join(sorted(map(said_of, words))).encode(errors="replace")).hexdigest()[:16]
-    return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{told}"}
+    digest = sha256("\n".join(sorted(map(said_of, words))).encode(errors="replace")).hexdigest()[:16]
+    return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{digest}"}
 
 
 def events_of(rows: Iterable[Row], about: dict[str, Any], node: str, printed: Printed) -> Iterator[dict[str, Any]]:

@@ -193,11 +193,11 @@ def _with_resources(lines: Sequence[Known]) -> list[Known]:
     by_host: defaultdict[str, list[int]] = defaultdict(list)
     for number, each in enumerate(lines):
         by_host[each.line.host].append(number)
-    told = list(lines)
+    mended = list(lines)
     for numbers in by_host.values():
         for number, line in zip(numbers, with_resources([lines[n].line for n in numbers]), strict=True):
-            told[number] = lines[number]._replace(line=line)
-    return told
+            mended[number] = lines[number]._replace(line=line)
+    return mended
 
 
 def _needed(data: bytes) -> Iterator[tuple[int, int]]:
@@ -304,21 +304,21 @@ def placed(
         if at is None or not EARLIEST <= at < LATEST:
             continue
         pod = line.values.get("pod") or line.values.get("object")
-        told = resource.Line(
+        entry = resource.Line(
             said=line.said,
             at=at,
             values={name: each for name, each in line.values.items() if name in VALUES},
         )
         if line.at is None:
-            told = _bounded(told, at, offset, is_dated=year is not None or (is_dated and at <= limit))
+            entry = _bounded(entry, at, offset, is_dated=year is not None or (is_dated and at <= limit))
         if isinstance(pod, str):
             of_dump = uids.get(pod)
-            is_it = of_dump is not None and of_dump.created <= (told.latest or at) + _ROUNDED
+            is_it = of_dump is not None and of_dump.created <= (entry.latest or at) + _ROUNDED
             known = uid or (of_dump.uid if of_dump is not None and is_it else "")
-            told = msgspec.structs.replace(told, uid=known or (pod if "/" in pod else ""))
-            if of_dump is not None and of_dump.evicted and of_dump.uid == known and told.values.get("message") == "":
-                told = msgspec.structs.replace(told, values={**told.values, "message": of_dump.evicted})
-        lines.append(Placed(at, told))
+            entry = msgspec.structs.replace(entry, uid=known or (pod if "/" in pod else ""))
+            if of_dump is not None and of_dump.evicted and of_dump.uid == known and entry.values.get("message") == "":
+                entry = msgspec.structs.replace(entry, values={**entry.values, "message": of_dump.evicted})
+        lines.append(Placed(at, entry))
     yield from _without_told(lines, node, events)
 
 
@@ -367,7 +367,7 @@ def _without_told(lines: list[Placed], node: str, events: Events) -> Iterator[Pl
     for number, each in enumerate(lines):
         if (same := resource.event_of(each.line, node, each.at)) is not None:
             by_about[same.reason, told_about(same)].append((each.at, number))
-    told: set[int] = set()
+    reported: set[int] = set()
     for about, left in by_about.items():
         slack = _SAME if not any(lines[number].line.latest for _, number in left) else EAST
         left.sort()
@@ -375,9 +375,9 @@ def _without_told(lines: list[Placed], node: str, events: Events) -> Iterator[Pl
             for _ in range(event.count):
                 if (place := _nearest(left, event, slack)) is None:
                     break
-                told.add(left.pop(place)[1])
+                reported.add(left.pop(place)[1])
     for number, each in enumerate(lines):
-        yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in told else each
+        yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in reported else each
 
 
 def _nearest(lines: Sequence[tuple[datetime, int]], event: Told, slack: timedelta) -> int | None:

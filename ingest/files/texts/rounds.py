@@ -51,7 +51,7 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
     something. Without one, the text is empty: why is not known. In a log that has these lines and began long before,
     it was the pod's own limit.
     """
-    told: list[Line] = []
+    completed: list[Line] = []
     is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
     low: tuple[Value, Line] | None = None
     ranked: Line | None = None
@@ -73,11 +73,11 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
                 values = {"message": LOW_ON_SOMETHING}
             else:
                 values = {"message": OWN_LIMIT if is_whole and not _is_near(line, lines[0]) else ""}
-            told.append(line._replace(values={**line.values, **values}))
+            completed.append(line._replace(values={**line.values, **values}))
             low = ranked = None
             continue
-        told.append(line)
-    return told
+        completed.append(line)
+    return completed
 
 
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:

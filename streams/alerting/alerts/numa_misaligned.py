@@ -36,11 +36,11 @@ def step(
     if not apart:
         return State(), [Ends({})]
     pods = {each.rpartition("/")[0] for each in apart}
-    whose = counted(len(pods), "pod has devices or memory", "pods have devices or memory")
+    subject = counted(len(pods), "pod has devices or memory", "pods have devices or memory")
     return State(apart), [
         Holds(
             {},
-            f"{place(rows[-1].cluster, rows[-1].node)}: {whose} on other NUMA nodes than the exclusive CPUs",
+            f"{place(rows[-1].cluster, rows[-1].node)}: {subject} on other NUMA nodes than the exclusive CPUs",
             f"{_shown(apart)}. Each access crosses to the other NUMA node. "
             "The kubelet admits such pods under the Topology Manager policies none and best-effort; restricted and "
             "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "

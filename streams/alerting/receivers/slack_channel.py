@@ -254,12 +254,12 @@ class SlackChannel(Pushed):
         if message.get("bot_id") != bot or not isinstance(metadata, dict) or metadata.get("event_type") != _EVENT:
             return
         try:
-            told = msgspec.convert(metadata.get("event_payload"), _Metadata)
+            sent = msgspec.convert(metadata.get("event_payload"), _Metadata)
         except msgspec.ValidationError:
             return
         ts = str(message.get("ts", ""))
-        if told.alert not in self._sent or self._sent[told.alert].ts < ts:
-            self._remember(told.alert, _Sent(ts, str(message.get("thread_ts") or ts), told.incident, told.said))
+        if sent.alert not in self._sent or self._sent[sent.alert].ts < ts:
+            self._remember(sent.alert, _Sent(ts, str(message.get("thread_ts") or ts), sent.incident, sent.said))
 
     def _remember(self, key: str, sent: _Sent) -> None:
         self._sent[key] = sent
