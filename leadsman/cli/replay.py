@@ -156,7 +156,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
     from leadsman.cli.piped import kinds
 
     new = report.read - report.known - report.outside
-    out.print(f"{counted(report.read, 'observation')} read, {new} new, {report.known} known already.")
+    out.print(f"{counted(report.read, 'observation')} read, {new:,} new, {report.known:,} known already.")
     if report.outside:
         out.print(f"{report.outside} are not between --since and --until.")
     for cluster in sorted(report.apart):
