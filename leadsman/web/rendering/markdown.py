@@ -20,7 +20,7 @@ from streams.alerting.runbook import Runbook, runbooks
 _COMMAND: Final = re.compile(r"(?P<command>[^#]*?)\s*(?:#\s*(?P<note>.*))?")
 _QUESTION: Final = re.compile(r"leadsman query (?P<name>\w+)(?P<given>(?: --(?:param \w+=|by |depth )\S+)*)")
 _WITHIN: Final = re.compile(r"leadsman query \w+(?: --(?:param \w+=|by )\S*[^\s.])*")
-_KUBECTL: Final = re.compile(r"kubectl (?:[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
+_KUBECTL: Final = re.compile(r"kubectl (?:&#?\w+;|[^\s.:;,]|[.:;,](?=\S)|\s(?!and\b|or\b|before\b))+")
 """A command in escaped text, up to punctuation or a word that continues the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")

@@ -94,6 +94,21 @@ def test_questions_in_the_words_of_an_alert_are_links() -> None:
     assert "<script>" not in str(step_html(hostile, Links()))
 
 
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("Save it: kubectl get --raw /stats > m.json", "Save it: <code>kubectl get --raw /stats &gt; m.json</code>."),
+        (
+            "See kubectl get pod -n 'a b' '$(id)' and more",
+            "See <code>kubectl get pod -n &#39;a b&#39; &#39;$(id)&#39;</code> and more.",
+        ),
+        ("Run kubectl uncordon n; then wait", "Run <code>kubectl uncordon n</code>; then wait."),
+    ],
+)
+def test_a_command_in_a_sentence_is_whole(words: str, shown: str) -> None:
+    assert str(step_html(Step(words), Links())) == shown
+
+
 def test_in_a_report_a_question_is_a_command_and_a_runbook_a_place() -> None:
     links = ReportLinks(alerts=["PodsEvicted", "<not one>"])
     text = html("See `leadsman query nodes`, PodsEvicted, DeadLetters.\n```console\nleadsman query nodes\n```", links)
