@@ -80,9 +80,9 @@ def read_ahead(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Generator[Decoded, None, None]:
-    """Yield everything that the paths hold as `read_as` does, with `decode`, which is where to read what it takes.
+    """Yield the decoded items of all paths, as `read_as` does, which explains the parameters.
 
-    Raises `SourceError` as that does, and where the process that reads ends before its time.
+    Raises `SourceError` as that does, and if the reading process ends early.
     """
     if _bytes_on_disk(paths) < SMALL_BYTES:
         read = _decoding(since, until)
@@ -101,14 +101,12 @@ def read_ahead(
 
 
 def _decoding(since: datetime | None, until: datetime | None) -> Callable[..., Iterator[Decoded]]:
-    """`read_as` of what lies between; with neither, every summary is decoded, and so at once."""
+    """Return `read_as` for this range of time. Without a range each summary is decoded at once: all are used."""
     return partial(read_as, partial(decode, since=since, until=until), summaries=since is None and until is None)
 
 
 def _bytes_on_disk(paths: Iterable[Path]) -> int:
-    """Return the bytes of all files under the paths; 0 if one is missing, or is a pipe, which another process could
-    not open.
-    """
+    """Return the bytes of all files under the paths; 0 if one is missing or a pipe, which another cannot open."""
     found = 0
     for path in paths:
         if not path.is_file() and not path.is_dir():

@@ -60,7 +60,10 @@ def event_in(fields: Fields) -> dict[str, Any] | None:
 
 
 def with_uid(event: dict[str, Any]) -> bool:
-    """Give what an Event is about its name as UID, which pasted text has too; tell whether it had none."""
+    """Return whether an Event's object lacks a real UID, and complete such an Event.
+
+    Its name becomes the UID, as in pasted text, and `source` and `message` get their types.
+    """
     about = event.get("involvedObject")
     if not isinstance(about, dict):
         return False

@@ -98,11 +98,10 @@ class Needed(NamedTuple):
 
 
 def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: Needed) -> list[Known]:
-    """Return the facts of a Node or a Pod before each of its versions was read, in order of time.
+    """Return a `Known` for the first version of an object, and for each that differs from the one before.
 
-    `versions` are of one object, that is of one UID, in order of time. The facts of the first hold since `begin` or
-    since the object was created, if that is later, and those of a Pod since its start. A version that cannot be
-    decoded has none, nor has a Pod that is not needed.
+    `versions` are of one UID, in order of time. The first holds since `begin`, or since the object was created or the
+    Pod started, if that is later. A version that cannot be decoded has none, nor has a Pod that is not needed.
     """
     found: list[Known] = []
     before: tuple[Node | Pod, datetime] | None = None
@@ -129,7 +128,7 @@ def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: 
 
 
 def _node(version: Version) -> Node | None:
-    """Return the facts of a Node that have no time. A creation after the reading is left out: clocks disagree."""
+    """Return a Node with only its timeless facts. A creation after the reading is left out: clocks disagree."""
     try:
         node = _NODE.decode(version.thing.raw)
         made_at = _not_after(node.metadata.creation_timestamp, version.read_at)

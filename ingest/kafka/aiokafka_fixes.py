@@ -212,7 +212,7 @@ async def stop(client: AIOKafkaConsumer | AIOKafkaAdminClient) -> None:
 
 
 def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], expelled: Callable[[], None]) -> None:
-    """Report the group's answers of a consumer that has not joined yet.
+    """Call `confirmed` or `expelled` for each answer of the group. Call this before the consumer joins.
 
     `confirmed` gets the time of the request to which the group answered that this is a member. `expelled` is called
     if the group answered that it no longer is, or has made it a new member. aiokafka silently joins again, while
@@ -237,7 +237,7 @@ def observe(consumer: AIOKafkaConsumer, confirmed: Callable[[Instant], None], ex
         return response
 
     def reset_generation() -> None:
-        """Also where it closes; and while it joins, which in good health may refuse a commit of before."""
+        """Call `expelled`, unless the consumer closes or joins: aiokafka resets then too, and nobody was expelled."""
         if not coordinator._closing.done() and not coordinator._performed_join_prepare:
             expelled()
         reset()

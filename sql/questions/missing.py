@@ -33,7 +33,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "compared or metrics": "two sources of the same exclusive CPUs",
     "pods or held": "pods",
 }
-"""Inputs that a question can need, in words; those of `alert_coverage` are among them."""
+"""Inputs that a question can need, in words. `alert_coverage` has one more, `thresholds`."""
 _SEEN: Final[Mapping[str, str]] = {
     "samples": "(SELECT cluster, last_at AS ts FROM node_samples_5m)",
     "psi": """(
@@ -66,9 +66,9 @@ _SEEN: Final[Mapping[str, str]] = {
 }
 """The table or subquery that shows each simple input, with the time of each row."""
 _BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
-"""Inputs with a row of a change alone: while pods are watched, they are looked at without one."""
+"""Inputs that get a row only when they change. While pods are watched, an old row is still current."""
 _DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use"}
-"""Inputs whose rows have the time at which they were looked at. A setting has that from which on it holds."""
+"""Inputs whose rows have the time of the observation. Rows of `configz` have the time from which a setting holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
 FROM node_events
@@ -98,11 +98,11 @@ GROUP BY cluster
 ORDER BY cluster
 SETTINGS final = 0
 """
-"""Counts of what was seen of each cluster, and until when. A watched kind is looked at while its watch is heard."""
+"""Counts of what was seen of each cluster, and until when: a watched kind until its watch was last alive."""
 KEPT: Final = timedelta(hours=1)
-"""An API server keeps Events for an hour by default: later ones would be beside those that were seen."""
+"""An API server keeps Events so long. If the newest is older, Events were not read with the latest data."""
 READ_APART: Final = timedelta(minutes=10)
-"""Everything else in a dump has the time at which that was read: what is so much older is of another dump."""
+"""Everything else in a dump has the time of reading. Data that is so much older is of another dump."""
 WATCHED: Final = timedelta(minutes=5)
 """Signs of life of a watch of Events come every 100 s, and are reported once a minute."""
 _STREAMS: Final[Mapping[str, str]] = {
@@ -144,7 +144,7 @@ _NAMED: Final[Mapping[str, str]] = {
 }
 """Queries for every known node and namespace."""
 _MOST_NAMED: Final = 3
-"""Clusters with a reason of their own; of more, the number."""
+"""The most names or reasons that a sentence lists; the rest are counted."""
 
 
 def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -> str:
@@ -159,7 +159,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     if mistyped := _mistyped(database, given, set(looked)):
         return mistyped
     seen = {name: _last_seen(database, source) for name, source in _SEEN.items() if name in _parts(query)}
-    denied, doubts = _denied(database, query, given), _doubts(database, query, given)
+    denied, doubts = _contradictions(database, query, given), _doubts(database, query, given)
     reasons: dict[str, list[str]] = {}
     for cluster in [given["cluster"]] if given.get("cluster") else looked:
         nothing = _nothing(given, looked[cluster], {name: last.get(cluster) for name, last in seen.items()})
@@ -176,7 +176,7 @@ class _Looked(NamedTuple):
 
     last_at: datetime
     watched_at: datetime
-    """When the watch of pods was last heard."""
+    """When the watch of pods last reported."""
     nodes: int
     nodes_at: datetime
     pods: int
@@ -188,7 +188,7 @@ class _Looked(NamedTuple):
 def _reason(
     cluster: str, query: SavedQuery, seen: Mapping[str, Mapping[str, datetime]], denied: str, nothing: str
 ) -> str:
-    """Name what was not seen, of a need with a second witness too: the other cannot prove what this one shows."""
+    """Return why a cluster has no rows. For an input `a or b` it names the unseen half too: the other proves less."""
     for need in query.needs:
         if not any(cluster in seen[part] for part in need.split(" or ")):
             return f"no {INPUTS[need]} were seen{f', but {denied}' if denied else ''}"
@@ -209,7 +209,7 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
     """Name a cluster, node or namespace that was never seen, and the nearest that was; empty if all were seen."""
     cluster = given.get("cluster", "")
     if cluster and clusters and cluster not in clusters:
-        return f"There is no cluster {plain(cluster)}. {_or_all(cluster, clusters)}"
+        return f"There is no cluster {plain(cluster)}. {_suggestion(cluster, clusters)}"
     for kind, source in _NAMED.items():
         name = given.get(kind, "")
         known = {
@@ -219,11 +219,11 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
         }
         if name and name not in known:
             where = f" in cluster {plain(cluster)}" if cluster else ""
-            return f"No {kind} {plain(name)} was seen{where}. {_or_all(name, known)}".rstrip(". ")
+            return f"No {kind} {plain(name)} was seen{where}. {_suggestion(name, known)}".rstrip(". ")
     return ""
 
 
-def _or_all(name: str, known: set[str]) -> str:
+def _suggestion(name: str, known: set[str]) -> str:
     if hint := match(name, known):
         return f"Did you mean {plain(hint)}?"
     return f"There are {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
@@ -239,7 +239,7 @@ def _last_seen(database: Database, source: str) -> dict[str, datetime]:
     return {str(name): last for name, last in database.query(asked, described=False).rows}
 
 
-def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
+def _contradictions(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
     if not query.events:
         return {}
     asked = {name: given.get(name, "") for name in ("node", "namespace")}
@@ -248,7 +248,7 @@ def _denied(database: Database, query: SavedQuery, given: Mapping[str, str]) -> 
 
 
 def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, list[str]]:
-    """Sentences on what may be missing from an empty answer, by cluster; an empty name has what is of none."""
+    """Return sentences on what may be missing, by cluster. The empty key has those that belong to no cluster."""
     resources = sorted({_STREAMS[part] for part in _parts(query)})
     asked = {"resources": resources, "node": given.get("node", "")}
     doubts: dict[str, list[str]] = {}

@@ -1,7 +1,7 @@
 """Views: each is made where it lacks, and replaced where its text changed or the server stores another one.
 
-A view never states a rule of Kubernetes: each is asked of its place in Python, with the columns of the query. A
-placeholder in the view's text says in which columns it finds what it needs.
+A view's text contains no rule of Kubernetes. A placeholder such as `{is_low}` stands for the SQL that the rule's
+function in Python returns for columns of the query.
 """
 
 import hashlib
@@ -35,12 +35,15 @@ def _columns(*names: str) -> list[Expression]:
     return list(map(Expression, names))
 
 
-def _one_of(of: Mapping[str, Any], column: str = "signal") -> str:
+def _looked_up(of: Mapping[str, Any], column: str = "signal") -> str:
     return f"transform(toString({column}), {list(of)}, {list(of.values())}, '')"
 
 
 def _observed() -> str:
-    """The signals of a row of node_samples, named `s`: those whose inputs are there, and not 0 where that matters."""
+    """Return SQL for the signals that a row `s` of node_samples supports.
+
+    A signal's inputs are found by taking one field at a time from a complete sample.
+    """
     names = NodeSample.__struct_fields__
     whole = NodeSample(**dict.fromkeys(names, 1))
 
@@ -110,11 +113,11 @@ RULES: Final[Mapping[str, Amount]] = {
     "eviction_exceeds": order.exceeds(*_columns("is_pid", "has_stats", "used", "request")),
     "processes_count_since": order.PROCESSES_COUNT_SINCE,
     "settable_signals": sorted(signals.SETTABLE),
-    "signal_resource": _one_of(signals.RESOURCES),
-    "resource_condition": _one_of(
+    "signal_resource": _looked_up(signals.RESOURCES),
+    "resource_condition": _looked_up(
         {signals.RESOURCES[each]: signals.CONDITIONS[each] for each in signals.SIGNALS}, "resource"
     ),
-    "unguarded_consequence": _one_of({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
+    "unguarded_consequence": _looked_up({each: CONSEQUENCES[signals.RESOURCES[each]] for each in signals.SIGNALS}),
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
@@ -142,7 +145,7 @@ def _asked(columns: re.Match[str]) -> str:
 
 @cache
 def with_rules(text: str) -> str:
-    """Return the text of a view or question with its rules, and its conditions for what is asked for."""
+    """Return a text with each placeholder replaced: rules by SQL, `{asked node, ts}` by filters on parameters."""
     for name, rule in RULES.items():
         text = text.replace(f"{{{name}}}", str(rule))
     return _ASKED.sub(_asked, text)
@@ -213,9 +216,9 @@ def replace_views(db: Database, leadsman: str) -> None:
 
 
 def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
-    """Return a hash of each view's definition that is there, as the engine stores it.
+    """Return a hash of the stored definition of each view that exists.
 
-    The embedded engine stores a file. Its own text of a definition takes twenty times as long to ask for.
+    For the embedded engine it is that of the file: to query the definition takes twenty times as long.
     """
     names = [view.name for view in views]
     definition = "metadata_path" if db.is_here else "cityHash64(create_table_query)"

@@ -1,7 +1,7 @@
 """Nodes as they were seen to change, their heartbeats left out: table `nodes`.
 
-The lists of a dump are read one after the other: an Event in it that is newer than the object states what the node is
-now. Only the object counts for a node that is watched. An Event comes early, late or again, and anyone who may create
+In a dump, an Event that is newer than the Node object states what the node is now. Only the object counts for a node
+that is watched. An Event comes early, late or again, and anyone who may create
 Events can write one.
 """
 
@@ -60,7 +60,9 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
         is_same = state.last is not None and after.last == state.last._replace(ts=now[-1].ts)
         return (msgspec.structs.replace(state, announced=after.announced) if is_same else after), ()
     new = [row for row in now if row not in before]
-    if not new and now and after.announced is not None:  # Events told of what was between, and that it is as before
+    if (
+        not new and now and after.announced is not None
+    ):  # an Event showed a change in between: the return is a row of its own
         again = after.announced.at
         new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
     return after, new

@@ -1,7 +1,8 @@
 """The lines of a kubelet's log about evictions, image GC and admission, with time, node and pod (rules: kubelet-log).
 
-klog writes neither a year nor a zone. They come from the file (the journal, times in its lines), else from Events of
-the same dump about the same. A time that is still unknown becomes bounds.
+klog writes neither a year nor a zone. The zone comes from the file (the journal, times in its lines), else from
+Events of the dump with the same reason and object. The year comes from the file, else from the dump's newest time. A
+time that is still unknown becomes bounds.
 """
 
 import re
@@ -319,7 +320,7 @@ def placed(
             if of_dump is not None and of_dump.evicted and of_dump.uid == known and entry.values.get("message") == "":
                 entry = msgspec.structs.replace(entry, values={**entry.values, "message": of_dump.evicted})
         lines.append(Placed(at, entry))
-    yield from _without_told(lines, node, events)
+    yield from _mark_reported(lines, node, events)
 
 
 def _dated(
@@ -361,8 +362,11 @@ def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
     return best[0][0] if best and (len(best) == 1 or best[0][1] > best[1][1]) else None
 
 
-def _without_told(lines: list[Placed], node: str, events: Events) -> Iterator[Placed]:
-    """Mark the lines that an Event reports: of each as many as it counts, those of its first and last time before."""
+def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[Placed]:
+    """Yield all lines, with those marked that an Event reports too.
+
+    An Event with a count of N marks up to N lines, the nearest to its first or last time.
+    """
     by_about: defaultdict[tuple[str, str], list[tuple[datetime, int]]] = defaultdict(list)
     for number, each in enumerate(lines):
         if (same := resource.event_of(each.line, node, each.at)) is not None:

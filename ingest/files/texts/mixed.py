@@ -27,7 +27,7 @@ class Apart(NamedTuple):
     objects: list[bytes]
     """Texts of objects, as JSON or YAML."""
     nodes: list[str]
-    """The node of each whose kubelet the command above it asked; else empty."""
+    """The node in the command above each object; the empty text without one."""
     rest: bytes
     """All other text, with as many lines."""
 
@@ -41,7 +41,7 @@ def is_mixed(data: bytes) -> bool:
 
 
 def has_objects(data: bytes) -> bool:
-    """Tell whether text that is neither has an object of Kubernetes between its lines."""
+    """Tell whether text has an object of Kubernetes between its lines; tried after all other forms."""
     return len(data) <= LIMIT_BYTES and _BEGINS.search(data) is not None and bool(taken_apart(data).objects)
 
 
@@ -91,7 +91,10 @@ def _is_object(chunk: list[str]) -> bool:
 
 
 def _begun(line: str) -> Callable[[str], object] | None:
-    """Return what recognises the line after the object which begins with this one; None for any other."""
+    """Return a test for the line that ends the object beginning here; None if none begins.
+
+    JSON ends with its bracket, YAML before the first other line.
+    """
     if _YAML_BEGINS.fullmatch(line):
         return lambda later: not _OF_YAML.match(later)
     return (lambda later: later.startswith(_BRACKETS)) if line.rstrip() == "{" else None

@@ -15,13 +15,13 @@ from ingest.resources.kubelet_log import LOW_ON_SOMETHING, OWN_LIMIT, SAID, SUCC
 _ROUND: Final = timedelta(seconds=60)
 """A round of the eviction manager, waiting for its pod included."""
 _YEAR: Final = timedelta(days=366)
-"""The one that stands for a year that klog does not write."""
+"""The length of the leap year in which klog's times are placed, because klog writes no year."""
 
 
 def in_order(lines: Sequence[tuple[Line, int]]) -> list[tuple[Line, int]]:
-    """Return lines with their places in the order of their times: stores of logs answer with the newest first.
+    """Return the lines, oldest first, each with its place: stores of logs answer with the newest first.
 
-    Lines without a year and a zone are turned round if most of them are before the line above.
+    If a line lacks a time, the order stays, or is reversed where most lines are older than the line above.
     """
     ages = [_after(line, above) for (above, _), (line, _) in pairwise(lines) if line.host == above.host]
     is_newest_first = sum(each < timedelta() for each in ages) > sum(each > timedelta() for each in ages)
@@ -36,7 +36,7 @@ def _after(line: Line, above: Line) -> timedelta:
 
 
 def _times_after(line: Line, above: Line) -> Iterator[timedelta]:
-    """Yield how long after another a line was written, by each clock; klog's has no year, and so less than half."""
+    """Yield the time between two lines by each clock that both have. klog writes no year: half of one wraps round."""
     if line.local is not None and above.local is not None:
         after = line.local - above.local
         yield after if abs(after) < _YEAR / 2 else after + (_YEAR if after < timedelta() else -_YEAR)
@@ -45,11 +45,11 @@ def _times_after(line: Line, above: Line) -> Iterator[timedelta]:
 
 
 def with_resources(lines: Sequence[Line]) -> list[Line]:
-    """An eviction with the resource that the round before its line was about: one round evicts one pod.
+    """Return the lines, each eviction with the resource of the round before it: one round evicts one pod.
 
-    A log that was filtered may lack that line. Then any other line of a round shows that the node was low on
-    something. Without one, the text is empty: why is not known. In a log that has these lines and began long before,
-    it was the pod's own limit.
+    A filtered log may lack the line that names the resource. Then another line of the round shows that the node was
+    low on something. Without any, the message is empty, because the reason is not known. In a log that names
+    resources and began long before, it was the pod's own limit.
     """
     completed: list[Line] = []
     is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
@@ -81,7 +81,9 @@ def with_resources(lines: Sequence[Line]) -> list[Line]:
 
 
 def each_pod(line: Line, evicted: dict[tuple[str, str], Line]) -> Iterator[Line]:
-    """Yield a line, or in place of one that waits for evicted pods, an eviction of each that is not yet known.
+    """Yield a line, then an eviction of each pod that it names and that is not yet known.
+
+    A line that waits for pods is dropped, because their evictions replace it.
 
     `evicted` has the last eviction of each pod by host and `namespace/name`; it is changed. A round for pressure
     evicts one pod: several were evicted for their own limits, also those of lines before.

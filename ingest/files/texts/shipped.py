@@ -17,7 +17,7 @@ _KLOG: Final = (
 )
 _LINE: Final = re.compile(_KLOG)
 _ALONE: Final = re.compile(r"(?:\S[^\n]{0,100} )?kubelet(?:\[\d+\])?: $|$")
-"""Matches before a line that is a record by itself. One in a message was not written when that was sent."""
+"""Matches the text before a line that is a whole record. A line quoted in a message gets no time: it is older."""
 _MAY_HAVE: Final = re.compile(rb'%b|\\"caller\\": ?\\"|"caller": ?"' % _KLOG.encode())
 _BESIDE: Final = re.compile(rb"^(?:[A-Z0-9][^\n\"{]{0,200})?%b[^\n]*$" % _KLOG.encode(), re.MULTILINE)
 _TIMES: Final = (
@@ -65,9 +65,9 @@ def lines_in(raw: bytes) -> Iterator[str]:
 
 
 def texts_in(raw: bytes) -> list[bytes]:
-    """Return the texts of several lines in the values of a JSON object: what a tool ran printed them.
+    """Return the values of a JSON object that have several lines, usually the output of a command that a tool ran.
 
-    The lines that `lines_in` yields are empty in them.
+    klog's lines are empty in them, because `lines_in` yields those.
     """
     try:
         return [text.encode(errors="replace") for text in _texts(json.loads(raw), 0)] if b"\\n" in raw else []

@@ -1,8 +1,8 @@
 """The objects in tables of `kubectl get` (nodes, pods and Events), as far as their cells leave no doubt.
 
-A table without a column NAMESPACE does not name it: it is empty then. A cell is what is below its head, or between
-two spaces where a paste has lost that; a line with other cells is left out. Rows without a head, as `grep` leaves
-them, are read if their form shows what they are.
+Without a column NAMESPACE, the namespace comes from the command above the table, or is empty. A cell is what is below
+its head, or between two spaces where a paste has lost that; a line with other cells is left out. Rows without a head,
+as `grep` leaves them, are read if their form shows what they are.
 """
 
 import re
@@ -78,9 +78,9 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
 
 
 def _apart(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Number pods without a name from the newest on, if one table has their ends in equal words.
+    """Give each nameless pod with the same message its own UID, from the newest on.
 
-    Equal Events about one pod are one, with a count.
+    Equal Events about one pod would be one row with a count, so equal rows are of different pods.
     """
     seen: Counter[str] = Counter()
     for event in sorted(events, key=lambda each: str(each["lastTimestamp"]), reverse=True):

@@ -20,13 +20,13 @@ from streams.rules.events.admission import amount, of, parse_refusal
 from streams.rules.eviction.shortage import FAMILIES, short_of
 
 MOST_REASONS: Final = 4
-"""Groups of pending pods that are listed."""
+"""Reasons that a card lists."""
 MOST_NAMES: Final = 3
 """Pods that a card names."""
 MOST_TEXT: Final = 300
 """Characters of a message."""
 MOST_AUTOSCALER_TEXT: Final = 500
-"""Karpenter names the resources, the requirements and only then the reason."""
+"""Characters of an autoscaler's message: Karpenter's has the reason last, after resources and requirements."""
 
 
 def evicted(view: Overview) -> Iterator[Item]:
@@ -109,7 +109,7 @@ def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
 
 
 def _contradiction(denied: RowDict) -> str:
-    """Room by the API that the kubelet denies: it counts what is gone, or knows of less than the Node has."""
+    """Return what the API says against a refusal: the kubelet counts pods that are gone, or knows of less."""
     resource, free, allocatable = denied["contradiction"]
     if _knew_of_less(denied):
         return f"The Node object offers {plain(amount(allocatable, resource))}."

@@ -64,16 +64,16 @@ class NeighbourTerm(msgspec.Struct, frozen=True, array_like=True, gc=False):
     selector: list[Requirement]
     namespaces: list[str]
     unknown_namespaces: bool = False
-    """More are meant, by their labels."""
+    """True if the term also selects namespaces by label, and not all their names are known."""
     namespace_selector: list[Requirement] = []
-    """Requirements on namespaces; empty if no more are selected, and in pods from a version before 0076."""
+    """Requirements on namespaces; empty if no more are selected."""
 
     def selects(self, namespace: str, labels: Mapping[str, str]) -> bool:
-        """In the namespaces that are known to be meant."""
+        """Tell whether the term selects a pod with these labels in this namespace."""
         return (EVERY_NAMESPACE in self.namespaces or namespace in self.namespaces) and matches(self.selector, labels)
 
     def may_select(self, labels: Mapping[str, str]) -> bool:
-        """In another namespace."""
+        """Tell whether it selects such a pod of a namespace that is not known yet."""
         return self.unknown_namespaces and matches(self.selector, labels)
 
 
@@ -89,17 +89,16 @@ class Spread(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 class Constraints(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     nodes: list[list[Requirement]] | None = None
+    """Terms of which a node must meet one, with all its requirements; None where any node will do."""
     ports: list[HostPort] = []
     affinity: list[NeighbourTerm] = []
     anti_affinity: list[NeighbourTerm] = []
     spread: list[Spread] = []
     gates: list[str] = []
     volumes: list[str] = []
-    """Names of volumes without a claim whose place the scheduler considers; in pods from a version before 0072 also
-    those with one.
-    """
+    """Names of volumes without a claim whose place the scheduler considers."""
     claims: list[str] = []
-    """Device claims (DRA) with unknown objects; in pods from a version before 0075, all."""
+    """Device claims (DRA) with unknown objects."""
     claimed: list[ClaimedVolume] = []
     devices: list[ClaimedDevices] = []
     scheduler: str = ""

@@ -27,7 +27,7 @@ def zone_of(key: str) -> str:
     return zone or region
 
 
-_NAMES: Final = (
+_POOL_LABELS: Final = (
     "karpenter.sh/nodepool",
     "eks.amazonaws.com/nodegroup",
     "alpha.eksctl.io/nodegroup-name",
@@ -35,12 +35,13 @@ _NAMES: Final = (
     "kubernetes.azure.com/agentpool",
     "kops.k8s.io/instancegroup",
 )
+"""The first of these labels that a node has names its pool."""
 _CONTROL_PLANE: Final = frozenset({"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"})
 
 
 def pool(labels: Mapping[str, str] | None) -> str:
-    """Its name; `control-plane` of such a node without one, else the empty text."""
-    named = next((name for label in _NAMES if (name := (labels or {}).get(label))), "")
+    """Return a node's pool. Without a label it is `control-plane` for such a node, else the empty text."""
+    named = next((name for label in _POOL_LABELS if (name := (labels or {}).get(label))), "")
     return named or ("control-plane" if is_control_plane(labels) else "")
 
 
