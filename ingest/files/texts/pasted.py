@@ -71,22 +71,23 @@ def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Ite
 
 
 def _whole_lines(text: str, modified_at: datetime) -> str:
-    """Return text with the lines that a terminal broke at its width put together, if more can be read then."""
+    """Return text with the lines that a terminal broke at its width put together, if it has more facts then.
+
+    Longer words alone prove nothing: lines of tables can be equally long, and prose can follow them.
+    """
     lines = text.splitlines()
     width = max(map(len, lines), default=0)
     if width < _NARROWEST or sum(len(each) == width for each in lines) < _BROKEN:
         return text
     whole = "".join(each if len(each) == width else f"{each}\n" for each in lines)
     printed = Printed(modified_at, "latest")
-    before, after = (_weight(_objects(each, printed)) for each in (lines, whole.splitlines()))
+    before, after = (_facts(_objects(each, printed)) for each in (lines, whole.splitlines()))
     return whole if after > before else text
 
 
-def _weight(found: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """Count what text says: its objects with their conditions, and the length of all that is in them."""
-    objects = list(found)
-    conditions = (len(each.get("status", {}).get("conditions", ())) for each in objects)
-    return len(objects) + sum(conditions), len(msgspec.json.encode(objects))
+def _facts(found: Iterable[Mapping[str, Any]]) -> int:
+    """Count objects and their conditions."""
+    return sum(1 + len(each.get("status", {}).get("conditions", ())) for each in found)
 
 
 def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:

@@ -186,7 +186,23 @@ def test_cut_and_shuffled_text_never_raises_and_never_gives_a_word_that_it_lacks
             for told in texts(each) - COMPOSED - own:
                 if told.startswith(UNKNOWN_NAME):
                     continue  # it stands for a name that the text lacks
-                assert all(word in pasted for word in told.replace("/", " ").split()), told
+                words = told.replace("/", " ").split()
+                assert all(word in pasted or word in pasted.replace("\n", "") for word in words), told
+
+
+def test_rows_of_equal_length_are_not_put_together_with_prose_below_them() -> None:
+    """Three tables of one Event each: their rows are as long as lines of a terminal that broke them would be."""
+    head = f"{'LAST SEEN':12}{'TYPE':10}{'REASON':10}{'OBJECT':12}MESSAGE"
+    rows = [
+        f"{'3m':12}{'Warning':10}{'Evicted':10}{f'pod/web-{n}':12}The node was low on resource: memory. "
+        for n in range(3)
+    ]
+    text = "\n".join(f"$ kubectl get events\n{head}\n{row}\nAnd in the other cluster:" for row in rows)
+    assert len({len(row) for row in rows}) == 1
+    assert len(rows[0]) > 70
+    found = objects(text)
+    assert {each["message"].strip() for each in found} == {"The node was low on resource: memory."}
+    assert len(found) == 3
 
 
 def test_a_cut_line_costs_what_it_is_about() -> None:
