@@ -16,7 +16,7 @@ from clickhouse_connect.driver.query import TzSource
 import sql.database.open
 from sql.database import engine
 from sql.database.dsn import Embedded, Target, parse_dsn
-from sql.database.open import Database, connect
+from sql.database.open import Database, Result, connect
 from sql.database.replicated import quoted
 from sql.schema.migrate import migrate
 
@@ -193,6 +193,19 @@ def database(empty_database: EmptyDatabase) -> Iterator[Database]:
     """An empty migrated database. No other embedded database can be open in a test that has it."""
     with empty_database() as db:
         yield db
+
+
+def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the text of each query from now on."""
+    asked: list[str] = []
+    query = Database.query
+
+    def recorded(db: Database, sql: str, *more: Any, **named: Any) -> Result:
+        asked.append(sql)
+        return query(db, sql, *more, **named)
+
+    monkeypatch.setattr(Database, "query", recorded)
+    return asked
 
 
 @contextmanager

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from components.database import asked_of
 from components.rows import T0, dicts, store
 from fakes.pending import node, room, seen
-from sql.database.open import Database, Result, connect
+from sql.database.open import Database, connect
 from sql.questions.pending import calculate, recalculate
 from sql.schema.migrate import migrate
 from sql.schema.statements import named
@@ -69,14 +70,7 @@ def test_a_cluster_without_nodes_has_no_rows(database: Database) -> None:
 
 def test_tables_that_are_empty_are_not_asked(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each question takes longer to plan than to answer, at the end of each replay and look."""
-    asked: list[str] = []
-    query = Database.query
-
-    def recorded(db: Database, sql: str, *more: Any, **others: Any) -> Result:
-        asked.append(sql)
-        return query(db, sql, *more, **others)
-
-    monkeypatch.setattr(Database, "query", recorded)
+    asked = asked_of(monkeypatch)
     calculate(database)
     assert len(asked) == 1  # which tables are empty
     store(database, pod("a"), node("n0"))

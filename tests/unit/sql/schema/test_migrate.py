@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from components.database import asked_of
 from components.rows import T0, row, store, store_samples, summary
 from generate.tables import INNER
 from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer, SchemaUnreleased
-from sql.database.open import Database, Result, connect
+from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
 from sql.schema.migrate import MIGRATIONS, check_migrated, load_migrations, migrate
@@ -250,14 +251,7 @@ def test_a_start_asks_the_embedded_engine_for_no_text_of_a_view(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # It would write each anew from what it has parsed: a tenth of a second.
-    asked: list[str] = []
-    query = Database.query
-
-    def recorded(db: Database, sql: str, *more: Any, **named: Any) -> Result:
-        asked.append(sql)
-        return query(db, sql, *more, **named)
-
-    monkeypatch.setattr(Database, "query", recorded)
+    asked = asked_of(monkeypatch)
     migrate(database)
     assert asked
     assert not [sql for sql in asked if "create_table_query" in sql]
