@@ -16,6 +16,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.errors import (
     BrokerResponseError,
@@ -70,25 +71,27 @@ https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/protocol/metadata.py
 
 
 def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bool]]:
-    """Return an update of metadata that begins at least METADATA_SECONDS after the same client's last one.
+    """Return an update of metadata that begins at least METADATA_SECONDS after the same client's last one about its
+    topics.
 
     aiokafka's clients ask again at once while a partition has no leader, and when a connection ends, also the one
     that they asked through. That is up to 3,000 questions or 700 connections in a second. Java's wait, also after
-    an answer.
+    an answer, but not to ask about other topics.
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     https://github.com/apache/kafka/blob/4.1/clients/src/main/java/org/apache/kafka/clients/Metadata.java
     """
-    due: WeakKeyDictionary[AIOKafkaClient, float] = WeakKeyDictionary()
+    asked: WeakKeyDictionary[AIOKafkaClient, tuple[float, frozenset[str]]] = WeakKeyDictionary()
 
     @wraps(update)
-    async def paced(client: AIOKafkaClient, *arguments: Any) -> bool:
+    async def paced(client: AIOKafkaClient, cluster: ClusterMetadata, topics: Iterable[str]) -> bool:
         now = asyncio.get_running_loop().time()
-        begin = max(now, due.get(client, now))
-        due[client] = begin + METADATA_SECONDS
+        last, known = asked.get(client, (now - METADATA_SECONDS, frozenset()))
+        begin = max(now, last + METADATA_SECONDS) if known.issuperset(topics) else now
+        asked[client] = begin, known.union(topics)
         if begin > now:
             await asyncio.sleep(begin - now)
-        return await update(client, *arguments)
+        return await update(client, cluster, topics)
 
     return paced
 

@@ -369,6 +369,8 @@ class Publisher:
             aiokafka_fixes.send_when(producer, self._allowed)
         try:
             await producer.start()
+            if topics := {message.topic for message in self._unacknowledged.values()}:
+                await producer.client.set_topics(topics)  # or the first refusal ends it before it knows the others
         except BaseException as error:
             await aiokafka_fixes.discard(producer, STOP_SECONDS)
             if not isinstance(error, KafkaError | OSError):

@@ -333,3 +333,16 @@ async def test_a_client_pauses_between_its_questions_while_the_connections_that_
         async with aiokafka_fixes.started(admin):
             cast("Any", admin)._client.force_metadata_update()
             assert await taken > LEAST_SECONDS
+
+
+async def test_a_client_asks_at_once_about_a_topic_that_it_has_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(aiokafka_fixes, "METADATA_SECONDS", 10 * PATIENCE_SECONDS)
+    async with broker(leads=True, closes=False) as there, asyncio.timeout(PATIENCE_SECONDS):
+        admin = AIOKafkaAdminClient(bootstrap_servers=there.servers)
+        async with aiokafka_fixes.started(admin):
+            for topic in ("t", "u"):
+                await cast("Any", admin)._client.add_topic(topic)
+            again = cast("Any", admin)._client.force_metadata_update()
+            assert not again.done()

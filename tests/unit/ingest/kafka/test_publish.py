@@ -71,6 +71,12 @@ class Wire:
     def __init__(self, sent: list[bytes]) -> None:
         self.sent = sent
         self.waiting: dict[bytes, asyncio.Future[Any]] = {}
+        self.topics: set[str] | None = None
+        self.client = self
+
+    async def set_topics(self, topics: set[str]) -> None:
+        assert not self.waiting
+        self.topics = topics
 
     async def start(self) -> None: ...
 
@@ -184,3 +190,19 @@ async def test_who_gives_up_a_message_that_is_not_handed_over_keeps_back_nothing
         for value in (b"1", b"2"):
             await publisher.send("cluster", b"c", value, follows=True)
         assert wires[0].sent == [b"1", b"2"]
+
+
+@pytest.mark.asyncio
+async def test_a_new_producer_learns_who_leads_all_topics_before_it_sends_anything(wires: list[Wire]) -> None:
+    """Regression: what Kafka refused again ended each new producer before the other topics' messages were sent."""
+    async with Publisher("") as publisher:
+        await _turns()
+        for topic in ("refuses", "takes"):
+            await publisher.send(topic, b"k", b"v")
+        publisher._break(wires[0], KafkaError("refused"))  # type: ignore[arg-type]
+        await until(lambda: len(wires) == 2)
+        await _turns()
+        assert wires[1].topics == {"refuses", "takes"}
+        assert wires[1].waiting
+        wires[1].acknowledge(b"v")
+        publisher._unacknowledged.clear()
