@@ -7,11 +7,12 @@ UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
 WORKERS ?= 4
-BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-restart=0
 ENGINE ?= docker
 EMBEDDED ?= no
 IMAGE ?= leadsman:0.1.0
 export PYTHONDONTWRITEBYTECODE := # or each process of the tests compiles them anew
+LONG := -o faulthandler_timeout=0
 FAULTS := tests/faults tests/integration/pipeline/test_behind.py
 AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audit.txt .lock/docs.txt
 
@@ -63,7 +64,7 @@ test: $(VENV)/.dev ## every promise, against real components; builds these once 
 
 nightly: $(VENV)/.dev ## the long forms too: faults, stories in real time, 10,000 cases of each oracle, a virtual machine, fuzz
 	PYTHONPATH=tests $(PYTHON) -m components prepare
-	LEADSMAN_PROFILE=night LEADSMAN_ORACLE_CASES=10000 LEADSMAN_PULLS=long LEADSMAN_VM=short $(PYTHON) -m pytest $(BESIDE)
+	LEADSMAN_PROFILE=night LEADSMAN_ORACLE_CASES=10000 LEADSMAN_PULLS=long LEADSMAN_VM=short $(PYTHON) -m pytest $(BESIDE) $(LONG)
 	$(MAKE) faults soak fuzz
 
 image: ## build the image; ENGINE="podman" or "buildah" where there is no Docker, EMBEDDED=yes with the embedded engine
@@ -73,18 +74,18 @@ wheel: $(VENV)/.dev ## build the wheel, install it into empty environments, and 
 	$(PYTHON) -m pytest tests/wheel
 
 oracle: $(VENV)/.dev ## 10,000 cases of each oracle: our rules against Kubernetes' own packages; writes into docs/accuracy.md
-	LEADSMAN_ORACLE_CASES=10000 LEADSMAN_ORACLE_PAGE=docs/accuracy.md $(PYTHON) -m pytest tests/oracle
+	LEADSMAN_ORACLE_CASES=10000 LEADSMAN_ORACLE_PAGE=docs/accuracy.md $(PYTHON) -m pytest $(LONG) tests/oracle
 
 faults: $(VENV)/.dev ## the long form of tests/faults: half an hour of outages, pauses and kills; writes tests/faults/REPORT.md
 	@rm -f $(VENV)/faults.jsonl
-	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest $(BESIDE) $(FAULTS)
+	LEADSMAN_FAULTS=long LEADSMAN_FAULTS_RESULTS=$(VENV)/faults.jsonl $(PYTHON) -m pytest $(BESIDE) $(LONG) $(FAULTS)
 	PYTHONPATH=.:tests $(PYTHON) -m faults.report $(VENV)/faults.jsonl > tests/faults/REPORT.md
 
 churn: $(VENV)/.dev ## nodes that live an hour each, CHURN="20000 500": so many, so many at once; writes tests/faults/churn.jsonl
 	PYTHONPATH=.:tests $(PYTHON) -m faults.churn $(CHURN) > tests/faults/churn.jsonl
 
 soak: $(VENV)/.dev ## all parts for an hour while everything breaks at random; writes tests/faults/soak.jsonl
-	LEADSMAN_SOAK=3600 $(PYTHON) -m pytest tests/faults/test_soak.py
+	LEADSMAN_SOAK=3600 $(PYTHON) -m pytest $(LONG) tests/faults/test_soak.py
 
 $(VENV)/.fuzz: $(VENV)/.dev .lock/fuzz.txt
 	@$(UV) install --quiet --python $(PYTHON) --require-hashes --no-deps -r .lock/fuzz.txt
