@@ -84,11 +84,12 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
     asked: WeakKeyDictionary[AIOKafkaClient, tuple[float, frozenset[str]]] = WeakKeyDictionary()
 
     @wraps(update)
-    async def paced(client: AIOKafkaClient, cluster: ClusterMetadata, topics: Iterable[str]) -> bool:
+    async def paced(client: AIOKafkaClient, cluster: ClusterMetadata, topics: Iterable[str] | None) -> bool:
         now = asyncio.get_running_loop().time()
         last, known = asked.get(client, (now - METADATA_SECONDS, frozenset()))
-        begin = max(now, last + METADATA_SECONDS) if known.issuperset(topics) else now
-        asked[client] = begin, known.union(topics)
+        names = frozenset(topics or ())
+        begin = max(now, last + METADATA_SECONDS) if names <= known else now
+        asked[client] = begin, known | names
         if begin > now:
             await asyncio.sleep(begin - now)
         return await update(client, cluster, topics)
