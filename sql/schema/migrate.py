@@ -5,11 +5,13 @@ migrate at once: every statement can be repeated.
 """
 
 import hashlib
+import re
 from contextlib import nullcontext
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.text import argument
 from sql.database.engine import check_room
 from sql.database.errors import (
     DatabaseError,
@@ -22,7 +24,7 @@ from sql.database.errors import (
 )
 from sql.database.open import Database
 from sql.schema.retention import with_retention
-from sql.schema.views import replace_views
+from sql.schema.views import makers, replace_views
 
 _SHARDS = """
 SELECT cluster, toUInt32(uniqExact(shard_num)), max(replica_num > 1 AND NOT internal_replication)
@@ -123,16 +125,32 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
 
 
 def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
-    """Raises SchemaOlder where the database lacks a migration, and what `migrate` raises."""
-    ours = load_migrations(folder)
+    """Raises SchemaOlder where the database lacks a migration or a view of this version, and what `migrate` raises.
+
+    The views of a newer Leadsman are taken as they are.
+    """
+    wanted = load_migrations(folder)
     if not _is_migrated(db):
         raise SchemaMissing(f"{db}: Leadsman has no tables there yet. Run leadsman replay or leadsman migrate")
     check_cluster(db)
     applied = _applied(db)
-    _check(ours, applied, str(db))
-    missing = [migration.name for migration in ours if migration.version not in applied]
+    _check(wanted, applied, str(db))
+    missing = [migration.name for migration in wanted if migration.version not in applied]
     if missing:
-        raise SchemaOlder(f"{db}: migration {missing[0]} was not applied here yet. Run leadsman migrate --db on it")
+        raise SchemaOlder(f"{db}: migration {missing[0]} was not applied here yet. Run {_command(db)}")
+    ours = leadsman_version()
+    if (by := sorted(makers(db), key=_release)) and _release(by[-1]) <= _release(ours):
+        older = "" if by[-1] in {"", ours} else f" {ours}, but of {by[-1]}"
+        raise SchemaOlder(f"{db}: its views are not those of this Leadsman{older}. Run {_command(db)}")
+
+
+def _command(db: Database) -> str:
+    """Return the command that mends it, without the password that a server's DSN may hold."""
+    return f"leadsman migrate --db {argument(str(db)) if db.embedded else 'DSN'}"
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(map(int, re.findall(r"[0-9]{1,9}", version)[:3]))
 
 
 def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:

@@ -163,6 +163,7 @@ SELECT name, [definition] AS stored FROM system.tables
 WHERE database = currentDatabase() AND name IN {names:Array(String)}
 """
 _MADE: Final = "SELECT name, checksum, stored FROM schema_views"
+_MADE_BY: Final = "SELECT name, checksum, leadsman_version FROM schema_views"
 _RECORD: Final = """
 INSERT INTO schema_views
 SELECT name, checksum, stored, now64(6, 'UTC'), {leadsman:String}
@@ -213,6 +214,16 @@ def replace_views(db: Database, leadsman: str) -> None:
         names, checksums = [view.name for view in changed], [view.checksum for view in changed]
         given = {"names": names, "checksums": checksums, "stored": [stored[name] for name in names]}
         db.command(_RECORD, {**given, "leadsman": leadsman})
+
+
+def makers(db: Database) -> set[str]:
+    """Return the versions of Leadsman that made the views, where these are not all as this one makes them.
+
+    An empty version stands for views that are missing.
+    """
+    made = {name: (checksum, by) for name, checksum, by in db.query(_MADE_BY).rows}
+    found = [(view, *made.get(view.name, ("", ""))) for view in load_views()]
+    return {by for view, checksum, by in found if checksum != view.checksum}
 
 
 def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:

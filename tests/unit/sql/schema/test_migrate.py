@@ -12,7 +12,14 @@ import pytest
 from components.database import asked_of
 from components.rows import T0, row, store, store_samples, summary
 from generate.tables import INNER
-from sql.database.errors import DatabaseError, MigrationChanged, MigrationMissing, SchemaNewer, SchemaUnreleased
+from sql.database.errors import (
+    DatabaseError,
+    MigrationChanged,
+    MigrationMissing,
+    SchemaNewer,
+    SchemaOlder,
+    SchemaUnreleased,
+)
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
@@ -399,3 +406,45 @@ def test_the_same_bad_line_from_two_files_is_one_dead_letter(database: Database)
     store(database, row(DeadLetter, source="/a", payload="x"), row(DeadLetter, source="/b", payload="x"))
     store(database, row(DeadLetter, source="/c", payload="x"))
     assert of_table(digest(database), "dead_letters").rows == 1
+
+
+@pytest.mark.parametrize(
+    ("by", "told"),
+    [("0.0.9", r"not those of this Leadsman \d[\w.]*, but of 0\.0\.9\. "), (None, r"not those of this Leadsman\. ")],
+)
+def test_views_of_an_older_release_are_refused_with_the_command(
+    database: Database, by: str | None, told: str
+) -> None:
+    _made_otherwise(database, by)
+    before = _story(database)
+    with pytest.raises(SchemaOlder, match=f"{told}Run leadsman migrate --db {re.escape(str(database))}$"):
+        check_migrated(database)
+    assert _story(database) == before
+    migrate(database)
+    check_migrated(database)
+
+
+def test_a_view_that_is_missing_is_refused(database: Database) -> None:
+    database.command("ALTER TABLE schema_views DELETE WHERE name = 'story' SETTINGS mutations_sync = 2")
+    with pytest.raises(SchemaOlder, match="not those of this Leadsman"):
+        check_migrated(database)
+
+
+def test_views_of_a_newer_release_are_taken_as_they_are(database: Database) -> None:
+    _made_otherwise(database, "99.10")
+    check_migrated(database)
+
+
+def _made_otherwise(database: Database, by: str | None) -> None:
+    """Replace a view as a release of that version does; None is another build of this one."""
+    database.command("CREATE OR REPLACE VIEW story AS SELECT 1 AS old")
+    database.command(
+        "INSERT INTO schema_views SELECT name, 'another', stored, now64(6, 'UTC'), "
+        "if({by:String} = '', leadsman_version, {by:String}) FROM schema_views WHERE name = 'story'",
+        {"by": by or ""},
+    )
+
+
+def _story(database: Database) -> Any:
+    tables = "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() AND name = 'story'"
+    return database.query(tables).rows, database.query("SELECT * FROM schema_views ORDER BY name").rows
