@@ -10,19 +10,29 @@
 WITH
     nearest AS
     (
+        -- From the roll-ups, whose last pieces lie together: of the samples, each series would be read
         SELECT
             *,
-            multiIf(hard_met, 'hard', soft_met, 'soft', coalesce(hard_threshold, 0) >= coalesce(soft_threshold, 0), 'hard', 'soft') AS meets,
+            ifNull(available < hard_threshold, 0) AS meets_hard,
+            ifNull(available < soft_threshold, 0) AS meets_soft,
+            multiIf(meets_hard, 'hard', meets_soft, 'soft', coalesce(hard_threshold, 0) >= coalesce(soft_threshold, 0), 'hard', 'soft') AS meets,
             if(meets = 'hard', hard_threshold, soft_threshold) AS threshold,
-            multiIf(hard_met OR soft_met, 0, meets = 'hard', seconds_to_hard, seconds_to_soft) AS seconds_to_threshold,
+            multiIf(meets_hard OR meets_soft, 0, meets = 'hard', seconds_to_hard, seconds_to_soft) AS seconds_to_threshold,
             available - threshold AS room,
             row_number() OVER (
                 PARTITION BY cluster, node
-                ORDER BY threshold IS NULL, NOT hard_met, NOT soft_met, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
+                ORDER BY threshold IS NULL, NOT meets_hard, NOT meets_soft, gc_first, coalesce(seconds_to_threshold, 1e18), room / capacity, signal
             ) AS place
-        FROM eviction_signals
-        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM last_signals)
+        FROM signal_history
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, toStartOfInterval(last_at, toIntervalMinute(5)) FROM last_signals)
             AND {asked cluster, node}
+    ),
+    chosen AS (SELECT * FROM nearest WHERE if({signal:String} = '', place = 1, {signal:String} IN ('all', signal))),
+    of_samples AS
+    (
+        SELECT cluster, node, signal, ts, soft_grace_seconds, soft_met_since, minimum_reclaim
+        FROM eviction_signals
+        PREWHERE ts IN (SELECT last_at FROM chosen) AND (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM chosen)
     ),
     lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
     grown AS
@@ -58,7 +68,7 @@ SELECT
     s.cluster AS cluster,
     s.node AS node,
     s.signal AS signal,
-    s.ts AS ts,
+    s.last_at AS ts,
     s.room AS room,
     s.threshold AS threshold,
     s.seconds_to_threshold AS seconds_to_threshold,
@@ -79,11 +89,11 @@ SELECT
     s.capacity AS capacity,
     s.hard_threshold AS hard_threshold,
     s.soft_threshold AS soft_threshold,
-    s.soft_grace_seconds AS soft_grace_seconds,
-    s.soft_met_since AS soft_met_since,
-    s.soft_met_since + toIntervalMicrosecond(round(s.soft_grace_seconds * 1e6)) AS soft_due_at,
-    s.minimum_reclaim AS minimum_reclaim,
-    s.threshold + coalesce(s.minimum_reclaim, 0) AS ends_above,
+    r.soft_grace_seconds AS soft_grace_seconds,
+    r.soft_met_since AS soft_met_since,
+    r.soft_met_since + toIntervalMicrosecond(round(r.soft_grace_seconds * 1e6)) AS soft_due_at,
+    r.minimum_reclaim AS minimum_reclaim,
+    s.threshold + coalesce(r.minimum_reclaim, 0) AS ends_above,
     s.slope_per_second AS slope_per_second,
     s.seconds_to_hard AS seconds_to_hard,
     s.seconds_to_hard_earliest AS seconds_to_hard_earliest,
@@ -94,9 +104,9 @@ SELECT
     s.acts_first AS acts_first,
     s.gc_first AS gc_first,
     s.thresholds_assumed AS thresholds_assumed
-FROM nearest AS s
+FROM chosen AS s
+INNER JOIN of_samples AS r ON r.cluster = s.cluster AND r.node = s.node AND r.signal = s.signal AND r.ts = s.last_at
 LEFT JOIN (SELECT * FROM eviction_order WHERE {depth:UInt32} = 0 OR rank <= {depth:UInt32}) AS o
     ON o.cluster = s.cluster AND o.node = s.node AND o.signal = replaceOne(s.signal, 'allocatableMemory', 'memory')
 LEFT JOIN grown AS g ON g.cluster = o.cluster AND g.node = o.node AND g.uid = o.uid
-WHERE if({signal:String} = '', s.place = 1, {signal:String} IN ('all', s.signal))
-ORDER BY s.threshold IS NULL, NOT s.hard_met, NOT s.soft_met, s.gc_first, coalesce(s.seconds_to_threshold, 1e18), s.room / s.capacity, cluster, node, signal, rank
+ORDER BY s.threshold IS NULL, NOT s.meets_hard, NOT s.meets_soft, s.gc_first, coalesce(s.seconds_to_threshold, 1e18), s.room / s.capacity, cluster, node, signal, rank
