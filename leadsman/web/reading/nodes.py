@@ -13,6 +13,8 @@ from sql.database.open import Database
 from streams.rules.values.labels import zone_of
 
 MOST: Final = 100
+MOST_SIMILAR: Final = 5
+"""Names of similar spelling."""
 
 
 class Found(NamedTuple):
@@ -26,6 +28,11 @@ class Found(NamedTuple):
     """The pod has ended or was deleted."""
 
     @property
+    def titled(self) -> str:
+        """Its kind and name, and for a pod where it is."""
+        return f"Pod {self.namespace}/{self.name}, {self.where}" if self.kind == "pod" else f"Node {self.name}"
+
+    @property
     def where(self) -> str:
         if self.node:
             return f"{'was ' if self.gone else ''}on {self.node}"
@@ -37,22 +44,27 @@ class Finding(NamedTuple):
     found: tuple[Found, ...]
     """The first MOST, those of exactly that name first."""
     cut: bool
+    similar: bool = False
+    """No name has every word: these are spelled similarly."""
 
     @property
     def only(self) -> Found | None:
         """Return the only match, or the only one of exactly that name."""
         exact = [each for each in self.found if self.asked in {each.name, f"{each.namespace}/{each.name}"}]
         one = exact or self.found
-        return one[0] if len(one) == 1 else None
+        return one[0] if len(one) == 1 and not self.similar else None
 
 
 def find(db: Database, scope: Scope, asked: str) -> Finding:
-    """Find nodes and pods whose names have every word. Raises DatabaseError."""
+    """Find nodes and pods whose names have every word, or if there are none similar names. Raises DatabaseError."""
     words = asked.split()
     if not words:
         return Finding("", (), cut=False)
-    rows = ask(db, "find", scope, words=words, whole=asked.strip(), most=MOST + 1)
-    return Finding(asked.strip(), tuple(Found(**row) for row in rows[:MOST]), cut=len(rows) > MOST)
+    whole = asked.strip()
+    if rows := ask(db, "find", scope, words=words, whole=whole, most=MOST + 1, similar=0):
+        return Finding(whole, tuple(Found(**row) for row in rows[:MOST]), cut=len(rows) > MOST)
+    near = ask(db, "find", scope, words=[], whole=whole, most=MOST_SIMILAR, similar=1)
+    return Finding(whole, tuple(Found(**row) for row in near), cut=False, similar=True)
 
 
 HARMLESS: Final = "benign_startup"

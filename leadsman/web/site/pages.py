@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from common.clock import SYSTEM
+from common.nearest import match
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
@@ -13,7 +14,7 @@ from leadsman.web.reading.charts import read_strip
 from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import paced, read_evidence
 from leadsman.web.reading.fleet import CHOSEN, Choice
-from leadsman.web.reading.nodes import find
+from leadsman.web.reading.nodes import MOST_SIMILAR, find
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
 from leadsman.web.reading.overview import read_overview, read_seen, read_spans
 from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
@@ -50,7 +51,11 @@ class Elsewhere(Exception):
 
 
 class NoSuchRunbook(LookupError):
-    """The message names it."""
+    """The message names it; `ways` has the name and the address of the most similar one."""
+
+    def __init__(self, message: str, ways: Sequence[tuple[str, str]] = ()) -> None:
+        super().__init__(message)
+        self.ways = ways
 
 
 class Request(NamedTuple):
@@ -209,6 +214,8 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
         ways.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
     if seen == (None, None, None):
         texts.append("Nothing that is stored names it: is it spelled so, and of this cluster?")
+        found = find(db, scope, request.node).found[:MOST_SIMILAR]
+        ways += [(each.titled, links.found(each)) for each in found]
     return NoSuchNode(links, texts, ways)
 
 
@@ -224,7 +231,13 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
     """
     runbook = runbooks().get(name)
     if runbook is None:
-        raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.")
+        similar = match(name, runbooks())
+        ways = (
+            [(f"Runbook of {similar}", Links(request.asked, node=request.node, live=request.live).runbook(similar))]
+            if similar
+            else []
+        )
+        raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.", ways)
     path = RUNBOOKS + name
     try:
         db = db.knowing()

@@ -25,6 +25,7 @@ from leadsman.web.site.access import Guesses, is_loopback, is_own_name, is_own_r
 from leadsman.web.site.answers import CSV, note, sent, with_headers
 from leadsman.web.site.asking import Question, csv_of, page_of
 from leadsman.web.site.live import MOST_ID, Pulse, read_marks
+from leadsman.web.site.mistyped import meant
 from leadsman.web.site.pages import (
     LONGEST,
     Elsewhere,
@@ -44,6 +45,7 @@ from leadsman.web.site.query_queue import Busy, QueryQueue
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
 from sql.questions.query_process import QueryProcess
+from streams.alerting.runbook import runbooks
 from streams.fold.figures import FIGURES
 
 FILES: Final = {
@@ -173,6 +175,9 @@ class Site:
         try:
             return await handler(request)
         except web.HTTPNotFound:
+            address = meant(request.path, request.query_string)
+            if address not in {"", request.path_qs}:
+                return web.Response(status=303, headers={"Location": address})
             return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
         except Elsewhere as found:
             return web.Response(status=303, headers={"Location": str(found)})
@@ -181,7 +186,7 @@ class Site:
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
             links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
-            refused = note(status, heading, [str(error)], links)
+            refused = note(status, heading, [str(error)], links, getattr(error, "ways", ()))
             if isinstance(error, Busy):
                 refused.headers["Retry-After"] = "3"
             return refused
@@ -197,6 +202,8 @@ class Site:
 
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
+        if name not in runbooks() and (address := meant(request.path, request.query_string)):
+            raise Elsewhere(address)
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
         return await sent(request, await self._shared(request, partial(self._queue.run, _encoded, act)))
 

@@ -1,4 +1,5 @@
--- Nodes and pods up to the end of a range whose names hold every word, those of exactly that name first
+-- Nodes and pods up to the end of a range whose names hold every word, those of exactly that name first; or those of similar names
+WITH least(ngramDistanceCaseInsensitiveUTF8(name, {whole:String}), ngramDistanceCaseInsensitiveUTF8(concat(namespace, '/', name), {whole:String})) AS distance
 SELECT kind, namespace, name, node, gone
 FROM
 (
@@ -15,6 +16,6 @@ FROM
     WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({namespace:String} = '' OR namespace = {namespace:String})
     GROUP BY namespace, pod
 )
-WHERE arrayAll(word -> positionCaseInsensitiveUTF8(concat(namespace, '/', name), word) > 0, {words:Array(String)})
-ORDER BY name = {whole:String} OR concat(namespace, '/', name) = {whole:String} DESC, kind, name, namespace
+WHERE if({similar:UInt8}, distance < 0.5, arrayAll(word -> positionCaseInsensitiveUTF8(concat(namespace, '/', name), word) > 0, {words:Array(String)}))
+ORDER BY if({similar:UInt8}, distance, 0), name = {whole:String} OR concat(namespace, '/', name) = {whole:String} DESC, kind, name, namespace
 LIMIT {most:UInt32}

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from components.rows import row, store
-from leadsman.web.site.pages import Elsewhere, Request, find_of
+from leadsman.web.site.pages import Elsewhere, NoSuchNode, Request, find_of, node_of
 from sql.database.open import Database
 from streams.fold.findings import NodeRow, PodBinding
 
@@ -70,9 +70,37 @@ def test_a_pod_that_is_gone_is_not_said_to_be_anywhere(filled: Database) -> None
     assert goes_to(filled, "waits-2") == "/?cluster=c#timeline"
 
 
-@pytest.mark.parametrize("text", ["", "  ", "nothing", "worker%", "worker1", "' OR 1=1 --"])
+@pytest.mark.parametrize("text", ["", "  ", "nothing", "%", "' OR 1=1 --"])
 def test_without_a_match_nothing_is_listed_and_no_character_is_a_pattern(filled: Database, text: str) -> None:
     assert listed(filled, text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first"), [("worker1", "worker-1"), ("workr-10", "worker-10"), ("shop/crat-7d9", "shop/cart-7d9")]
+)
+def test_a_mistyped_name_lists_similar_ones_and_opens_none(filled: Database, text: str, first: str) -> None:
+    page = find_of(filled, Request.of({"q": text}), lambda: None) or ""
+    assert "No node or pod of this cluster has that in its name" in page
+    assert "Similar names:" in page
+    found = listed(filled, text)
+    assert found[0] == first
+    assert len(found) <= 5
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [
+        ("worker1", ("Node worker-1", "/node?cluster=c&node=worker-1")),
+        ("WORKER-10", ("Node worker-10", "/node?cluster=c&node=worker-10")),
+        ("api-1", ("Pod shop/api-1, on worker-1", "/node?cluster=c&node=worker-1#order")),
+    ],
+)
+def test_an_unknown_node_leads_to_similar_names_and_to_a_pod_of_its_name(
+    filled: Database, text: str, way: tuple[str, str]
+) -> None:
+    with pytest.raises(NoSuchNode) as refused:
+        node_of(filled, Request.of({"node": text}), lambda: None)
+    assert refused.value.ways[0] == way
 
 
 def test_what_is_asked_and_found_is_text(filled: Database) -> None:
