@@ -32,7 +32,7 @@ _LISTED: Final = 12
 _SHORTEST: Final = 3
 _TABLES: Final = "SELECT name FROM system.tables WHERE database = currentDatabase() AND NOT endsWith(name, '_feed')"
 _COLUMNS: Final = """
-SELECT name FROM system.columns WHERE database = currentDatabase() AND has({tables:Array(String)}, table)
+SELECT table, name FROM system.columns WHERE database = currentDatabase() AND has({tables:Array(String)}, table)
 ORDER BY table, position
 """
 
@@ -95,8 +95,14 @@ def _no_table(name: str, known: Iterable[str]) -> str:
 
 def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) -> str:
     tables = list(dict.fromkeys(_tables_of(db, sql)))
-    known = [column for (column,) in db.query(_COLUMNS, {"tables": tables}).rows]
-    hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(name.rpartition(".")[2], known)
+    found = db.query(_COLUMNS, {"tables": tables}).rows
+    known, asked = [column for _, column in found], name.rpartition(".")[2]
+    if asked in known:
+        having = [table for table, column in found if column == asked]
+        lacking = sorted({table for table, _ in found} - set(having))
+        told = f"Only {', '.join(having)} {'has' if len(having) == 1 else 'have'} it"
+        return f"there is no column {plain(name)}{f' in {lacking[0]}' if lacking else ''}. {told}"
+    hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(asked, known)
     if not hint and known:
         more = f" and {len(known) - _LISTED} more: DESCRIBE TABLE {tables[0]}" if len(known) > _LISTED else ""
         hint = f"There are {', '.join(known[:_LISTED])}{more}"

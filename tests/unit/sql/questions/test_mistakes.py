@@ -34,6 +34,10 @@ def refusal(db: Database, sql: str) -> QueryFailed:
         ("SELECT nod FROM nodes", "there is no column nod. Did you mean node?"),
         ("SELECT n.zone_kee FROM nodes AS n", "there is no column n.zone_kee. Did you mean n.zone_key?"),
         ("SELECT qqq FROM numa_skew", "there is no column qqq. There are cluster, ts"),
+        (
+            "SELECT reason FROM evictions UNION ALL SELECT reason FROM pod_ends",
+            "there is no column reason in evictions. Only pod_ends has it",
+        ),
         ("SELECT cout(node) FROM nodes", "there is no function cout. Did you mean count?"),
         ("SELECT {a:String}", "no value was given for {a}"),
     ],

@@ -14,6 +14,7 @@ from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of, runbook_of
 from sql.database.open import Database
 from streams.fold.findings import (
+    Eviction,
     EvictionSignal,
     NodeEvent,
     NodeLease,
@@ -213,6 +214,21 @@ def test_a_hundred_rejected_pods_of_a_controller_are_one_line_and_one_card(datab
     told = story(database)
     assert told.count("101 pods rejected at admission") == 1
     assert "ReplicaSet web-98cbc7457 in shop, 101 times" in told
+
+
+def test_the_figure_of_rejected_pods_has_those_of_every_reason_once(database: Database) -> None:
+    """The kubelet evicts none of them: only a rejection for the node's pressure is an eviction too."""
+    a, b, c = ({"namespace": "shop", "pod": pod, "uid": pod, "node": "n"} for pod in "abc")
+    store(
+        database,
+        ready("n"),
+        row(PodEnd, cause="admission", reason="TopologyAffinityError", **a),
+        row(PodEnd, cause="admission", reason="OutOfcpu", **b),
+        row(PodEnd, cause="admission", reason="Evicted", **c),
+        row(Eviction, cause="admission", condition="DiskPressure", **c),
+        row(PodEnd, cause="oom_kill", container="app", **a),
+    )
+    assert [node.evicted.admission for node in read_overview(database, HOUR, ()).nodes] == [3]
 
 
 SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
