@@ -67,10 +67,20 @@ def ahead_in_words(earliest: float | None, likely: float, latest: float | None) 
     """Format a future time: "in 5 min"; for a band, "between 3 min and 9 min from now, most likely in 5 min"."""
     if earliest is None or latest is None:
         return f"in {in_words(likely)}"
-    first, middle, last = (
-        in_words(round(seconds / 60) * 60 if seconds >= _ROUGH else seconds) for seconds in (earliest, likely, latest)
-    )
+    first, middle, last = map(_rough, (earliest, likely, latest))
     return f"between {first} and {last} from now, most likely in {middle}" if first != last else f"in {middle}"
+
+
+def spread_in_words(earliest: float | None, latest: float | None) -> str:
+    """Format the band of a future time in short, as "3 min to 9 min"; empty if it has no width."""
+    if earliest is None or latest is None:
+        return ""
+    first, last = _rough(earliest), _rough(latest)
+    return f"{first} to {last}" if first != last else ""
+
+
+def _rough(seconds: float) -> str:
+    return in_words(round(seconds / 60) * 60 if seconds >= _ROUGH else seconds)
 
 
 def in_words(seconds: float) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from math import isnan
 from typing import Final, NamedTuple
 
-from common.durations import ahead_in_words
+from common.durations import ahead_in_words, spread_in_words
 from leadsman.web.reading.asked import RowDict, by_node
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
@@ -98,6 +98,20 @@ class Margin(NamedTuple):
             return ""
         is_hard = self.seconds == self.seconds_to_hard
         return f"{'hard' if is_hard else 'soft'} threshold {self._when(is_hard=is_hard)}"
+
+    @property
+    def likely(self) -> str:
+        """The threshold that is met first and its likely time, as "soft in 5 min"; empty if none is ahead."""
+        if self.met or self.seconds is None:
+            return ""
+        is_hard = self.seconds == self.seconds_to_hard
+        return f"{'hard' if is_hard else 'soft'} {ahead_in_words(None, self.seconds, None)}"
+
+    @property
+    def spread(self) -> str:
+        """The band of that time, as "3 min to 9 min"; empty if it has none."""
+        is_hard = self.seconds == self.seconds_to_hard
+        return spread_in_words(*((self.hard_band if is_hard else self.soft_band) or (None, None)))
 
     def _when(self, *, is_hard: bool) -> str:
         if self.met or self.seconds is None:

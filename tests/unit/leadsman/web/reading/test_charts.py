@@ -96,9 +96,12 @@ def test_the_band_of_a_forecast_ends_at_the_threshold_or_where_the_drawing_does(
 
 def test_when_a_threshold_is_met_is_put_in_words_with_its_band() -> None:
     likely = FAR._replace(seconds_to_soft=300.0)
-    assert likely.ahead == "soft threshold in 5 min"
+    assert (likely.ahead, likely.likely, likely.spread) == ("soft threshold in 5 min", "soft in 5 min", "")
     band = likely._replace(soft_band=(181.0, 544.0))
     assert band.ahead == "soft threshold between 3 min and 9 min from now, most likely in 5 min"
+    assert (band.likely, band.spread) == ("soft in 5 min", "3 min to 9 min")
+    assert likely._replace(soft_band=(299.0, 301.0)).spread == ""
+    assert (FAR.likely, FAR.spread) == ("", "")
 
 
 def test_a_far_forecast_is_cut_and_points_the_same_way() -> None:
