@@ -224,7 +224,8 @@ def _mistyped(database: Database, given: Mapping[str, str], clusters: set[str]) 
 
 
 def _suggestion(name: str, known: set[str]) -> str:
-    if hint := match(name, known):
+    whole = min((each for each in known if each.startswith(f"{name}.")), default="")  # of a name as tables shorten it
+    if hint := whole or match(name, known):
         return f"Did you mean {plain(hint)}?"
     return f"There are {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
 

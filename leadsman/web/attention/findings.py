@@ -267,7 +267,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
     if swinging:
         most = max(swinging, key=lambda node: node.times_under_pressure)
         who = "The node" if view.node else most.name
-        text = f"{who} came under pressure {how_often(most.times_under_pressure)}."
+        text = f"{who} came under {most.swings or 'pressure'} {how_often(most.times_under_pressure)}."
         names = tuple(node.name for node in swinging)
         spans = [node.under_pressure for node in swinging if node.under_pressure is not None]
         yield Item(

@@ -132,6 +132,7 @@ class NodeLine(NamedTuple):
     pressure: tuple[str, ...]
     """Conditions at the end."""
     times_under_pressure: int
+    """In the range, of the condition that began the most often, as the alert counts it."""
     image_gc: str
     """The last verdict in the range, or empty."""
     numa: RowDict | None
@@ -142,8 +143,10 @@ class NodeLine(NamedTuple):
     """Empty if no label names one."""
     last_sample_at: datetime | None = None
     """Time of its last sample in any range."""
+    swings: str = ""
+    """That condition."""
     under_pressure: tuple[datetime, datetime] | None = None
-    """In the range, from when it first came under pressure until the last change."""
+    """In the range, from when that condition first began until its last change."""
     deleted_at: datetime | None = None
     """When it was seen that its object is gone at the end."""
     image_gc_goes_on: bool = True
@@ -221,8 +224,7 @@ def read_nodes(
             evicted=evicted.get(name, Evicted()),
             pressure=tuple(row["condition"] for row in pressure.get(name, ()) if row["under"]),
             pressure_since={row["condition"]: row["changed_at"] for row in pressure.get(name, ()) if row["under"]},
-            times_under_pressure=sum(row["times"] for row in pressure.get(name, ())),
-            under_pressure=_spanned(pressure.get(name, ())),
+            **_swings(pressure.get(name, ())),
             last_sample_at=last.get(name),
             image_gc=verdicts[name]["verdict"] if name in verdicts else "",
             image_gc_goes_on=name in verdicts and verdicts[name]["goes_on"],
@@ -284,6 +286,13 @@ def _fits(found: Iterable[RowDict]) -> dict[str, dict[str, Fit]]:
     return fits
 
 
-def _spanned(changes: Iterable[RowDict]) -> tuple[datetime, datetime] | None:
-    began = [row for row in changes if row["times"]]
-    return (min(row["first_at"] for row in began), max(row["changed_at"] for row in began)) if began else None
+def _swings(conditions: Iterable[RowDict]) -> dict[str, Any]:
+    """Return how often the condition began that did so the most often, and from when to when."""
+    most = max(conditions, key=lambda row: int(row["times"]), default=None)
+    if most is None or not most["times"]:
+        return {}
+    return {
+        "times_under_pressure": most["times"],
+        "swings": most["condition"],
+        "under_pressure": (most["first_at"], most["changed_at"]),
+    }

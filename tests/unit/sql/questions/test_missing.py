@@ -189,6 +189,8 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         database,
         row(NodeRow, node="worker-1"),
         row(NodeRow, cluster="other", node="worker-2"),
+        row(NodeRow, cluster="other", node="ip-1.example"),
+        row(NodeRow, cluster="other", node="ip-10"),
         row(PodBinding, namespace="shop", pod="a", uid="u", change="bound"),
     )
     query = saved_query("requests")
@@ -196,6 +198,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
         ({"cluster": "othr"}, "There is no cluster othr. Did you mean other?"),
         ({"cluster": "prod-eu"}, "There is no cluster prod-eu. There are c, other"),
         ({"node": "worker1"}, "No node worker1 was seen. Did you mean worker-1?"),
+        ({"node": "ip-1"}, "No node ip-1 was seen. Did you mean ip-1.example?"),
         (
             {"node": "worker-1", "cluster": "other"},
             "No node worker-1 was seen in cluster other. Did you mean worker-2?",

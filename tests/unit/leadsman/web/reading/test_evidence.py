@@ -7,6 +7,7 @@ import pytest
 
 from components.reading import Text, page, ready, report, running, sampled, story
 from components.rows import T0, row, store, store_samples, summary
+from leadsman.web.attention.attention import attention
 from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.overview import read_node, read_overview
 from leadsman.web.reading.scope import Asked, Scope
@@ -23,6 +24,7 @@ from streams.fold.findings import (
     NumaSkew,
     PodBinding,
     PodEnd,
+    PressureChange,
     Row,
     SchedulingFailure,
     SettingsWarning,
@@ -229,6 +231,27 @@ def test_the_figure_of_rejected_pods_has_those_of_every_reason_once(database: Da
         row(PodEnd, cause="oom_kill", container="app", **a),
     )
     assert [node.evicted.admission for node in read_overview(database, HOUR, ()).nodes] == [3]
+
+
+def test_a_node_swings_by_one_condition_as_the_alert_counts_it(database: Database) -> None:
+    store(
+        database, ready("n"), *pressed("MemoryPressure", 0), *pressed("DiskPressure", 1), *pressed("DiskPressure", 2)
+    )
+    view = read_overview(database, HOUR, ())
+    assert [(node.times_under_pressure, node.swings) for node in view.nodes] == [(2, "DiskPressure")]
+    assert "In and out of pressure" not in {item.title for item in attention(view)}
+    store(database, *pressed("DiskPressure", 3))
+    items = {item.title: item for item in attention(read_overview(database, HOUR, ()))}
+    swinging = items["In and out of pressure"]
+    assert swinging.text == "n came under DiskPressure 3 times."
+    assert (swinging.since, swinging.until) == (T0 + timedelta(minutes=1), T0 + timedelta(minutes=3, seconds=30))
+
+
+def pressed(condition: str, minutes: int) -> list[Row]:
+    """Half a minute under pressure."""
+    at, what = T0 + timedelta(minutes=minutes), {"node": "n", "condition": condition}
+    over = row(PressureChange, ts=at + timedelta(seconds=30), status=False, lasted_seconds=30.0, **what)
+    return [row(PressureChange, ts=at, status=True, **what), over]
 
 
 SEEN = Evidence(HOUR, 12, 12, 340, 120, HOUR.until, HOUR.until)
