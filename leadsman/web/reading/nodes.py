@@ -144,7 +144,7 @@ class NodeLine(NamedTuple):
     last_sample_at: datetime | None = None
     """Time of its last sample in any range."""
     swings: str = ""
-    """That condition."""
+    """The condition that began so often; empty if none began."""
     under_pressure: tuple[datetime, datetime] | None = None
     """In the range, from when that condition first began until its last change."""
     deleted_at: datetime | None = None
