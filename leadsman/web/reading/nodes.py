@@ -91,7 +91,13 @@ class Evicted(NamedTuple):
     pressure: int = 0
     own_limit: int = 0
     admission: int = 0
+    unknown: int = 0
     without_rank: int = 0
+
+    @property
+    def ended(self) -> int:
+        """Number of pods that the kubelet evicted for any cause."""
+        return self.pressure + self.own_limit + self.unknown
 
 
 class NodeLine(NamedTuple):
