@@ -208,7 +208,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
     """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
-    is_bare = witness.kind in {"status", LOG} and not witness.text  # of a table, or of a line without its round
+    is_bare = not witness.text.strip()  # as of a table, or of a line without its round
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
     story = on_shelf(state.stories, owner)
     if is_bare and story is not None:

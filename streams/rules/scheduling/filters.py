@@ -214,7 +214,7 @@ def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
 
 
 def kubelets_pressure(node: NodeState, pod: PodRequest) -> str:
-    """Return the words of a kubelet's refusal under pressure, empty if it admits the pod (rules: eviction-messages)."""
+    """Return a kubelet's words of refusal under pressure; empty if it admits the pod (rules: eviction-messages)."""
     held = [] if pod.is_critical else [_REFUSING[key] for key in map(_key, node.taints) if key in _REFUSING]
     return f"The node had condition: [{' '.join(dict.fromkeys(held))}]" if held else ""
 

@@ -545,7 +545,10 @@ def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("DiskPressure", 69), rejection("OutOfcpu", 2)
     alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
-    assert cards == {"The node was under disk pressure.": (), "Not enough CPU was left.": ("PodsRejected",)}
+    assert cards == {
+        "The node was under disk pressure.": (),
+        "The kubelet counted too little free CPU.": ("PodsRejected",),
+    }
 
 
 def test_oom_kills_are_one_card_with_owners_and_counts() -> None:
