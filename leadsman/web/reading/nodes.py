@@ -204,7 +204,7 @@ def read_nodes(
     before = [name for name in names if name not in samples]
     earlier = ask(db, "last_samples", scope, nodes=before) if before else []
     last = samples | {row["node"]: row["last_at"] for row in earlier}
-    return tuple(
+    lines = (
         _line(name, states.get(name))._replace(
             sampled_at=samples.get(name),
             stale=is_stale(last.get(name), scope),
@@ -224,6 +224,19 @@ def read_nodes(
             deleted_at=deleted.get(name),
         )
         for name in sorted(names)
+    )
+    return tuple(line if line.deleted_at is None else _gone(line) for line in lines)
+
+
+def _gone(line: NodeLine) -> NodeLine:
+    """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
+    return line._replace(
+        stale=True,
+        margins=(),
+        fit={},
+        pressure=(),
+        pressure_since={},
+        numa=None,
     )
 
 

@@ -161,11 +161,8 @@ class Eviction(NamedTuple):
                 filter(None, (f"{pod} for its own limit.", f"{self.message.strip().removesuffix('.')}.", self._when))
             )
         if self.cause == UNKNOWN_CAUSE:
-            by = (
-                "its message was not seen"
-                if self.evidence == "status"
-                else "the line of its kubelet's log does not say"
-            )
+            is_line = self.evidence == "log"
+            by = "the line of its kubelet's log does not say" if is_line else "its message was not seen"
             return " ".join(filter(None, (f"{pod}. Why is not known: {by}.", self._when)))
         if self.cause != "pressure":
             return ""

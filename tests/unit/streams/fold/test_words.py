@@ -47,7 +47,11 @@ def test_kubelets_before_1_5_name_no_resource() -> None:
 
 @pytest.mark.parametrize(
     ("evidence", "why"),
-    [("status", "its message was not seen"), ("log", "the line of its kubelet's log does not say")],
+    [
+        ("status", "its message was not seen"),
+        ("event", "its message was not seen"),
+        ("log", "the line of its kubelet's log does not say"),
+    ],
 )
 def test_the_word_evicted_alone_shows_no_shortage(evidence: str, why: str) -> None:
     """It may have exceeded its own limit, while the node was low on nothing; no rank is missed then."""

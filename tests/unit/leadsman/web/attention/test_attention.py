@@ -660,6 +660,7 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
         "ts": T0,
         "last_at": T0,
         "goes_on": False,
+        "is_gone": False,
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
     assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)
