@@ -37,7 +37,7 @@ _RUNS: Final = (
 
 
 LOW_ON_SOMETHING: Final = "The node was low on compute resources."
-"""The words of a kubelet that did not name the resource, for an eviction whose log does not have it."""
+"""The words of old kubelets, which named no resource, for the eviction of a ranked pod whose log lacks the rest."""
 OWN_LIMIT: Final = "Its kubelet's log does not say which."
 """Leadsman's words for the eviction of a pod for its own limit, which the log does not have."""
 SUCCESS: Final = "Eviction manager: pod is evicted successfully"

@@ -25,10 +25,10 @@ _OS_LABEL: Final = "their label kubernetes.io/os did not match the node's"
 _SHUTDOWN: Final = "the node was shutting down"
 _PORT: Final = "a host port that they need was taken"
 _WORDS: Final = {
-    "OutOfcpu": "not enough CPU was left",
-    "OutOfmemory": "not enough memory was left",
-    "OutOfpods": "the node had as many pods as it takes",
-    "OutOfephemeral-storage": "not enough ephemeral storage was left",
+    "OutOfcpu": "the kubelet counted too little free CPU",
+    "OutOfmemory": "the kubelet counted too little free memory",
+    "OutOfpods": "the kubelet counted as many pods as the node takes",
+    "OutOfephemeral-storage": "the kubelet counted too little free ephemeral storage",
     "TopologyAffinityError": "their resources could not be aligned on NUMA nodes",
     "SMTAlignmentError": "their CPUs could not be given in whole physical cores",
     "UnexpectedAdmissionError": "their kubelet met an error that it did not expect",
@@ -67,7 +67,7 @@ def known_cause(reason: str) -> str:
     if reason in _WORDS:
         return _WORDS[reason]
     if reason.startswith(_OUT_OF):
-        return f"not enough {name(reason.removeprefix(_OUT_OF))} was left"
+        return f"the kubelet counted too few free {name(reason.removeprefix(_OUT_OF))}"
     conditions = [PRESSURES[each] for each in reason.split(",") if each in PRESSURES]
     if conditions:
         return f"the node was under {' and '.join(conditions)}"

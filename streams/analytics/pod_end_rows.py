@@ -9,7 +9,7 @@ from ingest.model.records import EventRecord, PodRecord
 from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.pod_ends.actors import explains
-from streams.rules.pod_ends.causes import WITHOUT_WITNESS, End, exit_code
+from streams.rules.pod_ends.causes import EVICTED, WITHOUT_WITNESS, End, exit_code
 from streams.rules.pod_ends.when import When, is_refused_again
 
 LOG: Final = "log"
@@ -70,8 +70,20 @@ def _words(refusal: Refusal, end: End, pod: Pod | None) -> str:
 def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
     """Return a known end with one more witness: the first counts, and a later one of the same cause confirms it.
 
-    The first witness of who did it replaces an end without one.
+    The first witness of who did it replaces an end without one, and the first that says why a kubelet evicted the pod
+    replaces one that does not.
     """
+    if known.cause == "kubelet_eviction" != row.cause and row.cause in EVICTED:
+        known = known._replace(
+            cause=row.cause,
+            message=row.message,
+            refused_by=row.refused_by,
+            resource=row.resource,
+            requested=row.requested,
+            available=row.available,
+        )
+    elif row.cause == "kubelet_eviction" and known.cause in EVICTED:
+        row = row._replace(cause=known.cause)
     if _names_actor(row, known):
         return row._replace(
             restarted=known.restarted or row.restarted,

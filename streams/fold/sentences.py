@@ -53,7 +53,8 @@ def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -
     why = among(_UNDER, condition)
     why = choose(why == "", said(": ", condition), why)
     were = counted(pods, "pod was", "pods were")
-    return said(were, " rejected at admission within ", lasting(seconds), why, _before(", of ", owners), ".")
+    within = choose(pods == 1, "", said(" within ", lasting(seconds)))
+    return said(were, " rejected at admission", within, why, _before(", of ", owners), ".")
 
 
 def ended(

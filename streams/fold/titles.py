@@ -15,6 +15,12 @@ NO_REASON: Final = "No reason of its kubelet was seen."
 _COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
 OUTSIDE_PODS: Final = "Pods use almost none of it: look for processes and files outside pods."
 """Follows that pods were evicted for a shortage which none of them explains."""
+WORD_ALONE: Final = (
+    "Only the word Evicted was seen, or a line of a log that does not say why: a node ran low, or a pod exceeded its "
+    "own limit."
+)
+"""Follows that pods were evicted for an unknown cause."""
+READ_MESSAGES: Final = "Read the message of each pod: kubectl describe pod"
 OUT_OF_MEMORY: Final = "The node ran out of memory"
 CONTAINER_GC_FAILS: Final = "Garbage collection of containers fails"
 

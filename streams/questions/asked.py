@@ -6,14 +6,15 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from common.errors import WrongUsage
-from ingest.model.objects.pod import Container, Pod
+from ingest.model.objects.pod import Container, Pod, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
-from streams.rules.pods.requests import effective_requests, exclusive_cpus
+from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical
 from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
@@ -129,6 +130,15 @@ def _amount(name: str, text: str) -> int:
     return amount
 
 
+_OF_DAEMONS: Final = (
+    *(("not-ready", "NoExecute"), ("unreachable", "NoExecute"), ("unschedulable", "NoSchedule")),
+    *(("disk-pressure", "NoSchedule"), ("memory-pressure", "NoSchedule"), ("pid-pressure", "NoSchedule")),
+)
+"""Taints that the pods of every DaemonSet tolerate (rules: scheduler-fit)."""
+_OF_NETWORK: Final = ("network-unavailable", "NoSchedule")
+"""And those on the network of the host."""
+_SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-critical"})
+"""Priority classes of critical pods; other classes end below these."""
 _TEMPLATES: Final = ("jobTemplate", "template")
 
 
@@ -169,6 +179,7 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
     found, namespace = manifest, "default"
     count: Any = 1
     of_a_set: list[str] = []
+    is_of_daemons = False
     while isinstance(found, dict) and isinstance(spec := found.get("spec"), dict):
         metadata = found.get("metadata") or {}
         namespace = metadata.get("namespace", namespace)
@@ -178,10 +189,25 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
                 break
             named = {"name": "", **metadata, "namespace": namespace}
             pod = msgspec.convert({"metadata": named, "spec": spec}, Pod)
+            if is_of_daemons:
+                pod = _of_daemon_set(pod)
             return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set)
         of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
-        found, count = inner, spec.get("replicas", spec.get("parallelism", count))
+        is_of_daemons = found.get("kind") == "DaemonSet"
+        found, count = inner, spec.get("replicas", _at_once(spec, count))
     raise BadQuestion("not the manifest of a pod, nor of anything with a template of one")
+
+
+def _at_once(spec: dict[str, Any], count: Any) -> Any:
+    """Return how many pods a Job runs at the same time: no more than it wants to complete."""
+    return min(spec.get("parallelism", count), spec.get("completions") or spec.get("parallelism", count))
+
+
+def _of_daemon_set(pod: Pod) -> Pod:
+    """Return the pod as the controller of DaemonSets makes it: with tolerations."""
+    taints = (*_OF_DAEMONS, _OF_NETWORK) if pod.spec.host_network else _OF_DAEMONS
+    added = [Toleration(f"node.kubernetes.io/{name}", "Exists", "", effect) for name, effect in taints]
+    return replace(pod, spec=replace(pod.spec, tolerations=[*(pod.spec.tolerations or ()), *added]))
 
 
 def _made(volumes: Any) -> Iterator[tuple[str, Claim]]:
@@ -207,6 +233,7 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
         itself=Neighbour(pod.metadata.namespace, pod.metadata.labels or {}, constraints_of(pod)),
         tolerations=tuple(pod.spec.tolerations or ()),
         node_name=pod.spec.node_name,
+        is_critical=is_critical(pod) or pod.spec.priority_class_name in _SYSTEM_CLASSES,
         unknown=(f"the overhead of runtime class {pod.spec.runtime_class_name}",) if overhead else (),
     )
 

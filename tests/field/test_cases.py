@@ -173,16 +173,26 @@ def test_an_eviction_that_its_pod_dates_a_second_before_its_event_is_one_row(tmp
     assert row["evidence"] == "both" or passes == "pod event"
 
 
+BY_KUBELET = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
+
+
 @pytest.mark.parametrize(
-    ("message", "cause", "end"), [(MESSAGE, "pressure", "node_pressure"), (ABOVE_LIMIT, "limit", "own_limit")]
+    ("said", "cause", "end"),
+    [
+        ({"reason": "Evicted", "message": MESSAGE}, "pressure", "node_pressure"),
+        ({"reason": "Evicted", "message": ABOVE_LIMIT}, "limit", "own_limit"),
+        ({"phase": "Succeeded", "conditions": [BY_KUBELET | {"message": MESSAGE}]}, "pressure", "node_pressure"),
+        ({"phase": "Running"}, "unknown", "kubelet_eviction"),
+    ],
+    ids=["pressure", "limit", "pressure of a pod that exits with 0", "nothing"],
 )
 def test_a_line_that_lacks_why_a_pod_was_evicted_has_it_from_the_pod(
-    tmp_path: Path, message: str, cause: str, end: str
+    tmp_path: Path, said: dict[str, Any], cause: str, end: str
 ) -> None:
     """Regression: such a line alone was an eviction for a resource, and the pod's status another one."""
     line = 'I0731 14:40:00.514212 1 eviction_manager.go:612] "Eviction manager: pod is evicted successfully"'
     metadata = {"name": "web-0", "namespace": "shop", "uid": "u1", "creationTimestamp": "2026-07-31T14:00:00Z"}
-    status = {"phase": "Failed", "reason": "Evicted", "message": message, "startTime": "2026-07-31T14:00:00Z"}
+    status = {"phase": "Failed", "startTime": "2026-07-31T14:00:00Z", **said}
     pod = {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": {"nodeName": "n1"}, "status": status}
     (tmp_path / "n1.kubelet.log").write_text(f'{line} pod="shop/web-0"\n')
     later = {

@@ -16,7 +16,7 @@ from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, grouped, placed, read_log, told_about
-from ingest.model.objects.base import UNKNOWN_NAME, in_utc
+from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
 from ingest.resources.events import EVENTS
@@ -40,6 +40,15 @@ class _PodOnNode(msgspec.Struct, frozen=True):
 class _Status(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
+    conditions: tuple[Condition, ...] | None = None
+
+    @property
+    def evicted(self) -> str:
+        """The text of an eviction: a pod whose process exits with 0 has it in its condition alone."""
+        if self.reason == "Evicted":
+            return self.message
+        ends = (each.message for each in self.conditions or () if each.reason == "TerminationByKubelet")
+        return next((each for each in ends if each.startswith("The node was low on ")), "")
 
 
 class _Pod(EventTimes, frozen=True):
@@ -236,8 +245,8 @@ def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
                 pod = _POD.decode(fact.thing.raw)
                 if (at := in_utc(pod.metadata.creation_timestamp)) is not None:
                     created[uid] = at
-                if pod.status is not None and pod.status.reason == "Evicted":
-                    evicted[uid] = pod.status.message
+                if pod.status is not None:
+                    evicted[uid] = pod.status.evicted
         elif fact.thing.resource == EVENTS.name:
             try:
                 event = _EVENT.decode(fact.thing.raw)

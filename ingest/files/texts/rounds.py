@@ -47,29 +47,26 @@ def _times_after(line: Line, above: Line) -> Iterator[timedelta]:
 def with_resources(lines: Sequence[Line]) -> list[Line]:
     """Return the lines, each eviction with the resource of the round before it: one round evicts one pod.
 
-    A filtered log may lack the line that names the resource. Then another line of the round shows that the node was
-    low on something. Without any, the message is empty, because the reason is not known. In a log that names
-    resources and began long before, it was the pod's own limit.
+    A filtered log may lack the line that names the resource. Then the line that ranks the pod shows that the node was
+    low on something. Without it, the message is empty, because the reason is not known: a node under pressure evicts
+    pods for their own limits too. In a log that names resources and began long before, it was the pod's own limit.
     """
     completed: list[Line] = []
     is_whole = any(SAID[each.said].kind == "must_evict" for each in lines)
     low: tuple[Value, Line] | None = None
     ranked: Line | None = None
-    refused: Line | None = None
     for line in lines:
         kind = SAID[line.said].kind
         if kind == "must_evict" or (kind == "threshold_met" and not is_whole):
             low = (line.values.get("resourceName", ""), line)
         elif kind in {"reclaimed", "none_evicted", "kubelet_start"}:
-            low = ranked = refused = None
+            low = ranked = None
         elif kind == "ranked":
             ranked = line
-        elif "nodeCondition" in line.values and not is_whole:
-            refused = line
         elif kind == "evicted" and "message" not in line.values:
             if low is not None and _is_near(line, low[1]):
                 values: dict[str, Value] = {"resourceName": low[0]}
-            elif _is_ranked(line, ranked) or (refused is not None and _is_near(line, refused)):
+            elif _is_ranked(line, ranked):
                 values = {"message": LOW_ON_SOMETHING}
             else:
                 values = {"message": OWN_LIMIT if is_whole and not _is_near(line, lines[0]) else ""}

@@ -48,8 +48,13 @@ _COLOURS: Final = {
 _HARMLESS: Final = frozenset({"kubelet", "settings"})
 """Kinds of lines of the story that are nothing wrong."""
 _NODES: Final = """
-SELECT uniqExact(node), arrayStringConcat(arraySort(groupUniqArray(kubelet_version)), ', ')
-FROM nodes WHERE cluster = {cluster:String} AND NOT deleted
+SELECT count(), arrayStringConcat(arraySort(groupUniqArray(version)), ', ')
+FROM
+(
+    SELECT node, argMax(kubelet_version, ts) AS version
+    FROM nodes WHERE cluster = {cluster:String}
+    GROUP BY node HAVING NOT argMax(deleted, ts)
+)
 """
 _SAMPLES: Final = """
 SELECT count(), min(ts), max(ts) FROM node_samples WHERE cluster = {cluster:String}

@@ -59,8 +59,8 @@ def _badges(node: NodeLine) -> Iterator[Badge]:
         yield Badge(Severity.UNKNOWN, f"last sample {node.sample_age}" if node.sample_age else "no statistics")
     if margin := _margin(node):
         yield margin
-    if evicted := node.evicted.pressure:
-        yield Badge(Severity.CRITICAL, f"{evicted} evicted")
+    if evicted := node.evicted.pressure + node.evicted.unknown:
+        yield Badge(Severity.CRITICAL if node.evicted.pressure else Severity.WARNING, f"{evicted} evicted")
     if node.image_gc_goes_on and node.image_gc in BROKEN_GC:
         yield Badge(Severity.CRITICAL, "image GC")
     if rejected := node.evicted.admission:

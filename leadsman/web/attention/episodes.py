@@ -10,7 +10,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, headed, ticks
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
-from streams.rules.eviction.shortage import short_of
+from streams.rules.eviction.shortage import evicted_for
 
 APART: Final = timedelta(minutes=10)
 """A repetition within this time, or within this part of a longer range, belongs to the same episode."""
@@ -44,7 +44,7 @@ _OF_ALERTS: Final = {
     "unknown": Severity.UNKNOWN,
 }
 _OF_PODS: Final = {
-    "eviction": "were evicted: low on {}",
+    "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",
     "pod_end": "were {}",
     "numa": "were not admitted: {}",
@@ -236,7 +236,7 @@ def _words(group: Sequence[Happening]) -> tuple[str, str]:
     if len(group) == 1:
         return first.head, first.what
     if first.pod:
-        about = short_of(first.about) if first.kind == "eviction" else first.about
+        about = evicted_for(first.about) if first.kind == "eviction" else first.about
         return f"{counted(len(group), 'pod')} {_OF_PODS[first.kind].format(about)}", ""
     times = counted(len(group), "time")
     if first.kind in {"kubelet", "pressure", "node"}:

@@ -142,6 +142,10 @@ _IMAGE_GC_ALERTS: Final = {
 }
 
 
+_GONE: Final = "The node is gone.", "The nodes are gone."
+_NOT_HEARD: Final = "Whether it still does is not known: nothing was heard of it since."
+
+
 def _image_gc(view: Overview) -> Iterator[Item]:
     """A card for each verdict and head; what is not heard of any more is over, as its alert is, and may go on."""
     for verdict in BROKEN_GC:
@@ -153,10 +157,13 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 nodes = tuple(name for name in of if heads[name] == head)
                 rows = [latest[name] for name in nodes]
                 text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
+                if not goes_on:
+                    is_gone = all(row["is_gone"] for row in rows)
+                    text = f"{text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
                 yield Item(
                     Severity.CRITICAL,
                     head,
-                    text if goes_on else f"{text} Whether it still does is not known: nothing was heard of it since.",
+                    text,
                     nodes,
                     "image-gc",
                     now=goes_on,

@@ -15,9 +15,17 @@ from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import REMOVE_OR_CORDON, fewer, known_cause
 from streams.fold.findings import KERNEL_KILLS
-from streams.fold.titles import OUTSIDE_PODS, for_own_limits, oom_kills, pods_evicted, pods_rejected
+from streams.fold.titles import (
+    OUTSIDE_PODS,
+    READ_MESSAGES,
+    WORD_ALONE,
+    for_own_limits,
+    oom_kills,
+    pods_evicted,
+    pods_rejected,
+)
 from streams.rules.events.admission import amount, of, parse_refusal
-from streams.rules.eviction.shortage import FAMILIES, short_of
+from streams.rules.eviction.shortage import FAMILIES, UNKNOWN_CAUSE, WHY_UNKNOWN, short_of
 
 MOST_REASONS: Final = 4
 """Reasons that a card lists."""
@@ -30,7 +38,7 @@ MOST_AUTOSCALER_TEXT: Final = 500
 
 
 def evicted(view: Overview) -> Iterator[Item]:
-    """Under pressure by resource, and for limits of their own: a card each."""
+    """Under pressure by resource, for limits of their own, and for what is not known: a card each."""
     under_pressure = [row for row in view.evicted if row["cause"] == "pressure"]
     for resource in dict.fromkeys(row["resource"] for row in under_pressure):
         rows = [row for row in under_pressure if row["resource"] == resource]
@@ -44,7 +52,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
             about=(("PodsEvicted", "pressure", resource),),
             short_of=FAMILIES.get(resource, ""),
-            fact=pods_evicted(pods),
+            fact=f"{pods_evicted(pods)}{' for inodes' if resource == 'inodes' else ''}",
             is_cause=outside,
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
@@ -57,6 +65,13 @@ def evicted(view: Overview) -> Iterator[Item]:
             else "It used more local storage than it may.",
             step=Step(f"Raise the limit of {named_owner(rows)}, or find what fills it"),
             about=(("PodsEvicted", "limit"),),
+        )
+    if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:
+        title = f"{pods_evicted(sum(row['pods'] for row in rows))}: {WHY_UNKNOWN}"
+        yield _ended(Severity.WARNING, title, "pods evicted", rows, "pods")._replace(
+            text=WORD_ALONE,
+            step=Step(READ_MESSAGES, "evicted_pods"),
+            about=(("PodsEvicted", UNKNOWN_CAUSE),),
         )
 
 

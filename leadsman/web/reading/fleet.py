@@ -199,7 +199,7 @@ def _nearest(node: NodeLine, room: str) -> Margin | None:
 def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
     level, left = level_of(node, choice), room_of(node, choice.room)
     dim = choice.level not in {"", str(level.value)}
-    evicted = node.evicted.pressure > 0
+    evicted = node.evicted.pressure + node.evicted.unknown > 0
     cell = Cell(node.name, level, evicted, not node.not_ready, _words(node, level, left, choice.room), dim)
     return cell, 1.0 if left is None else left
 
@@ -221,8 +221,8 @@ def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
         parts.append(f"{percent(left)} of CPU not requested")
     else:
         parts.append(_left(nearest, left))
-    if node.evicted.pressure:
-        parts.append(f"{node.evicted.pressure} evicted")
+    if evicted := node.evicted.pressure + node.evicted.unknown:
+        parts.append(f"{evicted} evicted")
     return ", ".join(parts)
 
 

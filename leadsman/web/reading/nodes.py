@@ -103,7 +103,13 @@ class Evicted(NamedTuple):
     pressure: int = 0
     own_limit: int = 0
     admission: int = 0
+    unknown: int = 0
     without_rank: int = 0
+
+    @property
+    def ended(self) -> int:
+        """Number of pods that the kubelet evicted for any cause."""
+        return self.pressure + self.own_limit + self.unknown
 
 
 class NodeLine(NamedTuple):
@@ -213,7 +219,7 @@ def read_nodes(
     before = [name for name in names if name not in samples]
     earlier = ask(db, "last_samples", scope, nodes=before) if before else []
     last = samples | {row["node"]: row["last_at"] for row in earlier}
-    return tuple(
+    lines = (
         _line(name, states.get(name))._replace(
             sampled_at=samples.get(name),
             stale=is_stale(last.get(name), scope),
@@ -232,6 +238,19 @@ def read_nodes(
             deleted_at=deleted.get(name),
         )
         for name in sorted(names)
+    )
+    return tuple(line if line.deleted_at is None else _gone(line) for line in lines)
+
+
+def _gone(line: NodeLine) -> NodeLine:
+    """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
+    return line._replace(
+        stale=True,
+        margins=(),
+        fit={},
+        pressure=(),
+        pressure_since={},
+        numa=None,
     )
 
 

@@ -308,7 +308,11 @@ def read_image_gc(db: Database, scope: Scope, node: str = "") -> list[RowDict]:
 
 def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
     """Samples without a recovery show that it goes on; without samples a failure is news for a few runs."""
-    if row["verdict"] not in BROKEN_GC or (recovered_at is not None and recovered_at >= row["updated_at"]):
+    if (
+        row["is_gone"]
+        or row["verdict"] not in BROKEN_GC
+        or (recovered_at is not None and recovered_at >= row["updated_at"])
+    ):
         return False
     is_news = scope.judged_at - row["last_at"] < gc_is_heard(row["verdict"], row["reason"])
     return is_news or not is_stale(row["sampled_at"], scope)

@@ -280,7 +280,7 @@ def _cluster(
             "urgent": sum(line.urgent for line in lines),
             "unknown": sum(node.stale for node in view.nodes),
             "pending": sum(row["pods"] for row in view.waiting),
-            "evicted": sum(node.evicted.pressure + node.evicted.own_limit for node in view.nodes),
+            "evicted": sum(node.evicted.ended for node in view.nodes),
             "rejected": sum(node.evicted.admission for node in view.nodes),
             "firing": sum(alert.firing for alert in view.alerts or ()),
         },

@@ -1,6 +1,6 @@
 -- Which running pods were evicted, for which resource, and if a pod explains it
 -- group Evictions and pressure
--- shows ts, node, pod, resource, remark
+-- shows ts, node, pod, cause, resource, remark
 -- needs pods or events
 -- events Evicted
 -- newest

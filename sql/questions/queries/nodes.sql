@@ -1,6 +1,6 @@
--- All nodes and their state now
+-- All nodes and their state now, also of those that are deleted
 -- group Nodes
--- shows node, ready, ready_since, unschedulable, ready_message
+-- shows node, deleted, ready, ready_since, unschedulable, ready_message
 -- needs nodes
 -- param cluster, node
 SELECT

@@ -85,10 +85,10 @@ FROM
     UNION ALL
     SELECT
         cluster, ts, node, if(cause = 'limit', 'limit', 'eviction') AS kind, what,
-        if(cause = 'limit', '', toString(resource)) AS about, concat(namespace, '/', e.pod) AS pod,
+        multiIf(cause = 'limit', '', cause = 'unknown', 'unknown', toString(resource)) AS about, concat(namespace, '/', e.pod) AS pod,
         [toString(namespace)] AS namespaces
     FROM pod_evictions AS e
-    WHERE cause IN ('pressure', 'limit')
+    WHERE cause != 'admission'
     UNION ALL
     SELECT
         cluster, ts, node, 'rejection' AS kind, {rejected} AS what,

@@ -9,7 +9,8 @@ from streams.alerting.definition import AlertDefinition, Change, Happened, Need,
 from streams.alerting.rule_settings import Count, RuleSettings
 from streams.alerting.words import EVICTION_ADVICE, SHOWN, name, shortened
 from streams.fold.findings import Eviction
-from streams.fold.titles import for_own_limits, pods_evicted
+from streams.fold.titles import READ_MESSAGES, WORD_ALONE, for_own_limits, pods_evicted
+from streams.rules.eviction.shortage import UNKNOWN_CAUSE, WHY_UNKNOWN
 
 MAX_MEMBERS: Final = 1000
 """Pods of one alert that are kept apart; of a larger storm, the rest are counted by row."""
@@ -33,7 +34,7 @@ def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now)
         if now.is_old(row.ts, settings) or pod in group.members:
             continue
         group = groups[key_of(labels)] = group.plus(pod if len(group.members) < MAX_MEMBERS else "", row.ts)
-        wanted = settings.pods_pressure if row.cause == "pressure" else settings.pods_limit
+        wanted = settings.pods_limit if row.cause == "limit" else settings.pods_pressure
         changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, wanted=wanted))
     return state, changes
 
@@ -44,6 +45,8 @@ def _words(row: Eviction, group: Group) -> tuple[str, str]:
     if row.cause == "limit":
         summary = f"Node {node}: {evicted} {for_own_limits(group.count)}"
         return summary, f"{which}: {name(row.message)} Raise the limit, or find what fills the pod."
+    if row.cause == UNKNOWN_CAUSE:
+        return f"Node {node}: {evicted}, {WHY_UNKNOWN}", f"{which}. {WORD_ALONE} {READ_MESSAGES}."
     outside = f" {row.outside}" if row.outside else ""
     return f"Node {node}: {evicted}, {row.low_on}", (
         f"{which}.{outside} {EVICTION_ADVICE.get(row.resource, 'Find what uses it')}. List the evictions with "

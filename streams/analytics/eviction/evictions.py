@@ -33,9 +33,11 @@ from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,
     PressureEviction,
+    UnexplainedEviction,
     parse_evicted,
 )
 from streams.rules.eviction.messages import Eviction as EvictionMessage
+from streams.rules.eviction.shortage import UNKNOWN_CAUSE
 from streams.rules.eviction.signals import observe
 from streams.rules.eviction.thresholds import (
     capacities_of,
@@ -52,7 +54,6 @@ MAX_STORIES: Final = 500
 FOUND_LATE: Final = timedelta(minutes=2)
 """A witness of an eviction that is seen so long after it was left behind while nobody watched."""
 LOG: Final = "log"
-CAUSES: Final = ("pressure", "admission", "limit")
 CLOCK_SECOND: Final = timedelta(seconds=1)
 """Events have whole seconds, not the moment within one."""
 
@@ -69,7 +70,7 @@ class State(msgspec.Struct, frozen=True):
     samples: tuple[Sample, ...] = ()
     """The last two."""
     stories: Shelves[Eviction] = {}
-    """The last row of each eviction, by the pod's uid and the cause."""
+    """The last row of each eviction, by the pod's uid, or by its name where that is not known."""
 
 
 class _Witness(NamedTuple):
@@ -207,18 +208,22 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
 
 def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Sequence[Output]]:
     """Write or confirm the eviction of a witness; raises BadRecord for an unknown text."""
-    is_bare = witness.kind in {"status", LOG} and not witness.text  # of a table, or of a line without its round
+    is_bare = not witness.text.strip()  # as of a table, or of a line without its round
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
-    if is_bare and any(on_shelf(state.stories, f"{owner}/{each}") is not None for each in CAUSES):
+    story = on_shelf(state.stories, owner)
+    if is_bare and story is not None:
         return state, ()
-    parsed = PressureEviction("") if is_bare else parse_evicted(witness.text)
+    parsed = UnexplainedEviction() if is_bare else parse_evicted(witness.text)
     if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
     cause = _cause(parsed)
-    key = f"{owner}/{cause}"
-    story = on_shelf(state.stories, key)
-    if story is None or not story.message:
-        row = _new(state, record, witness, parsed, cause)
+    if story is None or (story.cause, cause) in {("admission", "pressure"), ("admission", "limit")}:
+        row = _new(state, record, witness, parsed, cause)  # names alone can be of a pod that took another one's place
+    elif story.cause == UNKNOWN_CAUSE:
+        when = _when(story) if story.time_known else witness.when
+        row = _new(state, record, witness._replace(when=when), parsed, cause)
+    elif story.cause != cause:
+        return state, ()  # the first counts
     elif witness.when is not None and witness.when.is_known and not story.time_known:
         evidence = (
             witness.kind
@@ -235,7 +240,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         row = _new(
             state,
             record,
-            witness._replace(when=When(story.ts, story.time_known, story.earliest, story.latest)),
+            witness._replace(when=_when(story)),
             parsed,
             cause,
         )
@@ -243,10 +248,14 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         return state, ()
     else:
         row = story._replace(evidence="both", updated_at=record.ts)
-    return msgspec.structs.replace(state, stories=put(state.stories, key, row, MAX_STORIES)), (row,)
+    return msgspec.structs.replace(state, stories=put(state.stories, owner, row, MAX_STORIES)), (row,)
 
 
-def _cause(parsed: EvictionMessage) -> str:
+def _when(row: Eviction) -> When:
+    return When(row.ts, row.time_known, row.earliest, row.latest)
+
+
+def _cause(parsed: EvictionMessage | UnexplainedEviction) -> str:
     match parsed:
         case PressureEviction():
             return "pressure"
@@ -254,9 +263,13 @@ def _cause(parsed: EvictionMessage) -> str:
             return "admission"
         case LimitEviction():
             return "limit"
+        case UnexplainedEviction():
+            return UNKNOWN_CAUSE
 
 
-def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessage, cause: str) -> Eviction:
+def _new(
+    state: State, record: Record, witness: _Witness, parsed: EvictionMessage | UnexplainedEviction, cause: str
+) -> Eviction:
     when = witness.when or When(record.ts, is_known=False, latest=record.ts)
     row = Eviction(
         cluster=record.cluster,
@@ -289,6 +302,8 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
             return row._replace(threshold=limit)
         case AdmissionRejection(conditions=conditions):
             return row._replace(resource=",".join(conditions))
+        case UnexplainedEviction():
+            return row._replace(resource="")
         case PressureEviction():
             row = row._replace(resource=parsed.resource, threshold=parsed.threshold, available=parsed.available)
             row = row._replace(signal=_signal(state, row))
@@ -300,7 +315,7 @@ def _new(state: State, record: Record, witness: _Witness, parsed: EvictionMessag
 
 REDUCER: Final = Reducer(
     name="evictions",
-    version=9,
+    version=10,
     log="node",
     takes=(SampleRecord, PodRecord, KnownPodRecord, EventRecord, SettingsRecord, NodeRecord, KnownNodeRecord),
     state=State,

@@ -15,7 +15,7 @@ from ingest.model.records import EventRecord, MetricsRecord
 from streams.analytics.image_gc.image_gc import images_collected
 from streams.fold.findings import Eviction, EvictionSignal, KubeletLogLine, PressureChange, Reclaim
 from streams.fold.reducer import Concluded, Output, Reducer
-from streams.fold.shelves import Shelves, put
+from streams.fold.shelves import Shelves, on_shelf, put
 from streams.rules.events.counting import message
 from streams.rules.eviction.messages import parse_reclaim
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES
@@ -59,7 +59,7 @@ class State(msgspec.Struct, frozen=True):
     """Attempts by the uid of their Event."""
     shortages: tuple[Shortage, ...] = ()
     evicted: Shelves[tuple[str, datetime]] = {}
-    """Resource and time, by the pod's uid."""
+    """Resource and time, by the pod's uid. The resource is empty if it is not known, and a cause if none was low."""
     enough: tuple[tuple[str, datetime], ...] = ()
     """Times at which its log says that this was enough, with the resource if it names one."""
     relieved: tuple[tuple[str, datetime], ...] = ()
@@ -109,8 +109,11 @@ def _concluded(state: State, rows: Iterable[object]) -> State:
         match row:
             case EvictionSignal():
                 state = _sampled(state, row)
-            case Eviction(cause="pressure"):
+            case Eviction(cause="pressure" | "unknown"):
                 evicted = put(state.evicted, row.uid, (row.resource, row.ts), MAX_EVICTED)
+                state = msgspec.structs.replace(state, evicted=evicted)
+            case Eviction() if on_shelf(state.evicted, row.uid) is not None:
+                evicted = put(state.evicted, row.uid, (row.cause, row.ts), MAX_EVICTED)
                 state = msgspec.structs.replace(state, evicted=evicted)
             case KubeletLogLine(said="reclaimed"):
                 enough = (*state.enough, (row.resource, row.ts))[-MAX_FACTS:]
@@ -155,8 +158,9 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
     logged = any(what in {"", attempt.resource} and begun <= at <= over for what, at in state.enough)
     relieved = any(what == _PRESSURES[attempt.resource] and at >= attempt.last for what, at in state.relieved)
     is_over = logged or relieved or (shortage is not None and shortage.until is not None)
-    ends = (end for shelf in state.evicted.values() for end in shelf.values())
-    evicted = sum(what == attempt.resource and begun <= at <= over for what, at in ends)
+    ends = [what for shelf in state.evicted.values() for what, at in shelf.values() if begun <= at <= over]
+    evicted = ends.count(attempt.resource)
+    is_without = logged or (is_over and "" not in ends)
     return Reclaim(
         cluster=state.cluster,
         ts=attempt.first,
@@ -164,7 +168,7 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
         resource=attempt.resource,
         last_at=attempt.last,
         times=attempt.times,
-        outcome="evicted" if evicted else "no_eviction_seen" if is_over else "unknown",
+        outcome="evicted" if evicted else "no_eviction_seen" if is_without else "unknown",
         evicted=evicted,
         signal="" if shortage is None else shortage.signal,
         threshold=None if shortage is None else shortage.threshold,
@@ -173,7 +177,12 @@ def _row(state: State, attempt: Attempt) -> Reclaim:
         images_removed=_removed(state.images, attempt),
         logged=logged,
         time_known=attempt.is_known,
-        version=attempt.times + evicted + is_over + len(state.images) + len(short) + (shortage is not None),
+        version=attempt.times
+        + sum(1 + bool(what) for what in ends)
+        + is_over
+        + len(state.images)
+        + len(short)
+        + (shortage is not None),
     )
 
 

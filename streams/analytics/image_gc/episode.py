@@ -358,6 +358,6 @@ def _sandbox(episode: Episode) -> str:
     if episode.sandbox_image_lost_at is None:
         return ""
     return (
-        f" Since {_clock(episode.sandbox_image_lost_at)} pods fail to start: image GC deleted the pause "
-        "image. Pull it again and pin it."
+        f" Since {_clock(episode.sandbox_image_lost_at)} pods fail to start: the runtime cannot get the pause image, "
+        "which image GC deletes while it is unused. Pull it again and pin it."
     )

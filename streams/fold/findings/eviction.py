@@ -9,7 +9,7 @@ from streams.fold.findings.row import row
 from streams.fold.titles import OUTSIDE_PODS
 from streams.rules.eviction.messages import PressureEviction, parse_evicted
 from streams.rules.eviction.order import UNEXPLAINED
-from streams.rules.eviction.shortage import short_of
+from streams.rules.eviction.shortage import UNKNOWN_CAUSE, short_of
 
 
 @row(table="eviction_signals", high_rate=True, replaced=False)
@@ -160,6 +160,10 @@ class Eviction(NamedTuple):
             return " ".join(
                 filter(None, (f"{pod} for its own limit.", f"{self.message.strip().removesuffix('.')}.", self._when))
             )
+        if self.cause == UNKNOWN_CAUSE:
+            is_line = self.evidence == "log"
+            by = "the line of its kubelet's log does not say" if is_line else "its message was not seen"
+            return " ".join(filter(None, (f"{pod}. Why is not known: {by}.", self._when)))
         if self.cause != "pressure":
             return ""
         return " ".join(filter(None, (f"{pod}: {self.low_on}.", self._rank, self.remark, self._when)))

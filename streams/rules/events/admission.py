@@ -72,6 +72,7 @@ _SMT: Final = re.compile(
     rf"|not enough free physical CPUs: available physical CPUs = {_N}, requested CPUs = {_N}, CPUs per core = {_N})"
 )
 _UNKNOWN_THEN: Final = "The kubelet knew of no {} then: no device plugin had registered it, or it is gone."
+_NONE_COUNTED: Final = "The kubelet counted no {} at all: it did not know yet how much it has, or it has none."
 _CAUSE: Final = re.compile(
     r"(?:Allocate failed due to|Update plugin resources failed due to) (.*?)(?:, which is unexpected\.?)?", re.DOTALL
 )
@@ -205,7 +206,7 @@ def _out_of(reason: str, text: str) -> Refusal | None:
     if not capacity and name.startswith("hugepages-"):
         words = f"By its kubelet the node has no {name}."
     elif not capacity:
-        words = _UNKNOWN_THEN.format(name) if "/" in name else f"The kubelet did not know yet how much {name} it has."
+        words = (_UNKNOWN_THEN if "/" in name else _NONE_COUNTED).format(name)
     elif used is None or requested > capacity:
         words = f"The pod requests {asked}, the node can give {amount(capacity, name)}."
     elif name == "pods":

@@ -70,6 +70,10 @@ class LimitEviction(NamedTuple):
     """Limit in bytes; None if it is not a whole number."""
 
 
+class UnexplainedEviction(NamedTuple):
+    """A pod of which only the word Evicted was seen, or a line of the log without a reason: any of these three."""
+
+
 Eviction: TypeAlias = PressureEviction | AdmissionRejection | LimitEviction
 
 _LOW_ON: Final = re.compile(f"The node was low on resource: {_RESOURCE}{_STOP}")

@@ -5,7 +5,7 @@ from typing import Final
 _SHORT_OF: Final = {
     "ephemeral-storage": "ephemeral storage",
     "pids": "process IDs",
-    "": "a resource that its kubelet did not name",
+    "": "an unknown resource",
 }
 PRESSURES: Final = {
     "MemoryPressure": "memory pressure",
@@ -23,9 +23,18 @@ FAMILIES: Final = {
     "PIDPressure": "pids",
 }
 """Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
+UNKNOWN_CAUSE: Final = "unknown"
+"""Cause of an eviction of which only the word Evicted was seen, or a line of a log that does not say why."""
+WHY_UNKNOWN: Final = "why is not known"
+"""Follows that pods were evicted for this cause."""
 NO_NEW_PODS: Final = "no new pods are placed there"
 """It is so of a node that is cordoned, not Ready or under pressure."""
 WHILE_UNDER_PRESSURE: Final = f"{NO_NEW_PODS.capitalize()}, and pods can be evicted."
+
+
+def evicted_for(about: str) -> str:
+    """Return what pods were evicted for, by the resource that was low; UNKNOWN_CAUSE stands in place of one."""
+    return WHY_UNKNOWN if about == UNKNOWN_CAUSE else f"low on {short_of(about)}"
 
 
 def short_of(resource: str) -> str:

@@ -19,6 +19,7 @@ from streams.rules.eviction.messages import (
     Eviction,
     LimitEviction,
     PressureEviction,
+    UnexplainedEviction,
     parse_evicted,
 )
 from streams.rules.pod_ends.when import When, ended_by_status
@@ -27,6 +28,7 @@ from streams.rules.pods.qos import FINISHED
 Cause: TypeAlias = Literal[
     "node_pressure",
     "own_limit",
+    "kubelet_eviction",
     "admission",
     "api_eviction",
     "scheduler_preemption",
@@ -68,11 +70,14 @@ _STATUSES: Final[dict[str, tuple[Cause, str]]] = {
     "DeadlineExceeded": ("deadline", KUBELET),
 }
 _NOT_ENOUGH: Final = "Node didn't have enough"
-_OF_EVICTED: Final[dict[type[Eviction], Cause]] = {
+_OF_EVICTED: Final[dict[type[Eviction | UnexplainedEviction], Cause]] = {
     PressureEviction: "node_pressure",
     LimitEviction: "own_limit",
     AdmissionRejection: "admission",
+    UnexplainedEviction: "kubelet_eviction",
 }
+EVICTED: Final = frozenset(_OF_EVICTED.values())
+"""Causes of what has the reason Evicted from a kubelet."""
 _OF_KUBELET: Final[tuple[tuple[str, Cause], ...]] = (
     ("Pod was preempted by Kubelet to accommodate a critical pod.", "kubelet_preemption"),
     ("Pod was terminated in response to imminent node shutdown.", "node_shutdown"),
@@ -136,7 +141,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
     if cause is not None:
         return End(*cause, status.reason, status.message, ended_by_status(pod, read_at, starts_with_it=False))
     if is_evicted_without_text(pod):
-        end = End("node_pressure", KUBELET, status.reason, "", None)
+        end = End("kubelet_eviction", KUBELET, status.reason, "", None)
     else:
         end = kubelet_end(status.reason, status.message, None) or _rejected(pod)
     if end is not None and end.cause == "admission" and _ran(pod):
@@ -228,7 +233,7 @@ def _disrupted(pod: Pod, target: Condition, *, ends: bool) -> End | None:
 def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
     """Return the end that a reason and text of the kubelet show, in a pod's status or an Event about it."""
     if reason == "Evicted":
-        cause = _of_text(message) if message else "node_pressure"
+        cause = _of_text(message) if message else "kubelet_eviction"
         text = without_rejection(message) if cause == "admission" else message
         return cause and End(cause, KUBELET, reason, text, when)
     if reason == "Preempting":

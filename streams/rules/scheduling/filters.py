@@ -82,6 +82,15 @@ def shortages(
 
 UNSCHEDULABLE: Final = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
 """Set by the node's controller where `unschedulable` is, with the time."""
+NOT_READY: Final = Taint(key="node.kubernetes.io/not-ready", effect="NoSchedule")
+"""Set by the node's controller where the condition Ready is False."""
+_REFUSING: Final = {
+    "node.kubernetes.io/disk-pressure": "DiskPressure",
+    "node.kubernetes.io/pid-pressure": "PIDPressure",
+}
+"""Conditions under which a kubelet admits no pod that is not critical, by the taints that follow them. Under memory
+pressure alone it refuses those that do not tolerate the taint, and so does the scheduler.
+"""
 GATED: Final = "Scheduling is blocked due to non-empty scheduling gates"
 OTHER_NAME: Final = "node(s) didn't match the requested node name"
 
@@ -106,6 +115,8 @@ class PodRequest(NamedTuple):
     """Requirements of its device claims; None likewise."""
     insists: bool = True
     """If true, a node whose kubelet pins no CPUs does not fit it."""
+    is_critical: bool = False
+    """Kubelets under pressure admit it."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -200,6 +211,16 @@ def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> lis
 def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
     taints = [_taint(text) for text in node.taints]
     return [taint for taint in taints if not tolerates(pod.tolerations, taint)]
+
+
+def kubelets_pressure(node: NodeState, pod: PodRequest) -> str:
+    """Return a kubelet's words of refusal under pressure; empty if it admits the pod (rules: eviction-messages)."""
+    held = [] if pod.is_critical else [_REFUSING[key] for key in map(_key, node.taints) if key in _REFUSING]
+    return f"The node had condition: [{' '.join(dict.fromkeys(held))}]" if held else ""
+
+
+def _key(taint: str) -> str:
+    return _taint(taint).key
 
 
 def place_of(node: NodeState, pod: PodRequest) -> Place:

@@ -12,11 +12,21 @@ from common.amounts import counted, two_sizes
 from streams.rules.numa.hints import Hint
 from streams.rules.numa.topology import NumaNode, lump_topology
 from streams.rules.numa.topology_manager import Machine, Request, Settings, admit, whole_core_cpus
-from streams.rules.scheduling.filters import NodeState, PodRequest, missing_facts, scheduler_reasons
+from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.scheduling.filters import (
+    NOT_READY,
+    NodeState,
+    PodRequest,
+    kubelets_pressure,
+    missing_facts,
+    scheduler_reasons,
+)
 
 Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet", "not_exclusive", "unknown"]
 """`not_exclusive`: it would run there, but without the exclusive CPUs that it asks for."""
 
+_NOT_KNOWN_READY: Final = "whether the node is Ready is unknown"
+_TOLERATED: Final = "the pod tolerates that the node is not Ready: whether it starts is unknown"
 _CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
 
 
@@ -85,10 +95,12 @@ def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
     reasons = scheduler_reasons(node, pod, scheduler_minor)
-    if reasons or node.ready is False:
+    if reasons or (node.ready is False and not tolerates(pod.tolerations, NOT_READY)):
         return Judgement("refused_by_scheduler", tuple(reasons) or ("the node is not Ready",)), node
-    if node.ready is None:
-        return Judgement("unknown", note="whether the node is Ready is unknown"), node
+    if not node.ready:
+        return Judgement("unknown", note=_NOT_KNOWN_READY if node.ready is None else _TOLERATED), node
+    if pressure := kubelets_pressure(node, pod):
+        return Judgement("refused_by_kubelet", (pressure,)), node
     judgement, machine = _kubelets(node, pod)
     missing = missing_facts(node, pod, scheduler_minor)
     if judgement.verdict == "fits" and missing:

@@ -69,7 +69,7 @@ WALKS: Final = {
                 "name=image_gc",
             ),
         ),
-        ("74 % of the image file system is used", "freed nothing", "image GC deleted the pause image"),
+        ("74 % of the image file system is used", "freed nothing", "the runtime cannot get the pause image"),
     ),
     "TopologyAffinityError": Walk(
         SCENARIOS / "numa_admission" / "capture.jsonl",

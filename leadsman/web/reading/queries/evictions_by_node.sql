@@ -4,6 +4,7 @@ SELECT
     countIf(cause = 'pressure') AS pressure,
     countIf(cause = 'limit') AS own_limit,
     uniqExactIf((namespace, pod, uid), cause = 'admission') AS admission,
+    countIf(cause = 'unknown') AS unknown,
     countIf(cause = 'pressure' AND predicted_rank IS NULL) AS without_rank
 FROM
 (

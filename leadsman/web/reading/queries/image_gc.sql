@@ -17,7 +17,13 @@ SELECT
     what,
     settings_assumed,
     updated_at,
-    s.sampled_at AS sampled_at
+    s.sampled_at AS sampled_at,
+    e.node IN
+    (
+        SELECT node FROM nodes
+        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({node:String} = '' OR node = {node:String})
+        GROUP BY node HAVING argMax(deleted, ts)
+    ) AS is_gone
 FROM image_gc_episodes AS e
 LEFT JOIN
 (

@@ -1,4 +1,4 @@
--- Changes of what lasts: pressure conditions, and nodes that are not Ready
+-- Changes of what lasts: pressure conditions, and nodes that are not Ready, each until the node is gone
 SELECT node, kind, what, ts, status
 FROM
 (
@@ -13,6 +13,10 @@ FROM
         FROM pressure_changes
         WHERE cluster = {cluster:String} AND ({node:String} = '' OR node = {node:String}) AND ts < {until:DateTime64(6)}
             AND (NOT kubelet_restart OR lasted_seconds IS NOT NULL)
+        UNION ALL
+        SELECT node, 'pressure' AS kind, arrayJoin(['MemoryPressure', 'DiskPressure', 'PIDPressure']) AS what, ts, toUInt8(0) AS status
+        FROM nodes
+        WHERE cluster = {cluster:String} AND ({node:String} = '' OR node = {node:String}) AND ts < {until:DateTime64(6)} AND deleted
         UNION ALL
         SELECT node, 'node' AS kind, 'Not Ready' AS what, ts, toUInt8(deleted = 0 AND ifNull(ready = 0, ready_message != '')) AS status
         FROM nodes

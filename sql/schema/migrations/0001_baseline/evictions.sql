@@ -6,8 +6,8 @@ CREATE TABLE IF NOT EXISTS evictions
     namespace LowCardinality(String) COMMENT 'Namespace',
     pod String COMMENT 'Name of the pod',
     uid String COMMENT 'UID of the pod',
-    cause LowCardinality(String) COMMENT 'pressure, admission (rejected at the door) or limit (its own limit)',
-    resource LowCardinality(String) COMMENT 'Resource that was low: memory, ephemeral-storage, inodes or pids; at admission the condition',
+    cause LowCardinality(String) COMMENT 'pressure, admission (rejected at the door), limit (its own limit), or unknown: only the word Evicted or a line of a log was seen, which do not say why',
+    resource LowCardinality(String) COMMENT 'Resource that was low: memory, ephemeral-storage, inodes or pids; at admission the condition; empty if that is not known',
     signal LowCardinality(String) COMMENT 'Eviction signal; empty if neither a witness nor a sample has it',
     threshold Nullable(Int64) COMMENT 'Threshold in the message, in base units' CODEC(T64, LZ4),
     available Nullable(Int64) COMMENT 'Available in the message, in base units' CODEC(T64, LZ4),
@@ -27,11 +27,11 @@ CREATE TABLE IF NOT EXISTS evictions
     threshold_kind LowCardinality(String) COMMENT 'hard (no grace for the pod) or soft (up to evictionMaxPodGracePeriod), of the threshold in the message; empty if that is not known',
     remark String COMMENT 'Advice for the search for the culprit, in words; empty if there is none',
     what String COMMENT 'The sentence of the story; empty for a rejection at admission',
-    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + time_known * 4611686018427387904 COMMENT 'Priority among rows of one eviction: the row with a known time counts, then the last',
+    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + (cause != 'unknown') * 4611686018427387904 + time_known * 2305843009213693952 COMMENT 'Priority among rows of one eviction: a row with its cause counts, then one with a known time, then the last',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(version)
 PARTITION BY toYYYYMM(ts)
-ORDER BY (cluster, node, uid, cause, namespace, pod)
+ORDER BY (cluster, node, uid, namespace, pod)
 SETTINGS non_replicated_deduplication_window = 10000
 COMMENT 'Pods that the kubelet evicted or rejected, from all witnesses'

@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     uid String COMMENT 'UID of the pod',
     container LowCardinality(String) COMMENT 'Container that ended; empty for the pod itself',
     attempt Int64 COMMENT 'How often the container had been restarted before; 0 for the pod itself',
-    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, node_reboot, deadline, oom_kill, liveness, exited by itself, or deleted',
+    cause LowCardinality(String) COMMENT 'node_pressure, own_limit, kubelet_eviction (Evicted, and nothing that was seen says why), admission, api_eviction, scheduler_preemption, kubelet_preemption, taint_manager, node_shutdown, pod_gc, node_lost, node_reboot, deadline, oom_kill, liveness, exited by itself, or deleted',
     actor LowCardinality(String) COMMENT 'Who did it, such as kubelet, kernel, eviction API, karpenter, descheduler, vpa-updater, job-controller or the name of the scheduler; empty if no witness shows it',
     reason LowCardinality(String) COMMENT 'Reason of the condition, status, Event or container state',
     message String COMMENT 'Message of the first witness, without what the kubelet puts before it in the status of a pod that it rejected',

@@ -42,8 +42,21 @@ def test_what_a_minimum_reclaim_evicts_for_is_not_called_below_the_threshold() -
 
 
 def test_kubelets_before_1_5_name_no_resource() -> None:
-    assert evicted(resource="").startswith(
-        "Pod shop/web was evicted: low on a resource that its kubelet did not name."
+    assert evicted(resource="").startswith("Pod shop/web was evicted: low on an unknown resource. ")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "why"),
+    [
+        ("status", "its message was not seen"),
+        ("event", "its message was not seen"),
+        ("log", "the line of its kubelet's log does not say"),
+    ],
+)
+def test_the_word_evicted_alone_shows_no_shortage(evidence: str, why: str) -> None:
+    """It may have exceeded its own limit, while the node was low on nothing; no rank is missed then."""
+    assert evicted(cause="unknown", resource="", evidence=evidence) == (
+        f"Pod shop/web was evicted. Why is not known: {why}."
     )
 
 

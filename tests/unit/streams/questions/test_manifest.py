@@ -94,6 +94,61 @@ def test_tolerations_of_the_manifest_count() -> None:
     assert fitting(shared(tolerations=[{"key": "gpu", "operator": "Exists"}]), tainted).fits
 
 
+PRESSED = ("node.kubernetes.io/disk-pressure=:NoSchedule",)
+
+
+def test_the_pods_of_a_daemon_set_tolerate_what_its_manifest_does_not() -> None:
+    """Its controller adds tolerations for a cordon and for pressure, not that a node is not ready: NoSchedule."""
+    daemons = {"kind": "DaemonSet", "spec": {"template": shared()}}
+    cordoned = node("cordoned", unschedulable=True, taints=("node.kubernetes.io/unschedulable=:NoSchedule",))
+    unready = node("unready", ready=False, taints=("node.kubernetes.io/not-ready=:NoSchedule",))
+    found = fitting(
+        daemons, cordoned, unready, node("pressed", taints=PRESSED), node("other", taints=("a=b:NoSchedule",))
+    )
+    assert {each.node: each.verdict for each in found.nodes} == {
+        "cordoned": "fits",
+        "unready": "refused_by_scheduler",
+        "pressed": "refused_by_kubelet",
+        "other": "refused_by_scheduler",
+    }
+    assert not fitting(shared(), cordoned).fits
+    offline = node("offline", taints=("node.kubernetes.io/network-unavailable=:NoSchedule",))
+    assert not fitting(daemons, offline).fits
+    assert fitting({"kind": "DaemonSet", "spec": {"template": shared(hostNetwork=True)}}, offline).fits
+
+
+@pytest.mark.parametrize(
+    ("spec", "verdict"),
+    [
+        ({}, "refused_by_kubelet"),
+        ({"priorityClassName": "system-node-critical"}, "fits"),
+        ({"priority": 2_000_000_000}, "fits"),
+        ({"priorityClassName": "urgent", "priority": 1_000_000_000}, "refused_by_kubelet"),
+    ],
+)
+def test_a_kubelet_under_pressure_refuses_what_the_scheduler_places(spec: dict[str, Any], verdict: str) -> None:
+    """Under memory pressure it admits a pod that requests something, and one that tolerates the taint."""
+    spec = spec | {"tolerations": [{"operator": "Exists"}]}
+    (found,) = fitting(shared(**spec), node("n", taints=PRESSED)).nodes
+    assert (found.verdict, found.reasons) == (
+        verdict,
+        ["The node had condition: [DiskPressure]"] if verdict != "fits" else [],
+    )
+    assert fitting(shared(**spec), node("n", taints=("node.kubernetes.io/memory-pressure=:NoSchedule",))).fits
+
+
+def test_whether_a_node_that_is_not_ready_starts_a_pod_that_tolerates_it_is_unknown() -> None:
+    tolerant = shared(tolerations=[{"operator": "Exists"}])
+    (found,) = fitting(tolerant, node("n", ready=False, taints=("node.kubernetes.io/not-ready=:NoSchedule",))).nodes
+    assert (found.verdict, found.pods) == ("unknown", 0)
+
+
+@pytest.mark.parametrize(("completions", "count"), [(None, 10), (3, 3), (20, 10)])
+def test_a_job_runs_no_more_pods_at_once_than_it_wants_to_complete(completions: int | None, count: int) -> None:
+    job = {"kind": "Job", "spec": {"parallelism": 10, "completions": completions, "template": shared()}}
+    assert asked_by(job, None)[0].count == count
+
+
 def apart(key: str) -> dict[str, Any]:
     return {"podAntiAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": APP}]}}
 

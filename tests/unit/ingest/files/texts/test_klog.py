@@ -493,7 +493,7 @@ SOMETHING = "The node was low on compute resources."
         ((BARE,), ""),
         ((RANKED, BARE), SOMETHING),
         ((RANKED.replace("a/b", "x/y"), BARE), ""),
-        ((REFUSED, BARE), SOMETHING),
+        ((REFUSED, BARE), ""),
         ((LOW, BARE), "The node was low on resource: memory. "),
         ((REFUSED, BARE, MUST), ""),
         ((MUST, BARE.replace("a/b", "c/d"), BARE), ""),

@@ -545,7 +545,10 @@ def test_an_alert_goes_with_the_rejections_of_its_own_reason() -> None:
     rows = rejection("DiskPressure", 69), rejection("OutOfcpu", 2)
     alert = fires("PodsRejected", labels={"node": "n", "reason": "OutOfcpu"})
     cards = {item.text: item.alerts for item in attention(view(node(), killed=rows, alerts=(alert,)))}
-    assert cards == {"The node was under disk pressure.": (), "Not enough CPU was left.": ("PodsRejected",)}
+    assert cards == {
+        "The node was under disk pressure.": (),
+        "The kubelet counted too little free CPU.": ("PodsRejected",),
+    }
 
 
 def test_oom_kills_are_one_card_with_owners_and_counts() -> None:
@@ -657,6 +660,7 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
         "ts": T0,
         "last_at": T0,
         "goes_on": False,
+        "is_gone": False,
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
     assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)

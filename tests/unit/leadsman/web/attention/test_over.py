@@ -207,3 +207,27 @@ def test_each_is_reported_while_it_holds_and_is_over_everywhere_at_once(database
         assert _open(over) == []
         assert "all clear" in over.text
         assert "so far" not in over.text, "nothing lasts in the timeline either"
+
+
+OF_PODS = {"1 pod Pending", "joined later stay emptier", "still Terminating", "resize deferred", "resize infeasible"}
+"""Pairs about pods, or about a whole cluster."""
+
+
+def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
+    """Regression: its pressure, its thresholds and its image GC stayed in the present tense."""
+    pairs = [pair for pair in PAIRS if pair.title not in OF_PODS | {"PodsEvicted"}]
+    names = {f"n{number}": pair for number, pair in enumerate(pairs)}
+    store(database, *map(ready, ("silent", "stays", *names)))
+    store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
+    sampled(database, "stays", *names, minutes=1)
+    store(database, *(row(NodeRow, ts=at(50), node=name, uid=name, ready=True, deleted=True) for name in names))
+    found = read_findings(database, "c")
+    assert found is not None
+    assert [item.title for item in found.items if item.now] == ["No recent statistics of 1 of 2 nodes"]
+    assert "2 nodes" in story(database).partition("At the end")[0]
+    of_gc = [item.text for item in found.items if item.title.startswith("Image GC")]
+    assert of_gc
+    assert [text for text in of_gc if not text.endswith("gone.")] == []
+    shown = page(database, at(120))
+    assert len(_open(shown)) == 1
+    assert shown.text.count("so far") == 1, "that the silent one has no statistics"

@@ -43,6 +43,16 @@ def test_causes_and_resources_are_alerts_of_their_own() -> None:
     assert len({alert.fingerprint for alert in log.emitted}) == 3
 
 
+def test_an_eviction_without_its_reason_fires_and_claims_no_shortage() -> None:
+    log = AlertLog()
+    log(0, eviction(0, "a", "unknown", resource="", evidence="status"))
+    log(20)
+    (alert,) = log.emitted
+    assert alert.labels["cause"] == "unknown"
+    assert log.summaries == ["Node n: 1 pod evicted, why is not known"]
+    assert "low on" not in str(alert.annotations)
+
+
 def test_evictions_that_a_list_repeats_long_after_raise_nothing() -> None:
     log = AlertLog()
     assert log(3600, eviction(0, "a")) == []

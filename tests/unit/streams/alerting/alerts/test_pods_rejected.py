@@ -35,8 +35,8 @@ def test_a_storm_is_one_alert_that_counts_the_pods_and_names_their_owners() -> N
 @pytest.mark.parametrize(
     ("reason", "words"),
     [
-        ("OutOfcpu", "because not enough CPU was left"),
-        ("OutOfexample.com/gpu", "because not enough example.com/gpu was left"),
+        ("OutOfcpu", "because the kubelet counted too little free CPU"),
+        ("OutOfexample.com/gpu", "because the kubelet counted too few free example.com/gpu"),
         (
             "NodeAffinity",
             "because the node's labels, as the kubelet had them, did not match their selector or affinity",

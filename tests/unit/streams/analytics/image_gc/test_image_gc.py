@@ -44,7 +44,7 @@ def test_a_lost_sandbox_image_is_reported_with_the_failure_that_explains_it() ->
     )
     assert (first.ts, first.verdict) == (second.ts, second.verdict)
     assert "sandbox image" not in first.explanation
-    assert "Since 12:00:30 pods fail to start: image GC deleted the pause image" in second.explanation
+    assert "Since 12:00:30 pods fail to start: the runtime cannot get the pause image" in second.explanation
 
 
 def test_a_sandbox_that_fails_without_a_failed_run_is_no_matter_of_image_gc() -> None:

@@ -208,7 +208,7 @@ def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
     ("resource", "words"),
     [
         ("nvidia.com/gpu", "no device plugin had registered it"),
-        ("ephemeral-storage", "did not know yet how much ephemeral-storage"),
+        ("ephemeral-storage", "did not know yet how much it has, or it has none"),
         ("hugepages-2Mi", "By its kubelet the node has no hugepages-2Mi."),
     ],
 )

@@ -92,7 +92,7 @@ def cause_of(status: dict[str, Any], **spec: Any) -> str | None:
     ("reason", "message", "cause"),
     [
         ("Evicted", "The node was low on resource: memory. ", "node_pressure"),
-        ("Evicted", "", "node_pressure"),
+        ("Evicted", "", "kubelet_eviction"),
         ("Evicted", 'Usage of EmptyDir volume "v" exceeds the limit "1Mi". ', "own_limit"),
         ("Evicted", "Pod ephemeral local storage usage exceeds the total limit of containers 1Mi. ", "own_limit"),
         ("Evicted", 'Container w exceeded its local ephemeral storage limit "1Mi". ', "own_limit"),
