@@ -21,8 +21,7 @@ from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, Report, agent_bookmark, error_observation
-from ingest.node.cgroups import read_cpu_throttling
-from ingest.node.numa_usage import NumaUsage
+from ingest.node.cgroups import NumaUsage, read_cpu_throttling
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import CannotReadError, is_there, read_caches, read_cpu_topology, read_distances, read_file
 from ingest.normalize.redact import redact

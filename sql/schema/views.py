@@ -227,11 +227,7 @@ def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
         return there
     default = f"metadata/{EMBEDDED_DATABASE}"  # of which the engine names no path
     files = {name: db.folder / (path or f"{default}/{name}.sql") for name, path in there.items()}
-    return {name: _hash(file.read_bytes()) for name, file in files.items()}
-
-
-def _hash(content: bytes) -> int:
-    return int.from_bytes(hashlib.sha256(content).digest()[:8])
+    return {name: int.from_bytes(hashlib.sha256(file.read_bytes()).digest()[:8]) for name, file in files.items()}
 
 
 def load_views() -> list[View]:
