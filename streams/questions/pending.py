@@ -25,6 +25,7 @@ from streams.rules.scheduling.filters import (
     NodeState,
     PodRequest,
     missing_facts,
+    perhaps_ignored,
     place_of,
     scheduler_reasons,
     shortages,
@@ -133,7 +134,7 @@ class _Judge:
             pod.tolerations,
             pod.constraints,
             self._near.kind(itself),
-            self._ignored(pod),
+            perhaps_ignored(pod.requests, self._resources, pod.heard),
             pod[:3] if owns else pod.namespace if pod.constraints else "",
         )
 
@@ -171,14 +172,6 @@ class _Judge:
             found = self._restored[pod.constraints] = restored(pod.constraints)
         return found
 
-    def _ignored(self, pod: Waiting) -> frozenset[str]:
-        """Extended resources that no node has may be of those that the scheduler is set to ignore."""
-        return frozenset(
-            name
-            for name, amount in pod.requests.items()
-            if "/" in name and amount and name not in self._resources and f"Insufficient {name}" not in pod.heard
-        )
-
     def _request(self, pod: Waiting) -> PodRequest:
         constraints = self._constraints(pod)
         itself = Neighbour(pod.namespace, pod.labels, constraints)
@@ -188,7 +181,7 @@ class _Judge:
             pod.requests,
             itself,
             tuple(map(_toleration, pod.tolerations)),
-            ignored=self._ignored(pod),
+            ignored=perhaps_ignored(pod.requests, self._resources, pod.heard),
             needs=needs_of(constraints, pod.namespace, self._storage, pods=pods, uid=pod.uid),
             device_needs=device_needs(constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)),
         )
