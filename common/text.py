@@ -1,7 +1,9 @@
-"""Hostile text made safe to show."""
+"""Hostile text made safe to show, and names suggested for mistyped ones."""
 
 import json
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 from shlex import quote
 from typing import Final
 
@@ -70,3 +72,19 @@ def _as_seen(match: re.Match[str]) -> str:
 def plain_json(document: bytes) -> str:
     r"""Give a JSON document with the characters of `plain` as `\u` escapes: it decodes to the same values."""
     return _UNSAFE_JSON.sub(lambda match: json.dumps(match.group())[1:-1], document.decode())
+
+
+ALIKE: Final = 0.7
+"""Similarity from 0 to 1 below which a match is only a guess."""
+
+
+def match(name: str, known: Iterable[str]) -> str:
+    """Return the most similar name; empty if none is similar."""
+    found = get_close_matches(name[:100], list(known), n=1, cutoff=ALIKE)
+    return found[0] if found else ""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return a question that suggests the most similar name; empty if none is similar."""
+    found = match(name, known)
+    return f"Did you mean {found}?" if found else ""

@@ -9,15 +9,14 @@ from typing import Final
 from urllib.parse import quote
 
 import aiohttp
-import msgspec
 from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.backoff import Backoff
 from common.clock import Clock
 from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node
-from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.reports import Report, Tally, error_observation
+from ingest.model.observation import UNDECODABLE
+from ingest.model.reports import Report, Tally, error_observation, snapshot
 from ingest.normalize.redact import Received
 from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
@@ -95,14 +94,7 @@ class NodeLeases:
             self._count("failure")
         else:
             self._count("observation")
-            observation = Observation(
-                ts=self._clock.now(),
-                cluster=self._cluster,
-                source="list",
-                resource=NODE_LEASES.name,
-                type="SNAPSHOT",
-                object=msgspec.Raw(body),
-            )
+            observation = snapshot(self._clock, self._cluster, "list", NODE_LEASES.name, body)
             await self._emit(Received(observation, decoded))
 
     async def _refused(self, name: str, error: ApiError) -> None:

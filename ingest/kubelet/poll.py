@@ -15,8 +15,8 @@ from common.clock import Clock
 from common.cycles import forget_frames
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
-from ingest.model.observation import UNDECODABLE, Observation
-from ingest.model.reports import Failure, Report, Tally, error_observation
+from ingest.model.observation import UNDECODABLE
+from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
 from ingest.normalize.redact import Received
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.resource import KubeletResource
@@ -125,15 +125,7 @@ class Kubelets:
         if resource is STATS_SUMMARY and kubelet.is_new:
             kubelet.is_new = False  # even if this fails: statistics do not wait for settings twice
             await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
-        observation = Observation(
-            ts=self._clock.now(),
-            cluster=self._cluster,
-            source="kubelet",
-            resource=resource.name,
-            type="SNAPSHOT",
-            node=kubelet.node,
-            object=msgspec.Raw(data),
-        )
+        observation = snapshot(self._clock, self._cluster, "kubelet", resource.name, data, kubelet.node)
         await self._emit(Received(observation, decoded))
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:

@@ -18,8 +18,7 @@ from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, ApiError, Too
 from ingest.kubelet.access import Https
 from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
-from ingest.model.observation import Observation
-from ingest.model.reports import Failure, Report, Tally, error_observation
+from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
 from ingest.normalize.redact import Received
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
 
@@ -104,15 +103,7 @@ class Scheduler:
         self.failure.recovered()
         self._tally["scheduler", "observation"] += 1
         answer = msgspec.json.encode({"text": line, "scheduler": self.host})
-        observation = Observation(
-            ts=self._clock.now(),
-            cluster=self._cluster,
-            source="list",
-            resource=SCHEDULER_CACHE.name,
-            type="SNAPSHOT",
-            object=msgspec.Raw(answer),
-        )
-        await self._emit(Received(observation))
+        await self._emit(Received(snapshot(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, answer)))
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
         """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.

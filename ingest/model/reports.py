@@ -83,6 +83,19 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     silent_seconds: float | None = None
 
 
+def snapshot(clock: Clock, cluster: str, source: Origin, resource: str, body: bytes, node: str = "") -> Observation:
+    """The whole of an object or answer, as JSON, seen now."""
+    return Observation(
+        ts=clock.now(),
+        cluster=cluster,
+        source=source,
+        resource=resource,
+        type="SNAPSHOT",
+        node=node,
+        object=msgspec.Raw(body),
+    )
+
+
 def error_observation(
     clock: Clock, cluster: str, source: Origin, resource: str, report: Report, node: str = ""
 ) -> Observation:

@@ -20,9 +20,8 @@ from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
-from ingest.model.reports import Failure, Report, agent_bookmark, error_observation
-from ingest.node.cgroups import read_cpu_throttling
-from ingest.node.numa_usage import NumaUsage
+from ingest.model.reports import Failure, Report, agent_bookmark, error_observation, snapshot
+from ingest.node.cgroups import NumaUsage, read_cpu_throttling
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import CannotReadError, is_there, read_caches, read_cpu_topology, read_distances, read_file
 from ingest.normalize.redact import redact
@@ -113,15 +112,7 @@ class Agent:
         if data is None or data == self._emitted.get(resource):
             return None
         self._emitted[resource] = data
-        return Observation(
-            ts=self._clock.now(),
-            cluster=self._settings.cluster,
-            source="agent",
-            resource=resource,
-            type="SNAPSHOT",
-            node=self._settings.node,
-            object=msgspec.Raw(data),
-        )
+        return snapshot(self._clock, self._settings.cluster, "agent", resource, data, self._settings.node)
 
     def _error(self, resource: str, text: str) -> Observation:
         return error_observation(

@@ -101,7 +101,7 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
 def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") -> list[CompletionItem]:
     """Nothing if the database cannot be asked: an error would stand in the middle of the reader's line."""
     from leadsman.cli.database import existing_database
-    from leadsman.cli.options import DEFAULT_DSN
+    from leadsman.cli.given import DEFAULT_DSN
     from sql.database.errors import DatabaseError
 
     sql = (

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from common.text import argument
-from leadsman.cli.options import DEFAULT_DSN
+from leadsman.cli.given import DEFAULT_DSN
 
 if TYPE_CHECKING:
     from sql.database.open import Database

@@ -9,6 +9,7 @@ import click
 from common.errors import SourceUnusable, WrongUsage
 from common.text import plain
 
+DEFAULT_DSN: Final = "chdb://leadsman-db"
 PIPED: Final = Path("-")
 """Standard input."""
 _MOST_NAMED: Final = 5

@@ -201,7 +201,7 @@ def _made(dsn: str) -> Database:
 
 def _opened(dsn: str) -> Database:
     from sql.database.open import connect
-    from sql.schema.as_needed import AsNeeded
+    from sql.schema.statements import AsNeeded
 
     return AsNeeded(connect(dsn))
 

@@ -11,8 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from common.errors import WrongUsage
-from common.nearest import nearest
-from common.text import plain
+from common.text import nearest, plain
 from leadsman.cli.exits import EXIT_INTERRUPTED, EXITS, MESSAGE, fail, mistake
 
 EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}

@@ -13,12 +13,10 @@ from click.shell_completion import CompletionItem
 from common.durations import parse_duration
 from common.errors import BadValue
 from leadsman.cli import completion
-from leadsman.cli.given import ReadableFile, existing_database, readable_sources
+from leadsman.cli.given import DEFAULT_DSN, ReadableFile, existing_database, readable_sources
 
 Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 Completed: TypeAlias = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
-
-DEFAULT_DSN: Final = "chdb://leadsman-db"
 PORT: Final = 8420
 NODES: Final = 2
 """Nodes that a report shows in detail."""

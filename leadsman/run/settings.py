@@ -14,9 +14,8 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 from pydantic_settings import SettingsError as UnreadableVariable
 
-from common.nearest import match
 from common.settings import SettingsError, TelemetrySettings
-from common.text import plain, type_in_words
+from common.text import match, plain, type_in_words
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
 from ingest.messages.modes import Redact

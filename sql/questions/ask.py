@@ -6,8 +6,7 @@ from typing import Final
 
 import msgspec
 
-from common.nearest import nearest
-from common.text import plain
+from common.text import nearest, plain
 from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
 from sql.database.held import Held
 from sql.database.open import Database, Result

@@ -9,7 +9,7 @@ from ingest.normalize.decoded import Decoded
 from sql.database.open import Result, connect
 from sql.landing.batches import Lander
 from sql.questions.queries import run, saved_query
-from sql.schema.as_needed import AsNeeded
+from sql.schema.statements import AsNeeded
 from streams.alerting.engine import alert_reducers
 from streams.alerting.rules_file import AlertRules
 from streams.analytics.registry import ANALYTICS

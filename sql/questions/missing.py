@@ -7,8 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from common.amounts import counted
-from common.nearest import match
-from common.text import plain
+from common.text import match, plain
 from sql.database.open import Database
 from sql.questions.queries import SavedQuery
 from streams.rules.numa.sources import CHECKPOINT, GAUGE, KOORDINATOR, METRICS, PODRESOURCES, VOLCANO

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from common.errors import WrongUsage
-from common.nearest import nearest
+from common.text import nearest
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result
 from sql.questions.limits import Limits

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
-from common.nearest import nearest
+from common.text import nearest
 from sql.database.errors import FORBIDDEN, UNKNOWN_FUNCTION, QueryFailed
 from sql.database.open import Database
 

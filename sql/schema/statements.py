@@ -1,12 +1,13 @@
-"""Every table, feed and view: the statement that makes it, and what it rests on."""
+"""Every table, feed and view: the statement that makes it, what it rests on, and a database made of those named."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from sql.database.open import Database, Result
+from sql.database.open import Database, Result, RowStream
 from sql.schema.migrate import load_migrations
 from sql.schema.views import load_views
 
@@ -62,3 +63,63 @@ def asked(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -
     if reads_only(sql, db.empty):
         return Result((), (), [])
     return db.query(sql, parameters, described=False)
+
+
+if TYPE_CHECKING:  # importing it takes longer than a query
+    import pyarrow as pa
+
+
+class AsNeeded(Database):
+    """A new Database for one answer, whose tables and views are made when a statement first names them.
+
+    Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
+    `insert`: it knows which tables are empty.
+    """
+
+    def __init__(self, database: Database) -> None:
+        """Take over a database that is new."""
+        super().__init__(*database.parts())
+        self._there = set[str]()
+        self._filled = set[str]()
+        super().command("SET fsync_metadata = 0")  # nobody needs it after a power loss
+
+    @property
+    def empty(self) -> Collection[str]:
+        return tables() - self._filled
+
+    def has(self, name: str) -> bool:
+        return name in statements()
+
+    def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
+        if columns.num_rows:
+            feeds = feeds_of(table)
+            self._make(table, *feeds)
+            self._filled |= {table, *(each.removesuffix("_feed") for each in feeds)}
+        super().insert(table, columns, token)
+
+    def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
+        self._make(*named(sql))
+        super().command(sql, parameters)
+
+    def query(
+        self,
+        sql: str,
+        parameters: Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        described: bool = True,
+    ) -> Result:
+        self._make(*named(sql))
+        return super().query(sql, parameters, settings, described=described)
+
+    @contextmanager
+    def stream(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[RowStream]:
+        self._make(*named(sql))
+        with super().stream(sql, parameters) as found:
+            yield found
+
+    def _make(self, *names: str) -> None:
+        needed = {*names}.union(*map(rests_on, names)) - self._there
+        for name in sorted(needed, key=lambda name: len(rests_on(name))):
+            super().command(statements()[name])
+        self._there |= needed

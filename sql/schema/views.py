@@ -23,9 +23,11 @@ from sql.database.errors import MigrationMissing
 from sql.database.open import Database
 from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
+from streams.rules.events.messages import PRESSURES
 from streams.rules.eviction import order, signals
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
+from streams.rules.scheduling.blind_spot import NOT_PLACED
 from streams.rules.scheduling.fit_machine import FULL_PCPUS_ONLY, TRUE
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
 from streams.rules.values.expressions import Amount, Expression, literal
@@ -121,6 +123,9 @@ RULES: Final[Mapping[str, Amount]] = {
     "is_low": is_low(*_columns("available", "capacity")),
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
+    "pressures": _looked_up(PRESSURES, "reason"),
+    "pressure_reasons": str(tuple(PRESSURES)),
+    "not_placed": str(NOT_PLACED),
     "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
@@ -238,11 +243,7 @@ def _stored(db: Database, views: Sequence[View]) -> dict[str, int]:
         return there
     default = f"metadata/{EMBEDDED_DATABASE}"  # of which the engine names no path
     files = {name: db.folder / (path or f"{default}/{name}.sql") for name, path in there.items()}
-    return {name: _hash(file.read_bytes()) for name, file in files.items()}
-
-
-def _hash(content: bytes) -> int:
-    return int.from_bytes(hashlib.sha256(content).digest()[:8])
+    return {name: int.from_bytes(hashlib.sha256(file.read_bytes()).digest()[:8]) for name, file in files.items()}
 
 
 def load_views() -> list[View]:

@@ -17,7 +17,7 @@ from streams.fold.findings import PodBinding
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
 from streams.rules.pod_ends.when import deletion_asked_at
-from streams.rules.pods.containers import alike
+from streams.rules.pods.containers import alike, local_volumes
 from streams.rules.pods.qos import FINISHED, qos_class
 from streams.rules.pods.requests import (
     cpu_limit,
@@ -27,7 +27,6 @@ from streams.rules.pods.requests import (
     is_critical,
     memory_limit,
 )
-from streams.rules.pods.volumes import local_volumes
 from streams.rules.scheduling.constraints import constraints_of, stored
 from streams.rules.scheduling.message import waits_for
 

@@ -5,12 +5,9 @@ from typing import Any, Final
 
 from streams.alerting.engine import alert_reducers
 from streams.analytics import (
-    cpu_throttling,
-    kubelet_log,
     kubelet_settings,
     node_events,
     node_fit,
-    node_leases,
     node_stalls,
     nodes,
     pod_acts,
@@ -19,20 +16,21 @@ from streams.analytics import (
     resizes,
     settings_warnings,
     source_errors,
+    stateless,
     storage_limits,
     watches,
 )
 from streams.analytics.eviction import eviction_trend, evictions, pressure_changes, reclaims
 from streams.analytics.image_gc import image_gc
-from streams.analytics.numa import numa_alignment, numa_cluster, numa_skew, numa_usage
+from streams.analytics.numa import numa_alignment, numa_cluster, numa_skew
 from streams.analytics.scheduling import scheduled_objects, scheduling
 from streams.fold import forgetting
 from streams.fold.reducer import Reducer
 
 ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     nodes.REDUCER,
-    kubelet_log.REDUCER,
-    node_leases.REDUCER,
+    stateless.KUBELET_LOG,
+    stateless.NODE_LEASES,
     node_events.REDUCER,
     node_events.CLUSTER_REDUCER,
     pod_bindings.REDUCER,
@@ -48,7 +46,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     image_gc.REDUCER,
     node_fit.REDUCER,
     node_stalls.REDUCER,
-    cpu_throttling.REDUCER,
+    stateless.CPU_THROTTLING,
     pod_ends.REDUCER,
     pod_acts.REDUCER,
     resizes.REDUCER,
@@ -59,7 +57,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     numa_skew.REDUCER,
     numa_cluster.REDUCER,
     numa_alignment.REDUCER,
-    numa_usage.REDUCER,
+    stateless.NUMA_USAGE,
     forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())

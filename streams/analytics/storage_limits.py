@@ -12,9 +12,9 @@ from ingest.model.records import PodRecord, Record, SettingsRecord
 from streams.fold.findings import StorageLimit
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
+from streams.rules.pods.containers import volume_limits
 from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_limits
-from streams.rules.pods.volumes import volume_limits
 from streams.rules.values.quantity import base_units
 
 

@@ -49,7 +49,7 @@ class Reducer(Generic[State]):
     """
 
     name: str
-    """The analytic's one word: module, state table, test, scenario."""
+    """The analytic's one word: module (`stateless` for those without a state), state table, test, scenario."""
     version: int
     """Version of the state's shape; a state of another version is dropped and rebuilt."""
     log: Literal["node", "cluster"]

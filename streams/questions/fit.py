@@ -12,7 +12,7 @@ import msgspec
 
 from streams.questions.asked import MEMORY_TYPES, Question, pod_of
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
-from streams.rules.scheduling.filters import NodeState, PodRequest, node_shortages, place_of
+from streams.rules.scheduling.filters import NodeState, PodRequest, node_shortages, perhaps_ignored, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
@@ -170,7 +170,8 @@ def answer(
     can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
     pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
-    pod = _with_doubts(pod, everywhere or [each.state for each in candidates])
+    known = set().union(*(each.allocatable for each in everywhere or [each.state for each in candidates]))
+    pod = pod._replace(ignored=perhaps_ignored(pod.requests, known))
     itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
     pod = pod._replace(itself=itself)
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
@@ -206,12 +207,6 @@ def _with_needs(
         needs=needs_of(constraints, namespace, storage, pods=pods, made=pod.made),
         device_needs=device_needs(constraints, namespace, devices, scheduler_minor),
     )
-
-
-def _with_doubts(pod: PodRequest, nodes: Sequence[NodeState]) -> PodRequest:
-    """Extended resources that no node has may be of those that the scheduler is set to ignore."""
-    known = set().union(*(each.allocatable for each in nodes))
-    return pod._replace(ignored=frozenset(name for name in pod.requests if "/" in name and name not in known))
 
 
 def _side_by_side(

@@ -29,14 +29,14 @@ INNER JOIN
         groupUniqArray(b.node) AS names
     FROM pod_bindings AS b
     INNER JOIN (SELECT cluster, max(ts) AS last_at FROM pod_bindings GROUP BY cluster) AS seen ON b.cluster = seen.cluster
-    WHERE b.change = 'bound' AND b.owner_kind NOT IN ('DaemonSet', 'Node') AND b.ts > seen.last_at - toIntervalMinute({minutes:UInt32})
+    WHERE b.change = 'bound' AND b.owner_kind NOT IN {not_placed} AND b.ts > seen.last_at - toIntervalMinute({minutes:UInt32})
     GROUP BY b.cluster
 ) AS others ON n.cluster = others.cluster
 LEFT JOIN
 (
     SELECT cluster, node, toNullable(max(ts)) AS last_bound_at
     FROM pod_bindings
-    WHERE change = 'bound' AND owner_kind NOT IN ('DaemonSet', 'Node')
+    WHERE change = 'bound' AND owner_kind NOT IN {not_placed}
     GROUP BY cluster, node
 ) AS p ON n.cluster = p.cluster AND n.node = p.node
 WHERE NOT n.deleted AND n.ready = 1 AND NOT n.unschedulable AND NOT has(others.names, n.node)

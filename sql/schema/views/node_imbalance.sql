@@ -66,7 +66,7 @@ WITH
             ORDER BY ts DESC
             LIMIT 1 BY cluster, namespace, pod, uid
         )
-        WHERE change IN ('bound', 'updated') AND owner_kind NOT IN ('DaemonSet', 'Node')
+        WHERE change IN ('bound', 'updated') AND owner_kind NOT IN {not_placed}
     ),
     totals AS
     (

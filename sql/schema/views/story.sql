@@ -314,10 +314,9 @@ FROM
         FROM
         (
             SELECT cluster, ts, object_name AS node, count,
-                transform(reason, ['NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID'],
-                    ['MemoryPressure', 'DiskPressure', 'PIDPressure'], '') AS condition
+                {pressures} AS condition
             FROM node_events FINAL
-            PREWHERE reason IN ('NodeHasInsufficientMemory', 'NodeHasDiskPressure', 'NodeHasInsufficientPID') AND object_kind = 'Node'
+            PREWHERE reason IN {pressure_reasons} AND object_kind = 'Node'
         ) AS e
         LEFT JOIN
         (

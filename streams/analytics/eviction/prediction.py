@@ -18,8 +18,8 @@ from streams.rules.eviction.messages import PressureEviction
 from streams.rules.eviction.order import UNEXPLAINED, RankedPod, rank, signal_use, tied
 from streams.rules.eviction.signals import RESOURCES, Layout, layout_of, observe
 from streams.rules.eviction.thresholds import SignalThresholds, effective_thresholds, named_signal
+from streams.rules.pods.containers import local_volumes, used_by
 from streams.rules.pods.requests import eviction_requests, is_critical
-from streams.rules.pods.volumes import local_volumes, used_by
 
 FRESH: Final = timedelta(seconds=30)
 """An older sample predicts no eviction: in that time three are taken, and the kubelet looks as often."""

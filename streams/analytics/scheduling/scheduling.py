@@ -42,6 +42,7 @@ from streams.fold.shelves import count_on, on_shelf, put
 from streams.rules.events.counting import component_of
 from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
+    NOT_PLACED,
     PINNED_ALONE_SINCE,
     Counted,
     Finding,
@@ -94,8 +95,6 @@ def _cache_row(record: SchedulerCacheRecord, finding: Finding, version: str) -> 
     )
 
 
-_NOT_PLACED: Final = frozenset({"DaemonSet", "Node"})
-"""Owners whose pods show nothing about the scheduler's choice of nodes."""
 _SHOWN_CHARACTERS: Final = 200
 
 
@@ -148,7 +147,7 @@ REDUCER: Final = reducer()
 
 def _placement(state: State, record: PodPlacement) -> State:
     state = forget_pod(state, pod_key(record.namespace, record.pod, record.uid))
-    if record.change == "DELETED" or record.owner_kind in _NOT_PLACED:
+    if record.change == "DELETED" or record.owner_kind in NOT_PLACED:
         return state
     minute = minute_of(min(record.bound_at or record.ts, record.ts))
     before = state.placed.get(record.target)

@@ -45,6 +45,12 @@ _EVENT_REASONS: Final = {
     "NodeReady": ConditionChange("Ready", status=True),
     "NodeNotReady": ConditionChange("Ready", status=False),
 }
+PRESSURES: Final = {
+    reason: change.condition
+    for reason, change in _EVENT_REASONS.items()
+    if change.status and change.condition != "Ready"
+}
+"""The pressure that begins with an Event, by its reason."""
 
 _STATUS_IS_NOW: Final = re.compile(r"Node (\S{1,253}) status is now: ([A-Za-z]{1,64})")
 

@@ -1,13 +1,17 @@
-"""Containers of a pod and their requests, as the API server completes them (rules: qos-class, pod-requests)."""
+"""Containers of a pod and their requests, as the API server completes them, and the volumes that the eviction manager
+counts as its use of the node's disk (rules: eviction-order, pod-requests, qos-class).
+"""
 
+import re
 from collections.abc import Callable, Iterator
-from functools import wraps
-from typing import Final, TypeVar
+from functools import lru_cache, wraps
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, Pod
+from streams.rules.values.quantity import base_units
 
 
 def is_sidecar(init_container: Container) -> bool:
@@ -85,3 +89,46 @@ def _what_is_asked(pod: Pod) -> bytes:
             status.resize,
         )
     )
+
+
+_VOLUME: Final = re.compile(r"([^,:]+):(\d{1,19}):(\d{1,19})(?:,|$)", re.ASCII)
+
+
+class Used(NamedTuple):
+    used_bytes: int
+    inodes: int
+
+
+def local_volumes(pod: Pod) -> tuple[str, ...]:
+    """Return the names of its hostPath and local ephemeral volumes, without memory-backed emptyDirs.
+
+    Kubernetes: pkg/kubelet/eviction/helpers.go localVolumeNames, pkg/volume/util IsLocalEphemeralVolume.
+    """
+    return tuple(
+        volume.name
+        for volume in pod.spec.volumes or ()
+        if volume.host_path
+        or volume.git_repo
+        or volume.config_map
+        or (volume.empty_dir and not volume.empty_dir.medium)
+    )
+
+
+def volume_limits(pod: Pod) -> dict[str, int]:
+    """The `sizeLimit` in bytes of each emptyDir on disk that has one; over it, the pod is evicted."""
+    return {
+        volume.name: base_units(volume.empty_dir.size_limit)
+        for volume in pod.spec.volumes or ()
+        if volume.empty_dir and not volume.empty_dir.medium and volume.empty_dir.size_limit is not None
+    }
+
+
+@lru_cache(maxsize=65_536)
+def used_by(names: tuple[str, ...], volumes: str) -> Used:
+    """Return the use of a sample's volumes (`PodColumns.volumes`) that have one of these names.
+
+    Most volumes are unchanged since the sample before.
+    """
+    used = _VOLUME.findall(volumes)
+    local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
+    return Used(sum(each[0] for each in local), sum(each[1] for each in local))

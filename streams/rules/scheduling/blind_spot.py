@@ -314,6 +314,10 @@ def pinned_node(pod: Pod) -> str:
     return names.pop() if len(names) == 1 else ""
 
 
+NOT_PLACED: Final = ("DaemonSet", "Node")
+"""Kinds of owners whose pods show nothing about the scheduler's choice of nodes."""
+
+
 def is_of_daemon_set(pod: Pod) -> bool:
     """Tell whether a DaemonSet made it, which makes pods only for nodes that its pods match."""
     return any(owner.kind == "DaemonSet" for owner in pod.metadata.owner_references or ())

@@ -5,7 +5,7 @@ Gates, names, taints, the node selector and affinity, host ports, resources, vol
 has the rest.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.model.objects.node import Taint
@@ -199,6 +199,17 @@ def _of_devices(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple
     if needs is None:
         needs = device_needs(itself.constraints, itself.namespace, NO_DEVICES, scheduler_minor)
     return device_reasons(needs, node.node, node.labels, node.devices)
+
+
+def perhaps_ignored(
+    requests: Mapping[str, int], known: Collection[str], heard: Collection[str] = ()
+) -> frozenset[str]:
+    """Return the requested extended resources that are not `known` of any node, so the scheduler may ignore them.
+
+    It leaves out those that the scheduler was `heard` to lack.
+    """
+    asked = (name for name, amount in requests.items() if "/" in name and amount and name not in known)
+    return frozenset(name for name in asked if f"Insufficient {name}" not in heard)
 
 
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:

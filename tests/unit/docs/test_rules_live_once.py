@@ -32,12 +32,14 @@ ASKED: Final = {
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
     "image_pulls": {"image_gc_percent"},
     "kubelet_warnings": {"unguarded", "guard"},
-    "node_imbalance": {"meets", "imbalance"},
+    "node_imbalance": {"meets", "imbalance", "not_placed"},
     "node_sizing": {"sizing"},
+    "nodes_without_new_pods": {"not_placed"},
     "not_ready": {"before_not_ready"},
     "pressure_history": {"resource_condition"},
     "restart_ends": {"whole_cores"},
-    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", *SENTENCES},
+    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
+    | {*SENTENCES},
     "unguarded_signals": {
         "settable_signals",
         "signal_resource",
@@ -50,7 +52,7 @@ ASKED: Final = {
 them."""
 STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
-    r"|'full-pcpus-only'|\['MemoryPressure'\]"
+    r"|'full-pcpus-only'|'NodeHasInsufficientMemory'|\('DaemonSet', 'Node'\)|\['MemoryPressure'\]"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"
 )
 """Parts that those rules had when views stated them."""

@@ -25,8 +25,7 @@ from ingest.kubelet.settings import KubeletSettings
 from ingest.live.forward import Watching
 from ingest.live.run import Live
 from ingest.live.settings import LiveSettings
-from ingest.messages.modes import Redact
-from ingest.messages.words import withheld
+from ingest.messages.modes import Redact, withheld
 from ingest.model.topics import topics
 from ingest.normalize.redact import Received
 from ingest.resources.events import EVENTS

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import ingest.messages
-from ingest.messages.modes import allowed, allowed_reason
-from ingest.messages.words import withheld
+from ingest.messages.modes import allowed, allowed_reason, withheld
 from paths import EXAMPLES, LATE_JOINERS, NODE_PRESSURE
 
 SENTENCE: Final = "the vault's code is swordfish"

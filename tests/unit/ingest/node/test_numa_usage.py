@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from fakes.machine import Thread, write, write_sysfs
-from ingest.node.numa_usage import NumaUsage
+from ingest.node.cgroups import NumaUsage
 from ingest.node.sysfs import CannotReadError, read_caches, read_distances
 
 UID = "0a1b2c3d-0000-1111-2222-333344445555"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from common.scrub import REDACTED, is_suspicious, scrub
 from fakes.clock import START
 from fakes.credentials import CANARY, SHAPES, TOKENS
-from ingest.messages.words import withheld
+from ingest.messages.modes import withheld
 from ingest.model.objects.event import EventAnnotations
 from ingest.model.objects.node import NodeAnnotations
 from ingest.model.objects.pod import PodAnnotations

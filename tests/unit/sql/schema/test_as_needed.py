@@ -12,8 +12,7 @@ from components.rows import T0, row, store
 from leadsman.cli.present.story import OF_CARDS
 from leadsman.web.reading.asked import OF_NOTHING, QUERIES, question, rows
 from sql.database.open import Database, connect
-from sql.schema.as_needed import AsNeeded
-from sql.schema.statements import feeds_of, named, rests_on, statements
+from sql.schema.statements import AsNeeded, feeds_of, named, rests_on, statements
 from sql.schema.story import story
 from streams.fold.findings import EvictionSignal, NodeEvent, NodeRow, PressureChange
 

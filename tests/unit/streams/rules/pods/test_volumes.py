@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ingest.model.objects.pod import Pod
-from streams.rules.pods.volumes import local_volumes, used_by
+from streams.rules.pods.containers import local_volumes, used_by
 
 
 def pod(*volumes: dict[str, Any]) -> Pod:

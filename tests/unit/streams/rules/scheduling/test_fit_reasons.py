@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from streams.rules.scheduling.filters import shortages
+from streams.rules.scheduling.filters import perhaps_ignored, shortages
 
 ROOM = {"cpu": 2000, "memory": 4096, "ephemeral-storage": 8192, "pods": 110}
 
@@ -55,3 +55,16 @@ def test_a_full_resource_is_no_reason_for_a_pod_that_does_not_ask_for_it() -> No
 
 def test_a_resource_that_the_node_does_not_have_is_insufficient() -> None:
     assert fit_reasons({"example.com/gpu": 1}, ROOM, {}, 0, 110, 36) == ["Insufficient example.com/gpu"]
+
+
+def test_the_scheduler_may_ignore_an_extended_resource_that_no_node_has() -> None:
+    """Not one that it was heard to lack, one of which nothing is asked, or one of Kubernetes' own."""
+    requests = {
+        "cpu": 100,
+        "example.com/card": 1,
+        "example.com/heard": 1,
+        "example.com/none": 0,
+        "example.com/there": 1,
+    }
+    heard = {"Insufficient example.com/heard": 3}
+    assert perhaps_ignored(requests, {"example.com/there"}, heard) == {"example.com/card"}
