@@ -60,7 +60,16 @@ from streams.fold.findings.pods import (
     SchedulingFailure,
     StorageLimit,
 )
-from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
+from streams.fold.findings.row import (
+    HIGH_RATE,
+    NEVER_REPLACED,
+    TABLES,
+    Row,
+    has_version,
+    stored_types,
+    stored_values,
+    version,
+)
 
 __all__ = [
     "BLIND_ADVICE",
@@ -113,7 +122,9 @@ __all__ = [
     "Watch",
     "frees_too_little",
     "gc_is_heard",
+    "has_version",
     "image_gc_head",
     "stored_types",
     "stored_values",
+    "version",
 ]
