@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from common.text import plain
 from ingest.files.around import as_utf8, by_node, is_csv, rows_as_json, without_prefixes
@@ -80,7 +81,7 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
     read_at = snapshot.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
     on_disk = sum(file.path.stat().st_size for file in files)
-    for observed in history(facts, read_at, snapshot.cluster):
+    for observed in history(facts, read_at, snapshot.cluster, dump.texts):
         yield observed
         # what is yielded has been read by whoever takes it: the work is behind, not here
         done = min(done + len(observed.raw), size)
@@ -105,6 +106,7 @@ class _Dump:
         self._unnamed: Path | None = None
         """The only log whose node nothing names: a second one could be of another node."""
         self._pasted: list[Fact] = []
+        self._texts: set[int] = set()
 
     def read(self, file: DumpFile) -> None:
         path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
@@ -185,6 +187,7 @@ class _Dump:
         """
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
+        of_text = xxhash.xxh3_64_intdigest(data) if is_text else 0
         parts = (
             pasted_parts(data, self._snapshot.at, _modified_at(file.path)) if is_text else _parts(kind, data, file)
         )
@@ -205,6 +208,7 @@ class _Dump:
             fact = Fact(thing, thing.node, newest, position)
             if is_text or thing.is_taken_apart:
                 self._pasted.append(fact)
+                self._texts.add(of_text or xxhash.xxh3_64_intdigest(thing.raw))
             else:
                 self._facts.append((fact, file))
         return newest
@@ -247,7 +251,8 @@ class _Dump:
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
-        found += completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
+        told = list(completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods))
+        found += [fact._replace(is_told=True) for fact in told]
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(
@@ -260,7 +265,12 @@ class _Dump:
         )
         printed = modified_at if newest is None and self._pasted else None  # of text without any time
         latest = max(filter(None, (newest, printed, *(fact.newest for fact in lines))), default=modified_at)
-        return [*found, *lines], latest
+        return [*found, *(fact._replace(is_told=True) for fact in lines)], latest
+
+    @property
+    def texts(self) -> set[int]:
+        """64 bits for each text that was pasted, and for each line of a kubelet's log that is read."""
+        return self._texts | self._logs.texts
 
     def _newest_beside(self, path: Path) -> datetime | None:
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)

@@ -50,10 +50,16 @@ class Observed(NamedTuple):
     """The decoded object, if it was decoded with the line."""
     fact: int = 0
     """Not 0 if it is of a dump, whose objects were read at one time, not as they changed: 64 bits that identify it,
-    the same whenever it is read.
+    the same whenever it is read. It is TOLD for what a text tells: that depends on what else there is.
     """
     is_implied: bool = False
     """It follows from another observation, and does not count as read."""
+    told: tuple[int, ...] = ()
+    """Identifies the texts of a dump, with TOLD itself, in its first fact."""
+
+
+TOLD: Final = 1
+"""The `fact` of what a text tells."""
 
 
 class Unreadable(NamedTuple):

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import xxhash
 
+from ingest.model.observation import TOLD
 from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.decoded import Decoded
 from streams.fold.checkpoints import Checkpoints, Entry
@@ -110,14 +111,18 @@ class Passes:
 
     def read(self, item: Decoded) -> None:
         """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
+        read = self._read.get(item.cluster)
+        if read is not None:
+            read.update(item.told)
         if item.is_implied:
             return
         if item.observed and not item.fact:
             self._streamed.add(item.cluster)
             for of_clusters in (self._read, self._rows, self._under, self._before):
                 of_clusters.pop(item.cluster, None)
-        elif (read := self._read.get(item.cluster)) is not None:
-            read.add(item.fact or item.digest)
+        elif read is not None:
+            is_of_unknown_text = item.fact == TOLD and TOLD not in read
+            read.add(item.digest if is_of_unknown_text else item.fact or item.digest)
 
     def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:
         """Note the rows of a type that are being stored."""

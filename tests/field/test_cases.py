@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,6 +137,28 @@ def test_looks_at_parts_before_leave_no_row_that_the_whole_does_not_imply(
             except SourceError as error:
                 assert "settings of kubelets that are not in the dump" in str(error)  # noqa: PT017 - of some parts only
     often.replay(whole)
+    assert implied(often) == implied(once)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(file for path in case(folder)[0] for file in ([path] if path.is_file() else path.rglob("*.*")))
+
+
+WITH_TEXTS = [
+    each for each in CASES if len(files(each)) > 1 and any(file.suffix in {".txt", ".log"} for file in files(each))
+]
+
+
+@pytest.mark.parametrize("folder", WITH_TEXTS, ids=lambda folder: folder.name)
+def test_files_read_alone_before_leave_no_row_that_all_do_not_imply(folder: Path) -> None:
+    """A log or a table is read by itself with other times, nodes and UIDs than beside the objects."""
+    paths, _ = case(folder)
+    once, often = Stored(), Stored()
+    once.replay(*paths)
+    for file in files(folder):
+        with suppress(SourceError):
+            often.replay(file)
+    often.replay(*paths)
     assert implied(often) == implied(once)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from ingest.files.history import Fact
 from ingest.files.lines import named
@@ -80,6 +81,11 @@ class Logs:
     def newest(self) -> datetime | None:
         """The newest time that the logs state in full: one without a year needs the rest of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
+
+    @property
+    def texts(self) -> set[int]:
+        """64 bits for each line that is read."""
+        return {xxhash.xxh3_64_intdigest(repr(each.line).encode()) for file in self._files for each in file.log.lines}
 
     @property
     def hosts(self) -> set[str]:
