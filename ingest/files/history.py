@@ -104,8 +104,8 @@ def history(
             object=msgspec.Raw(each.raw),
         )
         implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
-        fact = TOLD if each.fact.is_told else _digest(each.fact)
-        yield Observed(observation, each.fact.position, each.raw, fact=fact, is_implied=implied, told=told)
+        digest = TOLD if each.fact.is_told else _digest(each.fact)
+        yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, told=told)
         told = ()
 
 

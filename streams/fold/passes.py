@@ -15,11 +15,22 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import xxhash
 
+from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import TOLD
 from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.decoded import Decoded
 from streams.fold.checkpoints import Checkpoints, Entry
-from streams.fold.findings import HIGH_RATE, TABLES, DeadLetter, Row, has_version, version
+from streams.fold.findings import (
+    HIGH_RATE,
+    TABLES,
+    DeadLetter,
+    Eviction,
+    PodEnd,
+    Row,
+    has_version,
+    is_of_time,
+    version,
+)
 
 _KIND: Final = "dump"
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -90,6 +101,8 @@ class Passes:
         """Versions of the rows of this pass, 0 in tables without any."""
         self._under: _OfClusters[Row] = _of_clusters()
         """Rows of this pass that are older than what earlier passes concluded."""
+        self._named: _OfClusters[int] = _of_clusters()
+        """Rows of earlier passes about a pod that this pass knows by its UID, with their versions."""
         self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
@@ -118,7 +131,7 @@ class Passes:
             return
         if item.observed and not item.fact:
             self._streamed.add(item.cluster)
-            for of_clusters in (self._read, self._rows, self._under, self._before):
+            for of_clusters in (self._read, self._rows, self._under, self._named, self._before):
                 of_clusters.pop(item.cluster, None)
         elif read is not None:
             is_of_unknown_text = item.fact == TOLD and TOLD not in read
@@ -135,6 +148,8 @@ class Passes:
                 key = identity(getattr(row, name) for name in names)
                 if has_version(row_type):
                     self._replaced(table, key, row)
+                    if isinstance(row, Eviction | PodEnd):
+                        self._note_named(table, names, row)
                 else:
                     self._rows[row.cluster][table][key] = 0
 
@@ -148,12 +163,23 @@ class Passes:
         else:
             under.pop(key, None)
 
+    def _note_named(self, table: str, names: Sequence[str], row: Eviction | PodEnd) -> None:
+        """Note rows about the same end from a text that has no UID, and perhaps not the whole name of the node."""
+        before = self._before[row.cluster].get(table)
+        name = f"{row.namespace}/{row.pod}"
+        if not before or row.uid == name:
+            return
+        for node in {row.node, row.node.partition(".")[0], UNKNOWN_NAME}:
+            key = identity(getattr(row._replace(uid=name, node=node), each) for each in names)
+            if (number := before.get(key)) is not None and is_of_time(number, row):
+                self._named[row.cluster][table][key] = number
+
     def end(self) -> Ended:
         """Take back what earlier passes concluded and this one does not. All rows are stored then."""
         again: list[Row] = []
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]
         entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]
-        for of_clusters in (self._read, self._rows, self._under, self._before, self._streamed):
+        for of_clusters in (self._read, self._rows, self._under, self._named, self._before, self._streamed):
             of_clusters.clear()
         return Ended(again, entries)
 
@@ -169,6 +195,9 @@ class Passes:
                 self._stored.withdraw(cluster, table, stale)
                 again += under[table].values()
             after[table] = rows[table] if is_whole else _greatest(earlier, rows[table])
+            if is_alone and not is_whole and (named := self._named[cluster][table].keys() - rows[table].keys()):
+                self._stored.withdraw(cluster, table, named)
+                after[table] = {key: number for key, number in after[table].items() if key not in named}
         if is_alone and sum(map(len, after.values())) <= MOST:
             for key, versions in after.items():
                 identities = sorted(versions)

@@ -162,6 +162,16 @@ def test_files_read_alone_before_leave_no_row_that_all_do_not_imply(folder: Path
     assert implied(often) == implied(once)
 
 
+def test_an_eviction_that_a_log_told_of_before_its_pod_was_read_is_one_row() -> None:
+    """The log has no UID of web-0 and web-1, no year, and the node without its domain; cache-0 is in it alone."""
+    stored = Stored()
+    for name in ("kubelet-journal.txt", "objects.json"):
+        stored.replay(TESTS / "field/cases/61-told-by-the-kubelets-log" / name)
+    for table in ("evictions", "pod_ends"):
+        found = sorted((row["pod"], row["node"]) for row in stored.of(table, {}))
+        assert found == [("cache-0", "worker-7"), ("web-0", "worker-7.lab"), ("web-1", "worker-7.lab")]
+
+
 def implied(stored: Stored) -> dict[str, list[str]]:
     return {table: rows for table, rows in stored.comparable().items() if rows and table not in _KEPT}
 

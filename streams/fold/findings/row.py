@@ -34,7 +34,9 @@ _COMPOSED: Final[dict[type[Row], tuple[str, ...]]] = {}
 _VERSIONS: Final[dict[type[Row], tuple[str, ...]]] = {}
 _FIRST_FLAG: Final = 62
 """Bit of a version's first flag; far below the others are microseconds, or a number."""
+_TIME_BITS: Final = 60
 _MICROSECOND: Final = timedelta(microseconds=1)
+_ONE_TIME: Final = timedelta(minutes=10)
 
 
 def row(
@@ -79,6 +81,18 @@ def version(row: Row) -> int:
     *flags, last = (getattr(row, name) for name in _VERSIONS[type(row)])
     number = (last - EPOCH) // _MICROSECOND if isinstance(last, datetime) else int(last)
     return number + sum(1 << _FIRST_FLAG - place for place, flag in enumerate(flags) if flag)
+
+
+def is_of_time(number: int, row: Row) -> bool:
+    """Tell whether the row of this version and of the same type can be of the same time as another one.
+
+    That is so if its own time is unknown, or its last witness is at most ten minutes away.
+    """
+    place = _VERSIONS[type(row)].index("time_known")
+    if not number >> _FIRST_FLAG - place & 1:
+        return True
+    at = EPOCH + (number & (1 << _TIME_BITS) - 1) * _MICROSECOND
+    return abs(at - row.ts) <= _ONE_TIME
 
 
 def stored_types(row_type: type[Row]) -> dict[str, Any]:
