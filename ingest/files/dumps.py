@@ -116,7 +116,7 @@ class _Dump:
             data, damage = _whole(source)
         log_lines, newest = self._add(kind, data, file, skipped)
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
-        if kind is FileKind.TEXT and newest is None and is_nothing:
+        if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
         self._snapshot.skipped.update(skipped)
         self._note(newest, path)

@@ -19,6 +19,7 @@ import yaml
 from ingest.files.documents import Bad, Found, json_parts
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
+from ingest.files.texts.tables import LACKING
 from ingest.model.observation import Observed, Unreadable
 from leadsman.cli.piped import on_disk
 from paths import TESTS
@@ -449,6 +450,23 @@ def test_what_is_not_read_beside_a_table_is_named_with_its_line(tmp_path: Path, 
     found, _, refused, _ = read(tmp_path)
     assert found == Counter(nodes=1)
     assert f"paste.txt: line 4: {what}" in refused
+
+
+ROWS = """NAMESPACE   NAME    READY   STATUS             RESTARTS   AGE   IP         NODE
+shop        web-0   0/1     Evicted            0          1h    <none>     n1
+shop        web-1   1/1     Running            0          1h    10.0.0.1   n1
+shop        web-2   0/1     Pending            0          1h    <none>     <none>
+shop        web-3   0/1     CrashLoopBackOff   7          1h    10.0.0.2   n1
+"""
+
+
+def test_pods_of_a_table_that_did_not_fail_are_counted_as_left_out(tmp_path: Path) -> None:
+    (tmp_path / "mixed.txt").write_text(ROWS)
+    assert read(tmp_path / "mixed.txt")[::3] == (Counter(pods=1), Counter({LACKING: 3}))
+    (tmp_path / "none.txt").write_text("".join(each for each in ROWS.splitlines(True) if "Evicted" not in each))
+    found, _, refused, _ = read(tmp_path / "none.txt")
+    assert not found
+    assert f"only {LACKING} (3); save the objects: kubectl get" in refused
 
 
 @pytest.mark.parametrize("dots", ["...", "  ...", "[...]", "<snip>"])
