@@ -13,6 +13,7 @@ import xxhash
 
 from common.text import plain
 from ingest.files.around import as_utf8, by_node, is_csv, rows_as_json, without_prefixes
+from ingest.files.clusters import Clusters
 from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
@@ -77,6 +78,7 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
             dump.read(file)
         except SourceError as error:
             snapshot.refused.append(error)
+    snapshot.refused.extend(map(SourceError, dump.clusters.said))
     facts, newest = dump.facts(max(_modified_at(file.path) for file in files))
     read_at = snapshot.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
@@ -107,6 +109,7 @@ class _Dump:
         """The only log whose node nothing names: a second one could be of another node."""
         self._pasted: list[Fact] = []
         self._texts: set[int] = set()
+        self.clusters = Clusters()
 
     def read(self, file: DumpFile) -> None:
         path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
@@ -251,8 +254,7 @@ class _Dump:
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
-        told = list(completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods))
-        found += [fact._replace(is_told=True) for fact in told]
+        found += completed(self._pasted, found, self._logs.uids, self._logs.nodes_of_pods)
         newest = self._snapshot.at or max(filter(None, (self.newest, self._logs.newest)), default=None)
         lines = list(
             self._logs.facts(
@@ -265,7 +267,7 @@ class _Dump:
         )
         printed = modified_at if newest is None and self._pasted else None  # of text without any time
         latest = max(filter(None, (newest, printed, *(fact.newest for fact in lines))), default=modified_at)
-        return [*found, *(fact._replace(is_told=True) for fact in lines)], latest
+        return [*found, *lines], latest
 
     @property
     def texts(self) -> set[int]:
@@ -290,6 +292,7 @@ class _Dump:
         return node
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
+        self.clusters.note(found, path)
         instead = of_kind(found.kind, found.api_version, found.fields)
         thing = None if instead else recognize(found)
         if thing is None:

@@ -452,6 +452,23 @@ def test_what_is_not_read_beside_a_table_is_named_with_its_line(tmp_path: Path, 
     assert f"paste.txt: line 4: {what}" in refused
 
 
+@pytest.mark.parametrize("form", ["{}", '{{"kind": "NamespaceList", "apiVersion": "v1", "items": [{}]}}'])
+def test_dumps_of_two_clusters_in_one_folder_are_named(tmp_path: Path, form: str) -> None:
+    """Every cluster has one namespace kube-system, and OpenShift one ClusterVersion with an ID."""
+    for cluster in "ab":
+        system = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": cluster}}
+        (tmp_path / cluster).mkdir()
+        (tmp_path / cluster / "dump.json").write_text(TEXT)
+        (tmp_path / cluster / "namespaces.json").write_text(form.format(json.dumps(system)))
+        assert read(tmp_path / cluster)[2] == ""
+    assert "2 clusters (kube-system namespaces of different IDs), which were read as one" in read(tmp_path)[2]
+    version = {"kind": "ClusterVersion", "apiVersion": "config.openshift.io/v1", "metadata": {"name": "version"}}
+    for cluster in "ab":
+        (tmp_path / cluster / "namespaces.json").unlink()
+        (tmp_path / cluster / "version.yaml").write_text(yaml.safe_dump(version | {"spec": {"clusterID": cluster}}))
+    assert "2 clusters (ClusterVersions of different IDs)" in read(tmp_path)[2]
+
+
 ROWS = """NAMESPACE   NAME    READY   STATUS             RESTARTS   AGE   IP         NODE
 shop        web-0   0/1     Evicted            0          1h    <none>     n1
 shop        web-1   1/1     Running            0          1h    10.0.0.1   n1
