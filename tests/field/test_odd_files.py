@@ -100,6 +100,10 @@ FORMS: dict[str, bytes] = {
     "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
     "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
     "separated.json": "\n---\n".join(map(json.dumps, ITEMS)).encode(),
+    "quoted-in-a-letter.txt": ("Hello,\n\n> " + TEXT.replace("\n", "\n> ") + "\nBye\n").encode(),
+    "of-a-patch.txt": ("--- /dev/null\n+++ b/dump.json\n+" + TEXT.replace("\n", "\n+")).encode(),
+    "numbered.txt": "".join(f"{n:6}\t{each}\n" for n, each in enumerate(TEXT.splitlines(), 1)).encode(),
+    "encoded-twice.json": json.dumps(TEXT).encode(),
     "one-line.json": "".join(map(json.dumps, ITEMS)).encode(),
     "lists.json": f"[{listed('Node')},{listed('Pod')},{listed('Event')}]".encode(),
     "list-of-lists.json": json.dumps(
@@ -360,6 +364,8 @@ UNREAD: dict[str, tuple[str, str]] = {
         "a container runtime's log",
     ),
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
+    "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl with commas"),
+    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects, without what they are"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
     "row.markdown": (

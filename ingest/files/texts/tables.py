@@ -27,7 +27,7 @@ _HEADS: Final = {
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
-    rb"^(?:NAMESPACE +)?"
+    rb"^(?:EVENT +)?(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
     rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION))"
     rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
@@ -37,6 +37,7 @@ IS_TABLE: Final = re.compile(
 LACKING: Final = "Pod in a table, which lacks its requests"
 """The kind of a row of which nothing is used."""
 _KILLED: Final = "OOMKilled"
+_READY: Final = re.compile(r"\d{1,4}/\d{1,4}")
 _DIGITS: Final = 9
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _OF_K9S: Final = re.compile(r"\bREADY (?:STATUS|RESTARTS)\b")
@@ -155,7 +156,8 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     if not name:
         return None
     if not (is_killed or is_by_kubelet(state)):
-        return {"apiVersion": "v1", "kind": LACKING}  # it would seem to request nothing
+        is_row = row["STATUS"] and _READY.fullmatch(row.get("READY", "0/0"))  # prose below a table is none
+        return {"apiVersion": "v1", "kind": LACKING} if is_row else None  # it would seem to request nothing
     status = _killed(row) if is_killed else {"phase": "Failed", "reason": state}
     return {
         "apiVersion": "v1",
