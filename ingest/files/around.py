@@ -175,7 +175,7 @@ _QUOTES: Final = {
     b"+": re.compile(rb"^\+(?!\+\+ )", re.MULTILINE),
     b"\t": re.compile(rb"^ {0,5}\d{1,7}\t", re.MULTILINE),
 }
-"""What stands before each line, by the last letter of it."""
+"""Matches the mark before each line of an object, by its last letter."""
 _FIRST_BYTES: Final = 1 << 16
 
 
@@ -183,8 +183,8 @@ def as_utf8(data: bytes) -> bytes:
     """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
-    Markdown, and the quotes of a web page those of JSON. What a letter or a patch puts before each line of an object
-    goes, and so do numbers of lines.
+    Markdown, and the quotes of a web page those of JSON. The marks of a letter or a patch before each line of an
+    object go, and so do numbers of lines.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()

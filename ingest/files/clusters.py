@@ -55,7 +55,7 @@ class Clusters:
 
     @property
     def said(self) -> Iterator[str]:
-        """What is wrong where there is more than one."""
+        """Yield a sentence for each kind of which there is more than one."""
         for kind, found in self._found.items():
             if len(found) > 1:
                 what = f"{_SYSTEM} namespaces" if kind == "Namespace" else "ClusterVersions"

@@ -17,7 +17,7 @@ from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
 from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
 from ingest.model.objects.event import EventTimes, event_time
-from ingest.model.observation import TOLD, UNDECODABLE, Observation, Observed, Position
+from ingest.model.observation import FROM_TEXT, UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -41,8 +41,8 @@ class Fact(NamedTuple):
     position: Position
     beside: datetime | None = None
     """The newest time in the files beside it, for what has none itself."""
-    is_told: bool = False
-    """A text tells it, and its content depends on the rest of the dump."""
+    is_from_text: bool = False
+    """It is from a text, and its content depends on the rest of the dump."""
 
 
 class _Placed(NamedTuple):
@@ -67,7 +67,7 @@ def history(
     facts: Iterable[Fact], read_at: datetime, cluster: str, texts: Collection[int] = ()
 ) -> Iterator[Observed]:
     """Yield every fact once, at its own time and none after `read_at`. `texts` identify those of the dump."""
-    told = (TOLD, *sorted(texts)) if texts else ()
+    own = (FROM_TEXT, *sorted(texts)) if texts else ()
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
         thing = fact.thing
@@ -104,9 +104,9 @@ def history(
             object=msgspec.Raw(each.raw),
         )
         implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
-        digest = TOLD if each.fact.is_told else _digest(each.fact)
-        yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, told=told)
-        told = ()
+        digest = FROM_TEXT if each.fact.is_from_text else _digest(each.fact)
+        yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, texts=own)
+        own = ()
 
 
 def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterator[_Placed]:

@@ -51,7 +51,7 @@ HELD_BYTES: Final = 8 * 1024 * 1024
 UNMERGED: Final = 500
 """Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
 _COME_AGAIN: Final = {*TABLES.values()} - HIGH_RATE
-"""Tables whose rows can be taken back and concluded again: equal inserts are none that are repeated."""
+"""Tables whose rows can be taken back and concluded again: an equal insert is a new one there."""
 _ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())
 """Asks for all that is held to be inserted."""
 

@@ -1,9 +1,9 @@
 """Passes over the facts of dumps: what each pass read, and which rows it concluded.
 
 A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
-the rows that only they concluded. Their versions of its own rows go too, where these would outlive its own: a part
-without any time is dated by the time of reading, and the whole is older. Only the rows of passes can be taken back,
-never those of a stream. A stream can have concluded a row of the same key, so a cluster that has one in the same
+the rows that only they concluded. Their versions of its own rows go too, where these would win. A part without any
+time is dated by the time of reading, and the whole is older. Only the rows of passes can be taken back, never those
+of a stream. A stream can have concluded a row of the same key, so a cluster that has one in the same
 database keeps all.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeVar
 import xxhash
 
 from ingest.model.objects.base import UNKNOWN_NAME
-from ingest.model.observation import TOLD
+from ingest.model.observation import FROM_TEXT
 from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.decoded import Decoded
 from streams.fold.checkpoints import Checkpoints, Entry
@@ -82,7 +82,7 @@ def _text(value: Any) -> str:
 
 
 class Ended(NamedTuple):
-    """What an ended pass leaves to store: `rows` again, which lay under rows that were taken back, then `entries`."""
+    """An ended pass leaves these to store: `rows` again, which lay under rows that are gone, then `entries`."""
 
     rows: list[Row]
     entries: list[Entry]
@@ -126,7 +126,7 @@ class Passes:
         """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
         read = self._read.get(item.cluster)
         if read is not None:
-            read.update(item.told)
+            read.update(item.texts)
         if item.is_implied:
             return
         if item.observed and not item.fact:
@@ -134,7 +134,7 @@ class Passes:
             for of_clusters in (self._read, self._rows, self._under, self._named, self._before):
                 of_clusters.pop(item.cluster, None)
         elif read is not None:
-            is_of_unknown_text = item.fact == TOLD and TOLD not in read
+            is_of_unknown_text = item.fact == FROM_TEXT and FROM_TEXT not in read
             read.add(item.digest if is_of_unknown_text else item.fact or item.digest)
 
     def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:

@@ -162,7 +162,7 @@ class Logs:
 def _fact(each: Placed, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
-    return Fact(thing, node, each.at, position, is_told=True)
+    return Fact(thing, node, each.at, position, is_from_text=True)
 
 
 def _named(path: Path) -> str:

@@ -72,7 +72,7 @@ def row(
 
 
 def has_version(row_type: type[Row]) -> bool:
-    """Tell whether its table keeps the row with the greatest version, whichever was stored last."""
+    """Tell whether its table keeps the row with the greatest version, not the one that was stored last."""
     return row_type in _VERSIONS
 
 
