@@ -9,6 +9,8 @@ from typing import Final
 
 import msgspec
 
+from ingest.model.observation import UNDECODABLE
+
 NEWLINE: Final = b"\n"
 _LOGS: Final = re.compile(
     rb"^==== START logs for container [^\n]*\n.*?(?:^==== END logs for container [^\n]*\n?|\Z)",
@@ -156,11 +158,33 @@ _COLOURS: Final = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
 _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\x7e\r\n\t]){4}")
 
 
+def _unescaped(data: bytes) -> bytes:
+    """Return JSON that is the text of a string; of a part of it, what shows what it is."""
+    try:
+        return msgspec.json.decode(data, type=str).encode()
+    except UNDECODABLE:
+        return data[1:].replace(b'\\"', b'"').replace(b"\\n", NEWLINE)
+
+
+_QUOTED: Final = re.compile(
+    rb"^(?P<before>> |\+| {0,5}1\t)(?:\{\s*$|apiVersion: \S+\s*$|---\s*$|kind: \S+\s*$)", re.MULTILINE
+)
+"""The first line of an object in a letter, in a patch, or behind `cat -n`."""
+_QUOTES: Final = {
+    b" ": re.compile(rb"^> ?", re.MULTILINE),
+    b"+": re.compile(rb"^\+(?!\+\+ )", re.MULTILINE),
+    b"\t": re.compile(rb"^ {0,5}\d{1,7}\t", re.MULTILINE),
+}
+"""Matches the mark before each line of an object, by its last letter."""
+_FIRST_BYTES: Final = 1 << 16
+
+
 def as_utf8(data: bytes) -> bytes:
     """Text that may be UTF-16, which PowerShell's `>` writes, as UTF-8 without a mark; of a part, what is whole.
 
     Colours of a terminal go: JSON has no such characters in its strings. The fences of Jira become those of
-    Markdown, and the quotes of a web page those of JSON.
+    Markdown, and the quotes of a web page those of JSON. The marks of a letter or a patch before each line of an
+    object go, and so do numbers of lines.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = data[: len(data) & ~1].decode("utf-16", errors="replace").encode()
@@ -168,12 +192,16 @@ def as_utf8(data: bytes) -> bytes:
         encoding = "utf-16-le" if wide["little"] else "utf-16-be"
         data = data[: len(data) & ~1].decode(encoding, errors="replace").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith(b'"{\\'):
+        data = _unescaped(data)
     if data.startswith((b"\x1e{", b"data: {")):
         data = _RECORDS.sub(b"", data)
     if data.startswith(b"__CURSOR="):
         data = _as_lines(data.replace(b"\r\n", NEWLINE))
     if b"&quot;" in data and b'"' not in data:
         data = html.unescape(data.decode(errors="replace")).encode()
+    if quoted := _QUOTED.search(data, 0, _FIRST_BYTES):
+        data = _QUOTES[quoted["before"][-1:]].sub(b"", data)
     if b"{code" in data or b"{noformat" in data:
         data = _JIRA.sub(b"```", data)
     return _COLOURS.sub(b"", data) if b"\x1b[" in data else data

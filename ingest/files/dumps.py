@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from common.text import plain
 from ingest.files.around import as_utf8, by_node, is_csv, rows_as_json, without_prefixes
+from ingest.files.clusters import Clusters
 from ingest.files.documents import Bad, Found, Part, json_parts, within
 from ingest.files.envelope import unreadable
 from ingest.files.history import Fact, history
@@ -76,11 +78,12 @@ def read_dump(files: Sequence[DumpFile], meter: Meter, snapshot: Snapshot) -> It
             dump.read(file)
         except SourceError as error:
             snapshot.refused.append(error)
+    snapshot.refused.extend(map(SourceError, dump.clusters.said))
     facts, newest = dump.facts(max(_modified_at(file.path) for file in files))
     read_at = snapshot.at or newest
     size, done = sum(len(fact.thing.raw) for fact in facts), 0
     on_disk = sum(file.path.stat().st_size for file in files)
-    for observed in history(facts, read_at, snapshot.cluster):
+    for observed in history(facts, read_at, snapshot.cluster, dump.texts):
         yield observed
         # what is yielded has been read by whoever takes it: the work is behind, not here
         done = min(done + len(observed.raw), size)
@@ -105,6 +108,8 @@ class _Dump:
         self._unnamed: Path | None = None
         """The only log whose node nothing names: a second one could be of another node."""
         self._pasted: list[Fact] = []
+        self._texts: set[int] = set()
+        self.clusters = Clusters()
 
     def read(self, file: DumpFile) -> None:
         path, before = file.path, (len(self._facts), len(self._pasted), len(self.unreadable))
@@ -114,7 +119,7 @@ class _Dump:
             data, damage = _whole(source)
         log_lines, newest = self._add(kind, data, file, skipped)
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
-        if kind is FileKind.TEXT and newest is None and is_nothing:
+        if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:
             raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
         self._snapshot.skipped.update(skipped)
         self._note(newest, path)
@@ -185,6 +190,7 @@ class _Dump:
         """
         newest: datetime | None = None
         is_text = kind is FileKind.TEXT
+        of_text = xxhash.xxh3_64_intdigest(data) if is_text else 0
         parts = (
             pasted_parts(data, self._snapshot.at, _modified_at(file.path)) if is_text else _parts(kind, data, file)
         )
@@ -205,6 +211,7 @@ class _Dump:
             fact = Fact(thing, thing.node, newest, position)
             if is_text or thing.is_taken_apart:
                 self._pasted.append(fact)
+                self._texts.add(of_text or xxhash.xxh3_64_intdigest(thing.raw))
             else:
                 self._facts.append((fact, file))
         return newest
@@ -262,6 +269,11 @@ class _Dump:
         latest = max(filter(None, (newest, printed, *(fact.newest for fact in lines))), default=modified_at)
         return [*found, *lines], latest
 
+    @property
+    def texts(self) -> set[int]:
+        """64 bits for each text that was pasted, and for each line of a kubelet's log that is read."""
+        return self._texts | self._logs.texts
+
     def _newest_beside(self, path: Path) -> datetime | None:
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
@@ -280,6 +292,7 @@ class _Dump:
         return node
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
+        self.clusters.note(found, path)
         instead = of_kind(found.kind, found.api_version, found.fields)
         thing = None if instead else recognize(found)
         if thing is None:

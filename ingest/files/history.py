@@ -6,7 +6,7 @@ reading. Facts that hold without a time come first (`ingest.files.timeless`).
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -17,7 +17,7 @@ from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
 from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
 from ingest.model.objects.event import EventTimes, event_time
-from ingest.model.observation import UNDECODABLE, Observation, Observed, Position
+from ingest.model.observation import FROM_TEXT, UNDECODABLE, Observation, Observed, Position
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -41,6 +41,8 @@ class Fact(NamedTuple):
     position: Position
     beside: datetime | None = None
     """The newest time in the files beside it, for what has none itself."""
+    is_from_text: bool = False
+    """It is from a text, and its content depends on the rest of the dump."""
 
 
 class _Placed(NamedTuple):
@@ -61,8 +63,11 @@ class _Placed(NamedTuple):
         return self[:-1]
 
 
-def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[Observed]:
-    """Yield every fact once, at its own time and none after `read_at`."""
+def history(
+    facts: Iterable[Fact], read_at: datetime, cluster: str, texts: Collection[int] = ()
+) -> Iterator[Observed]:
+    """Yield every fact once, at its own time and none after `read_at`. `texts` identify those of the dump."""
+    own = (FROM_TEXT, *sorted(texts)) if texts else ()
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
         thing = fact.thing
@@ -99,7 +104,9 @@ def history(facts: Iterable[Fact], read_at: datetime, cluster: str) -> Iterator[
             object=msgspec.Raw(each.raw),
         )
         implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
-        yield Observed(observation, each.fact.position, each.raw, fact=_digest(each.fact), is_implied=implied)
+        digest = FROM_TEXT if each.fact.is_from_text else _digest(each.fact)
+        yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, texts=own)
+        own = ()
 
 
 def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterator[_Placed]:

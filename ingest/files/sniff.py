@@ -65,7 +65,8 @@ _METRICS: Final = re.compile(
 """A name without labels needs an underscore: `sos 4.7` is not a sample."""
 _OF_KUBELET: Final = re.compile(rb"^kubelet_\w+[ {]", re.MULTILINE)
 _WANTED: Final = re.compile(
-    rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|Lease|List|Table|Status)(?:List)?[\"']?\s*$"
+    rb"^(?:- |[ ]{0,4})kind: [\"']?(?:%b|KubeletConfiguration|ClusterVersion|Lease|List|Table|Status)(?:List)?"
+    rb"[\"']?\s*$"
     rb"|^insertId:" % "|".join(kind for each in WATCHED for kind in each.kinds).encode(),
     re.MULTILINE,
 )

@@ -96,6 +96,14 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "a table with commas, whose cells are JSON; export the log as JSON",
     ),
     (
+        r"(?:NAMESPACE,)?(?:NAME,READY,STATUS|NAME,STATUS,ROLES|LAST SEEN,TYPE,REASON)\b",
+        f"a table of kubectl with commas, which is not read; {SAVE}",
+    ),
+    (
+        r"(?:(?:pod|node|event)/[a-z0-9][a-z0-9.-]*\s*\n)+\s*\Z",
+        f"names of objects, without what they are; {SAVE}",
+    ),
+    (
         r"(?:status|conditions|containerStatuses):\s*\n[ -]",
         f"a part of an object, without its kind and name; {SAVE}",
     ),
@@ -147,7 +155,7 @@ _OF_FIELDS: Final = {
     ),
     **dict.fromkeys(("resultType", "groups"), "an answer of Prometheus"),
     **dict.fromkeys(
-        ("imageFilesystems", "containers", "stats", "podSandboxId", "cniconfig", "info"),
+        ("HostConfig", "imageFilesystems", "containers", "stats", "podSandboxId", "cniconfig", "info"),
         "a container runtime's answer",
     ),
     **dict.fromkeys(
@@ -210,6 +218,8 @@ def of_kind(kind: str, api_version: str, fields: Container[str]) -> str:
 
 def without_kind(fields: Container[str]) -> str:
     """Name JSON that has no kind, by its fields."""
+    if "status" in fields and "data" in fields:
+        return "an answer of Prometheus"
     return next((what for name, what in _OF_FIELDS.items() if name in fields), "JSON without a kind")
 
 

@@ -50,10 +50,16 @@ class Observed(NamedTuple):
     """The decoded object, if it was decoded with the line."""
     fact: int = 0
     """Not 0 if it is of a dump, whose objects were read at one time, not as they changed: 64 bits that identify it,
-    the same whenever it is read.
+    the same whenever it is read. A fact from a text depends on what else there is, and has FROM_TEXT.
     """
     is_implied: bool = False
     """It follows from another observation, and does not count as read."""
+    texts: tuple[int, ...] = ()
+    """Identifies the texts of a dump, together with FROM_TEXT, in its first fact."""
+
+
+FROM_TEXT: Final = 1
+"""The `fact` of all that is in logs and tables."""
 
 
 class Unreadable(NamedTuple):

@@ -91,6 +91,8 @@ class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Not between `since` and `until`; the other fields are empty then."""
     is_implied: bool = False
     """True if it follows from another one, and does not count as read."""
+    texts: tuple[int, ...] = ()
+    """The texts of a dump, as in `Observed`."""
 
     def published(self, record: Record) -> Record:
         """One of `records`, or one that came of it, as it is published."""
@@ -118,7 +120,7 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
             bad = Bad(complaint.error_type, str(complaint), item.raw)
     except BadRecord as error:
         bad = Bad(error.error_type, str(error), item.raw)
-        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, fact=item.fact)
+        return Decoded(item.position, cluster, ts, digest(observation), bad=bad, fact=item.fact, texts=item.texts)
     numbers = None
     if records and isinstance(records[0], SummaryRecord):
         numbers = pack(records[0].pods)
@@ -133,4 +135,5 @@ def decode(item: Observed | Unreadable, *, since: datetime | None = None, until:
         bad,
         fact=item.fact,
         is_implied=item.is_implied,
+        texts=item.texts,
     )

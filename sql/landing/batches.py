@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from queue import Queue
 from threading import Thread
 from typing import Final, Literal, Self
+from uuid import uuid4
 
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.landing.arrow import NODE_SAMPLES, POD_SAMPLES, SCHEMAS, node_samples, pod_samples, to_arrow
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
-from streams.fold.findings import NEVER_REPLACED, TABLES
+from streams.fold.findings import HIGH_RATE, NEVER_REPLACED, TABLES
 
 TABLE = "replay_checkpoints"
 _LATEST = f"""
@@ -49,6 +50,8 @@ HELD_BYTES: Final = 8 * 1024 * 1024
 """Bytes of waiting columns; above it those of the largest table are inserted."""
 UNMERGED: Final = 500
 """Inserts up to which the embedded engine puts off merging parts: most replays need none until their end."""
+_COME_AGAIN: Final = {*TABLES.values()} - HIGH_RATE
+"""Tables whose rows can be taken back and concluded again: an equal insert is a new one there."""
 _ALL: Final[Iterable[tuple[str, pa.Table]]] = iter(())
 """Asks for all that is held to be inserted."""
 
@@ -122,7 +125,7 @@ class Lander:
             self._insert(table, pa.concat_tables(self._held.pop(table)))
 
     def _insert(self, table: str, columns: pa.Table) -> None:
-        self._database.insert(table, columns)
+        self._database.insert(table, columns, uuid4().hex if table in _COME_AGAIN else None)
         self._inserts += 1
         if self._inserts == UNMERGED:
             self._merges("START")

@@ -1,33 +1,58 @@
 """Passes over the facts of dumps: what each pass read, and which rows it concluded.
 
 A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
-the rows that only they concluded. Only the rows of passes can be taken back, never those of a stream. A stream can
-have concluded a row of the same key, so a cluster that has one in the same database keeps all.
+the rows that only they concluded. Their versions of its own rows go too, where these would win. A part without any
+time is dated by the time of reading, and the whole is older. Only the rows of passes can be taken back, never those
+of a stream. A stream can have concluded a row of the same key, so a cluster that has one in the same
+database keeps all.
 """
 
 from array import array
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 import xxhash
 
+from ingest.model.objects.base import UNKNOWN_NAME
+from ingest.model.observation import FROM_TEXT
 from ingest.normalize.dead_letters import EPOCH
 from ingest.normalize.decoded import Decoded
 from streams.fold.checkpoints import Checkpoints, Entry
-from streams.fold.findings import HIGH_RATE, TABLES, DeadLetter, Row
+from streams.fold.findings import (
+    HIGH_RATE,
+    TABLES,
+    DeadLetter,
+    Eviction,
+    PodEnd,
+    Row,
+    has_version,
+    is_of_time,
+    version,
+)
 
 _KIND: Final = "dump"
 _MICROSECOND: Final = timedelta(microseconds=1)
 _READ: Final = ""
 """Key of the entry of what was read; other keys are tables, or _STREAMED."""
+_VERSIONS: Final = "/versions"
+"""Ends the key of the entry with the versions of a table's rows, in the order of their identities."""
 _STREAMED: Final = "streamed"
 """Key of the entry that nothing is taken back any more: a stream of the cluster was read, or MOST was exceeded."""
 MOST: Final = 1_000_000
 """Facts and rows of a cluster that are remembered, of some 100 bytes each while a pass ends."""
 _KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
 """Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
+_TAKEN_BACK: Final = {*TABLES.values()} - _KEPT
+_WITH_VERSION: Final = {table for row_type, table in TABLES.items() if has_version(row_type)}
+V = TypeVar("V")
+_OfClusters = defaultdict[str, defaultdict[str, dict[int, V]]]
+"""Values by cluster, table and the identity of a row."""
+
+
+def _of_clusters() -> _OfClusters[V]:
+    return defaultdict(lambda: defaultdict(dict))
 
 
 class Stored(Protocol):
@@ -56,6 +81,13 @@ def _text(value: Any) -> str:
     return str((value - EPOCH) // _MICROSECOND if isinstance(value, datetime) else value)
 
 
+class Ended(NamedTuple):
+    """An ended pass leaves these to store: `rows` again, which lay under rows that are gone, then `entries`."""
+
+    rows: list[Row]
+    entries: list[Entry]
+
+
 class Passes:
     """One pass over the dumps of each cluster in it, from `begin` to `end`."""
 
@@ -63,7 +95,14 @@ class Passes:
         self._checkpoints = checkpoints
         self._stored = stored
         self._read: dict[str, set[int]] = {}
-        self._rows: defaultdict[str, defaultdict[str, set[int]]] = defaultdict(lambda: defaultdict(set))
+        self._before: dict[str, dict[str, dict[int, int]]] = {}
+        """Versions of the rows of earlier passes, by cluster, table and identity."""
+        self._rows: _OfClusters[int] = _of_clusters()
+        """Versions of the rows of this pass, 0 in tables without any."""
+        self._under: _OfClusters[Row] = _of_clusters()
+        """Rows of this pass that are older than what earlier passes concluded."""
+        self._named: _OfClusters[int] = _of_clusters()
+        """Rows of earlier passes about a pod that this pass knows by its UID, with their versions."""
         self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
@@ -72,22 +111,31 @@ class Passes:
         Raises the database's error, before any row is stored, if rows of earlier passes may have to be taken back and
         cannot be.
         """
-        before = self._checkpoints.load(cluster, _KIND)
-        tables = [key for key, rows in before.items() if rows and key != _READ]
+        before = self._load(cluster)
+        tables = [key for key, rows in before.items() if rows and key in _TAKEN_BACK]
         if tables and _STREAMED not in before:
             self._stored.check(tables)
+        self._before[cluster] = {
+            table: dict(zip(before[table], versions, strict=True))
+            for table in _WITH_VERSION & before.keys()
+            if len(versions := before.get(table + _VERSIONS, ())) == len(before[table])
+        }
         self._read[cluster] = set()
 
     def read(self, item: Decoded) -> None:
         """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
+        read = self._read.get(item.cluster)
+        if read is not None:
+            read.update(item.texts)
         if item.is_implied:
             return
         if item.observed and not item.fact:
             self._streamed.add(item.cluster)
-            self._read.pop(item.cluster, None)
-            self._rows.pop(item.cluster, None)
-        elif (read := self._read.get(item.cluster)) is not None:
-            read.add(item.fact or item.digest)
+            for of_clusters in (self._read, self._rows, self._under, self._named, self._before):
+                of_clusters.pop(item.cluster, None)
+        elif read is not None:
+            is_of_unknown_text = item.fact == FROM_TEXT and FROM_TEXT not in read
+            read.add(item.digest if is_of_unknown_text else item.fact or item.digest)
 
     def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:
         """Note the rows of a type that are being stored."""
@@ -97,35 +145,77 @@ class Passes:
         names = self._stored.key(table)
         for row in rows:
             if row.cluster in self._read:
-                self._rows[row.cluster][table].add(identity(getattr(row, name) for name in names))
+                key = identity(getattr(row, name) for name in names)
+                if has_version(row_type):
+                    self._replaced(table, key, row)
+                    if isinstance(row, Eviction | PodEnd):
+                        self._note_named(table, names, row)
+                else:
+                    self._rows[row.cluster][table][key] = 0
 
-    def end(self) -> list[Entry]:
-        """Take back what earlier passes alone concluded, and return the entries to save. All rows are stored then."""
-        entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster)]
+    def _replaced(self, table: str, key: int, row: Row) -> None:
+        rows, under, number = self._rows[row.cluster][table], self._under[row.cluster][table], version(row)
+        if number < rows.get(key, 0):
+            return
+        rows[key] = number
+        if number < self._before[row.cluster].get(table, {}).get(key, 0):
+            under[key] = row
+        else:
+            under.pop(key, None)
+
+    def _note_named(self, table: str, names: Sequence[str], row: Eviction | PodEnd) -> None:
+        """Note rows about the same end from a text that has no UID, and perhaps not the whole name of the node."""
+        before = self._before[row.cluster].get(table)
+        name = f"{row.namespace}/{row.pod}"
+        if not before or row.uid == name:
+            return
+        for node in {row.node, row.node.partition(".")[0], UNKNOWN_NAME}:
+            key = identity(getattr(row._replace(uid=name, node=node), each) for each in names)
+            if (number := before.get(key)) is not None and is_of_time(number, row):
+                self._named[row.cluster][table][key] = number
+
+    def end(self) -> Ended:
+        """Take back what earlier passes concluded and this one does not. All rows are stored then."""
+        again: list[Row] = []
+        entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]
         entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]
-        self._read.clear()
-        self._rows.clear()
-        self._streamed.clear()
-        return entries
+        for of_clusters in (self._read, self._rows, self._under, self._named, self._before, self._streamed):
+            of_clusters.clear()
+        return Ended(again, entries)
 
-    def _ended(self, cluster: str) -> Iterable[Entry]:
-        before = {key: set(array("Q", value)) for key, value in self._checkpoints.load(cluster, _KIND).items()}
-        read, rows = self._read[cluster], self._rows[cluster]
-        tables = sorted(before.keys() - {_READ, _STREAMED} | rows.keys())
+    def _ended(self, cluster: str, again: list[Row]) -> Iterable[Entry]:
+        before = self._load(cluster)
+        read, rows, under = self._read[cluster], self._rows[cluster], self._under[cluster]
         is_alone = _STREAMED not in before and not self._stored.is_watched(cluster)
-        is_whole = is_alone and before.get(_READ, set()) <= read
-        after = {_READ: read | before.get(_READ, set())}
-        for table in tables:
-            earlier = before.get(table, set())
-            if is_whole and (stale := earlier - rows[table]):
+        is_whole = is_alone and read.issuperset(before.get(_READ, ()))
+        after = {_READ: dict.fromkeys(read.union(before.get(_READ, ())), 0)}
+        for table in sorted(_TAKEN_BACK & (before.keys() | rows.keys())):
+            earlier = dict.fromkeys(before.get(table, ()), 0) | self._before[cluster].get(table, {})
+            if is_whole and (stale := (earlier.keys() - rows[table].keys()) | under[table].keys()):
                 self._stored.withdraw(cluster, table, stale)
-            after[table] = rows[table] if is_whole else rows[table] | earlier
+                again += under[table].values()
+            after[table] = rows[table] if is_whole else _greatest(earlier, rows[table])
+            if is_alone and not is_whole and (named := self._named[cluster][table].keys() - rows[table].keys()):
+                self._stored.withdraw(cluster, table, named)
+                after[table] = {key: number for key, number in after[table].items() if key not in named}
         if is_alone and sum(map(len, after.values())) <= MOST:
-            yield from (_entry(cluster, key, values) for key, values in after.items())
+            for key, versions in after.items():
+                identities = sorted(versions)
+                yield _entry(cluster, key, identities)
+                if key in _WITH_VERSION:
+                    yield _entry(cluster, key + _VERSIONS, [versions[each] for each in identities])
         else:  # no later pass takes anything back, not even what it shares with one that is forgotten
-            yield from (_entry(cluster, key, ()) for key in after)
+            yield from (_entry(cluster, key, ()) for key in (after.keys() | before.keys()) - {_STREAMED})
             yield Entry(cluster, _KIND, _STREAMED, b"")
 
+    def _load(self, cluster: str) -> "dict[str, array[int]]":
+        return {key: array("Q", value) for key, value in self._checkpoints.load(cluster, _KIND).items()}
 
-def _entry(cluster: str, key: str, values: Collection[int]) -> Entry:
-    return Entry(cluster, _KIND, key, array("Q", sorted(values)).tobytes())
+
+def _greatest(some: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
+    """Return the greater version of each identity."""
+    return {key: max(some.get(key, 0), others.get(key, 0)) for key in some.keys() | others.keys()}
+
+
+def _entry(cluster: str, key: str, values: Sequence[int]) -> Entry:
+    return Entry(cluster, _KIND, key, array("Q", values).tobytes())

@@ -146,7 +146,15 @@ class Replay:
 
     def _end(self) -> None:
         self.store()
-        self.checkpoint(self._passes.end() if self._passes else ())
+        if self._passes is None:
+            self.checkpoint()
+            return
+        rows, entries = self._passes.end()
+        again = Batch()
+        again.add(rows)
+        if again.size:
+            self._sink.write(again)
+        self.checkpoint(entries)
 
     def take(self, item: Decoded) -> None:
         """Fold one observation; one that the database has changes nothing."""

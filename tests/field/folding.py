@@ -13,7 +13,7 @@ from sql.schema.migrate import MIGRATIONS
 from streams.analytics.registry import REDUCERS
 from streams.fold.batch import Batch
 from streams.fold.checkpoints import Entry
-from streams.fold.findings.row import TABLES
+from streams.fold.findings.row import TABLES, has_version, version
 from streams.fold.passes import Passes, identity
 from streams.local.replay import Replay
 
@@ -38,7 +38,7 @@ class Stored:
                 row = dict(zip(each._fields, each, strict=True))
                 key = tuple(_plain(row.get(name)) for name in natural_key(table))
                 known = of_table.get(key)
-                if known is None or _version(table, row) >= _version(table, known):
+                if known is None or not has_version(row_type) or version(each) >= version(row_type(**known)):
                     of_table[key] = row
 
     def drain(self) -> None:
@@ -95,12 +95,6 @@ def natural_key(table: str) -> tuple[str, ...]:
         ):
             return tuple(name for name in found[1].split(", ") if name.isidentifier())
     raise AssertionError(f"{table} has no ORDER BY")
-
-
-def _version(table: str, row: dict[str, Any]) -> tuple[bool, bool, datetime]:
-    """The greatest of the rows with one natural key stays."""
-    is_known = table in {"evictions", "pod_ends"} and row["time_known"]
-    return table == "pod_ends" and bool(row["actor"]), is_known, row.get("updated_at", row["ts"])
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,6 +138,38 @@ def test_looks_at_parts_before_leave_no_row_that_the_whole_does_not_imply(
                 assert "settings of kubelets that are not in the dump" in str(error)  # noqa: PT017 - of some parts only
     often.replay(whole)
     assert implied(often) == implied(once)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(file for path in case(folder)[0] for file in ([path] if path.is_file() else path.rglob("*.*")))
+
+
+WITH_TEXTS = [
+    each for each in CASES if len(files(each)) > 1 and any(file.suffix in {".txt", ".log"} for file in files(each))
+]
+
+
+@pytest.mark.parametrize("folder", WITH_TEXTS, ids=lambda folder: folder.name)
+def test_files_read_alone_before_leave_no_row_that_all_do_not_imply(folder: Path) -> None:
+    """A log or a table is read by itself with other times, nodes and UIDs than beside the objects."""
+    paths, _ = case(folder)
+    once, often = Stored(), Stored()
+    once.replay(*paths)
+    for file in files(folder):
+        with suppress(SourceError):
+            often.replay(file)
+    often.replay(*paths)
+    assert implied(often) == implied(once)
+
+
+def test_an_eviction_that_a_log_told_of_before_its_pod_was_read_is_one_row() -> None:
+    """The log has no UID of web-0 and web-1, no year, and the node without its domain; cache-0 is in it alone."""
+    stored = Stored()
+    for name in ("kubelet-journal.txt", "objects.json"):
+        stored.replay(TESTS / "field/cases/61-told-by-the-kubelets-log" / name)
+    for table in ("evictions", "pod_ends"):
+        found = sorted((row["pod"], row["node"]) for row in stored.of(table, {}))
+        assert found == [("cache-0", "worker-7"), ("web-0", "worker-7.lab"), ("web-1", "worker-7.lab")]
 
 
 def implied(stored: Stored) -> dict[str, list[str]]:

@@ -19,6 +19,7 @@ import yaml
 from ingest.files.documents import Bad, Found, json_parts
 from ingest.files.lines import SourceError
 from ingest.files.sources import read_sources
+from ingest.files.texts.tables import LACKING
 from ingest.model.observation import Observed, Unreadable
 from leadsman.cli.piped import on_disk
 from paths import TESTS
@@ -99,6 +100,10 @@ FORMS: dict[str, bytes] = {
     "terminal-of-yaml.txt": f"me@host:~$ oc get events -A -o yaml\n{yaml.safe_dump(json.loads(TEXT))}".encode(),
     "coloured.json": "".join(f"\x1b[1;34m{line}\x1b[0m\n" for line in TEXT.splitlines()).encode(),
     "separated.json": "\n---\n".join(map(json.dumps, ITEMS)).encode(),
+    "quoted-in-a-letter.txt": ("Hello,\n\n> " + TEXT.replace("\n", "\n> ") + "\nBye\n").encode(),
+    "of-a-patch.txt": ("--- /dev/null\n+++ b/dump.json\n+" + TEXT.replace("\n", "\n+")).encode(),
+    "numbered.txt": "".join(f"{n:6}\t{each}\n" for n, each in enumerate(TEXT.splitlines(), 1)).encode(),
+    "encoded-twice.json": json.dumps(TEXT).encode(),
     "one-line.json": "".join(map(json.dumps, ITEMS)).encode(),
     "lists.json": f"[{listed('Node')},{listed('Pod')},{listed('Event')}]".encode(),
     "list-of-lists.json": json.dumps(
@@ -359,6 +364,8 @@ UNREAD: dict[str, tuple[str, str]] = {
         "a container runtime's log",
     ),
     "drain.txt": ("$ kubectl drain n1\nnode/n1 cordoned\nevicting pod shop/web-0\n", "what kubectl drain prints"),
+    "pods.csv": ("NAME,READY,STATUS,RESTARTS,AGE\nweb-0,0/1,Evicted,0,1h\n", "a table of kubectl with commas"),
+    "names.txt": ("pod/web-0\npod/web-1\n", "names of objects, without what they are"),
     "crictl.txt": ("$ crictl ps -a\nCONTAINER           IMAGE               CREATED\n", "a table of crictl"),
     "free.txt": ("$ free -m\n       total        used        free\n", "what free or df prints"),
     "row.markdown": (
@@ -449,6 +456,40 @@ def test_what_is_not_read_beside_a_table_is_named_with_its_line(tmp_path: Path, 
     found, _, refused, _ = read(tmp_path)
     assert found == Counter(nodes=1)
     assert f"paste.txt: line 4: {what}" in refused
+
+
+@pytest.mark.parametrize("form", ["{}", '{{"kind": "NamespaceList", "apiVersion": "v1", "items": [{}]}}'])
+def test_dumps_of_two_clusters_in_one_folder_are_named(tmp_path: Path, form: str) -> None:
+    """Every cluster has one namespace kube-system, and OpenShift one ClusterVersion with an ID."""
+    for cluster in "ab":
+        system = {"kind": "Namespace", "apiVersion": "v1", "metadata": {"name": "kube-system", "uid": cluster}}
+        (tmp_path / cluster).mkdir()
+        (tmp_path / cluster / "dump.json").write_text(TEXT)
+        (tmp_path / cluster / "namespaces.json").write_text(form.format(json.dumps(system)))
+        assert read(tmp_path / cluster)[2] == ""
+    assert "2 clusters (kube-system namespaces of different IDs), which were read as one" in read(tmp_path)[2]
+    version = {"kind": "ClusterVersion", "apiVersion": "config.openshift.io/v1", "metadata": {"name": "version"}}
+    for cluster in "ab":
+        (tmp_path / cluster / "namespaces.json").unlink()
+        (tmp_path / cluster / "version.yaml").write_text(yaml.safe_dump(version | {"spec": {"clusterID": cluster}}))
+    assert "2 clusters (ClusterVersions of different IDs)" in read(tmp_path)[2]
+
+
+ROWS = """NAMESPACE   NAME    READY   STATUS             RESTARTS   AGE   IP         NODE
+shop        web-0   0/1     Evicted            0          1h    <none>     n1
+shop        web-1   1/1     Running            0          1h    10.0.0.1   n1
+shop        web-2   0/1     Pending            0          1h    <none>     <none>
+shop        web-3   0/1     CrashLoopBackOff   7          1h    10.0.0.2   n1
+"""
+
+
+def test_pods_of_a_table_that_did_not_fail_are_counted_as_left_out(tmp_path: Path) -> None:
+    (tmp_path / "mixed.txt").write_text(ROWS)
+    assert read(tmp_path / "mixed.txt")[::3] == (Counter(pods=1), Counter({LACKING: 3}))
+    (tmp_path / "none.txt").write_text("".join(each for each in ROWS.splitlines(True) if "Evicted" not in each))
+    found, _, refused, _ = read(tmp_path / "none.txt")
+    assert not found
+    assert f"only {LACKING} (3); save the objects: kubectl get" in refused
 
 
 @pytest.mark.parametrize("dots", ["...", "  ...", "[...]", "<snip>"])

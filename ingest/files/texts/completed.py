@@ -92,7 +92,7 @@ def completed(
     for fact in map(_fullest, told_of.values()):
         is_event = fact.thing.resource == EVENTS.name
         fact = _with_uid(_hosted(fact, nodes) if is_event else _bound(fact, nodes), uids)  # noqa: PLW2901 - as it is
-        yield _dated(fact, dated) if is_event else fact
+        yield (_dated(fact, dated) if is_event else fact)._replace(is_from_text=True)
 
 
 def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
+import xxhash
 
 from ingest.files.history import Fact
 from ingest.files.lines import named
@@ -91,6 +92,11 @@ class Logs:
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
 
     @property
+    def texts(self) -> set[int]:
+        """64 bits for each line that is read."""
+        return {xxhash.xxh3_64_intdigest(repr(each.line).encode()) for file in self._files for each in file.log.lines}
+
+    @property
     def hosts(self) -> set[str]:
         """The nodes of the logs by their own lines, empty for a log that names none."""
         return {each.log.node or each.log.host for each in self._files}
@@ -165,7 +171,7 @@ class Logs:
 def _fact(each: Placed, node: str, position: Position) -> Fact:
     raw = msgspec.json.encode(each.line)
     thing = Thing("kubelet", KUBELET_LOG.name, "SNAPSHOT", raw, node, has_own_time=True)
-    return Fact(thing, node, each.at, position)
+    return Fact(thing, node, each.at, position, is_from_text=True)
 
 
 def _named(path: Path) -> str:

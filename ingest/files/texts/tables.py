@@ -27,14 +27,17 @@ _HEADS: Final = {
     "nodes": frozenset({"NAME", "STATUS", "ROLES", "VERSION"}),
 }
 IS_TABLE: Final = re.compile(
-    rb"^(?:NAMESPACE +)?"
+    rb"^(?:EVENT +)?(?:NAMESPACE +)?"
     rb"(?:LAST SEEN +(?:TYPE|COUNT|FIRST)|(?:LAST|FIRST)SEEN +(?:FIRST|LAST)SEEN +COUNT"
     rb"|NAME +(?:(?:PF +)?READY +(?:STATUS +R|RESTARTS +STATUS)|STATUS +ROLES +AGE +VERSION))"
     rb"|^ {0,4}(?:[a-z0-9-]{1,63} +)?(?:[a-z0-9./-]{1,253} +\d{1,4}/\d{1,4} +[A-Z][\w./-]+(?: Affinity Error)? +\d+ "
     rb"|(?:\d+[ydhms]){1,4} +(?:Normal|Warning) )",
     re.MULTILINE,
 )
+LACKING: Final = "Pod in a table, which lacks its requests"
+"""The kind of a row of which nothing is used."""
 _KILLED: Final = "OOMKilled"
+_READY: Final = re.compile(r"\d{1,4}/\d{1,4}")
 _DIGITS: Final = 9
 _HEAD: Final = re.compile(r"[A-Z][A-Z0-9()-]*(?: [A-Z][A-Z0-9()-]*)*")
 _OF_K9S: Final = re.compile(r"\bREADY (?:STATUS|RESTARTS)\b")
@@ -64,7 +67,7 @@ _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
 
 
 def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the tables of a part: nodes, Events, and pods that failed.
+    """Yield the objects in the tables of a part: nodes, Events, and pods that failed; each other pod as LACKING.
 
     The command has what a table lacks: the namespace, and what custom columns are.
     """
@@ -150,8 +153,11 @@ def _node(row: Row, _: Printed) -> dict[str, Any] | None:
 def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
     name, namespace, state = _named(row), row.get("NAMESPACE", ""), spelled(row["STATUS"])
     is_killed = state.removeprefix("Init:") == _KILLED
-    if not name or not (is_killed or is_by_kubelet(state)):
-        return None  # its requests are not in the table: it would seem to request nothing
+    if not name:
+        return None
+    if not (is_killed or is_by_kubelet(state)):
+        is_row = row["STATUS"] and _READY.fullmatch(row.get("READY", "0/0"))  # prose below a table is none
+        return {"apiVersion": "v1", "kind": LACKING} if is_row else None  # it would seem to request nothing
     status = _killed(row) if is_killed else {"phase": "Failed", "reason": state}
     return {
         "apiVersion": "v1",

@@ -60,7 +60,17 @@ from streams.fold.findings.pods import (
     SchedulingFailure,
     StorageLimit,
 )
-from streams.fold.findings.row import HIGH_RATE, NEVER_REPLACED, TABLES, Row, stored_types, stored_values
+from streams.fold.findings.row import (
+    HIGH_RATE,
+    NEVER_REPLACED,
+    TABLES,
+    Row,
+    has_version,
+    is_of_time,
+    stored_types,
+    stored_values,
+    version,
+)
 
 __all__ = [
     "BLIND_ADVICE",
@@ -113,7 +123,10 @@ __all__ = [
     "Watch",
     "frees_too_little",
     "gc_is_heard",
+    "has_version",
     "image_gc_head",
+    "is_of_time",
     "stored_types",
     "stored_values",
+    "version",
 ]

@@ -60,7 +60,7 @@ class EvictionSignal(NamedTuple):
         )
 
 
-@row(table="pressure_changes", composed=("what",))
+@row(table="pressure_changes", composed=("what",), version=("updated_at",))
 class PressureChange(NamedTuple):
     cluster: str
     ts: datetime
@@ -83,7 +83,7 @@ class PressureChange(NamedTuple):
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
 
-@row(table="evictions", composed=("remark", "what"))
+@row(table="evictions", composed=("remark", "what"), version=("time_known", "updated_at"))
 class Eviction(NamedTuple):
     cluster: str
     ts: datetime
@@ -236,7 +236,7 @@ def gc_is_heard(verdict: str, reason: str) -> timedelta:
     return _QUIET["insufficient_freed" if frees_too_little(verdict, reason) and verdict == "persistent" else verdict]
 
 
-@row(table="reclaims", composed=("what",))
+@row(table="reclaims", composed=("what",), version=("version",))
 class Reclaim(NamedTuple):
     """Attempts of a kubelet to reclaim a resource, as one Event counts them."""
 
@@ -290,7 +290,7 @@ class Reclaim(NamedTuple):
         return "" if removed is None else f"{counted(removed, 'image was', 'images were')} removed"
 
 
-@row(table="image_gc", composed=("what",))
+@row(table="image_gc", composed=("what",), version=("updated_at",))
 class ImageGc(NamedTuple):
     cluster: str
     ts: datetime

@@ -177,7 +177,7 @@ class SourceError(NamedTuple):
     """Number of entries of a state that had no room, if the kind is partial."""
 
 
-@row(table="watches")
+@row(table="watches", version=("ts",))
 class Watch(NamedTuple):
     """A span in which nothing of a resource was missed."""
 
@@ -205,7 +205,7 @@ REPEAT_EVERY: Final = timedelta(hours=1)
 """Time after which a firing alert is emitted again, so that a reader of the topic's last days knows it."""
 
 
-@row(table="alerts")
+@row(table="alerts", version=("updated_at",))
 class Alert(NamedTuple):
     """An alert fired, or was resolved: a row each."""
 

@@ -90,7 +90,7 @@ class NumaSkew(NamedTuple):
     topology_manager_scope: str = ""
 
 
-@row(table="numa_whatif")
+@row(table="numa_whatif", version=("ts",))
 class NumaWhatif(NamedTuple):
     cluster: str
     ts: datetime

@@ -50,7 +50,7 @@ class PodBinding(NamedTuple):
     """Reason why it is Pending, by its own status."""
 
 
-@row(table="pod_ends", composed=("ending",))
+@row(table="pod_ends", composed=("ending",), version=("actor", "time_known", "updated_at"))
 class PodEnd(NamedTuple):
     cluster: str
     ts: datetime

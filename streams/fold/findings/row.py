@@ -1,8 +1,10 @@
 """Rows and the tables of their types. Everything else about a table is derived from here."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeVar, get_type_hints
+
+from ingest.normalize.dead_letters import EPOCH
 
 
 class Row(Protocol):
@@ -29,16 +31,29 @@ HIGH_RATE: Final[set[str]] = set()
 NEVER_REPLACED: Final[set[str]] = set()
 """Tables in which rows of one natural key are equal."""
 _COMPOSED: Final[dict[type[Row], tuple[str, ...]]] = {}
+_VERSIONS: Final[dict[type[Row], tuple[str, ...]]] = {}
+_FIRST_FLAG: Final = 62
+"""Bit of a version's first flag; far below the others are microseconds, or a number."""
+_TIME_BITS: Final = 60
+_MICROSECOND: Final = timedelta(microseconds=1)
+_ONE_TIME: Final = timedelta(minutes=10)
 
 
 def row(
-    *, table: str, high_rate: bool = False, replaced: bool = True, composed: tuple[str, ...] = ()
+    *,
+    table: str,
+    high_rate: bool = False,
+    replaced: bool = True,
+    composed: tuple[str, ...] = (),
+    version: tuple[str, ...] = (),
 ) -> Callable[[type[RowType]], type[RowType]]:
     """Declares a type of rows: its columns are those of `table`.
 
     `composed`: properties with the words about a row, which its table stores behind the fields.
     `high_rate`: rows come with every sample of every node, and are kept as long as samples are.
     `replaced`: a later row may have the natural key of an earlier one, and differ.
+    `version`: of two such rows that with the greater version holds; else the one that was stored last. It is a time
+    or a number, behind the fields that decide before it by being there.
     """
 
     def declare(row_type: type[RowType]) -> type[RowType]:
@@ -49,9 +64,35 @@ def row(
             NEVER_REPLACED.add(table)
         if composed:
             _COMPOSED[row_type] = composed
+        if version:
+            _VERSIONS[row_type] = version
         return row_type
 
     return declare
+
+
+def has_version(row_type: type[Row]) -> bool:
+    """Tell whether its table keeps the row with the greatest version, not the one that was stored last."""
+    return row_type in _VERSIONS
+
+
+def version(row: Row) -> int:
+    """Return the version that the table of a row computes, as a number of at most 63 bits."""
+    *flags, last = (getattr(row, name) for name in _VERSIONS[type(row)])
+    number = (last - EPOCH) // _MICROSECOND if isinstance(last, datetime) else int(last)
+    return number + sum(1 << _FIRST_FLAG - place for place, flag in enumerate(flags) if flag)
+
+
+def is_of_time(number: int, row: Row) -> bool:
+    """Tell whether the row of this version and of the same type can be of the same time as another one.
+
+    That is so if its own time is unknown, or its last witness is at most ten minutes away.
+    """
+    place = _VERSIONS[type(row)].index("time_known")
+    if not number >> _FIRST_FLAG - place & 1:
+        return True
+    at = EPOCH + (number & (1 << _TIME_BITS) - 1) * _MICROSECOND
+    return abs(at - row.ts) <= _ONE_TIME
 
 
 def stored_types(row_type: type[Row]) -> dict[str, Any]:

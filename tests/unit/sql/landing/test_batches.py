@@ -10,7 +10,7 @@ from sql.database.open import Database
 from sql.landing import batches as landing
 from sql.landing.batches import Lander
 from streams.fold.batch import Batch
-from streams.fold.findings import NodeEvent, NodeFit, Row
+from streams.fold.findings import HIGH_RATE, NodeEvent, NodeFit, Row
 
 
 class Inserts:
@@ -23,7 +23,7 @@ class Inserts:
         self.fails = False
 
     def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
-        assert token is None
+        assert (token is None) == (table in {*HIGH_RATE, "node_samples", "pod_samples"})
         if self.fails:
             raise OSError("the disk is full")
         self.inserts.append((table, columns.num_rows))

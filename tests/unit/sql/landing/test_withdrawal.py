@@ -1,9 +1,10 @@
 """Passes over a whole dump take back what passes over its parts concluded: in a real engine."""
 
+import re
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -20,7 +21,8 @@ from sql.database.open import Database, Result
 from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
 from streams.fold import passes
-from streams.fold.findings import Resize, Watch
+from streams.fold.findings import TABLES as TYPES
+from streams.fold.findings import Resize, Row, Watch, has_version, version
 from streams.fold.passes import identity
 
 CASE = TESTS / "field/cases/62-kubeadm-intends"
@@ -57,6 +59,52 @@ def test_a_part_takes_nothing_back(database: Database) -> None:
     before = {table: seen(database, table) for table in TABLES}
     read(database, "often", PART)
     assert all(before[table] <= seen(database, table) for table in TABLES)
+
+
+UNDATED = [
+    TESTS / "field/cases/02-topology-init-container/with-topology" / f"numa-01.{name}.json"
+    for name in ("cpu_manager_state", "cpu_topology", "configz")
+]
+"""They have no time at all, so alone they are of the time of reading, years after the dump that they belong to."""
+
+
+def test_what_a_part_concluded_at_the_time_of_reading_does_not_outlive_the_older_whole(database: Database) -> None:
+    read(database, "once", [UNDATED[0].parent])
+    assert rows(database, "numa_whatif", "once")
+    for passes_before in (1, 2):
+        read(database, "often", UNDATED)
+        for _ in range(passes_before):
+            read(database, "often", [UNDATED[0].parent])
+            assert rows(database, "numa_whatif", "often") == rows(database, "numa_whatif", "once")
+
+
+@pytest.mark.parametrize("row_type", [each for each in TYPES if has_version(each)], ids=lambda each: TYPES[each])
+def test_a_row_has_the_version_that_its_table_computes(database: Database, row_type: type[Row]) -> None:
+    table = TYPES[row_type]
+    found = database.query(f"SELECT engine_full FROM system.tables WHERE name = '{table}'").rows[0][0]
+    column = re.match(r"ReplacingMergeTree\((\w+)\)", found)
+    assert column
+    flags = [name for name in ("actor", "time_known") if name in get_type_hints(row_type)]
+    known = {"actor": "kubelet", "time_known": True}
+    some = [
+        row(
+            row_type,
+            cluster=f"{number}",
+            **{name: known[name] for place, name in enumerate(flags) if number >> place & 1},
+        )
+        for number in range(2 ** len(flags))
+    ]
+    store(database, *some)
+    is_time = isinstance(getattr(some[0], column[1], 0), datetime)
+    number = f"toUnixTimestamp64Micro({column[1]})" if is_time else column[1]
+    stored = database.query(f"SELECT {number} FROM {table} FINAL ORDER BY cluster").rows
+    assert [value for (value,) in stored] == [version(each) for each in some]
+
+
+def test_only_tables_that_compare_versions_have_one(database: Database) -> None:
+    found = database.query("SELECT name FROM system.tables WHERE engine_full LIKE 'ReplacingMergeTree(%'").rows
+    declared = {TYPES[each] for each in TYPES if has_version(each)}
+    assert declared == {name for (name,) in found} & {*TYPES.values()}
 
 
 def seen(database: Database, table: str) -> set[tuple[object, ...]]:
