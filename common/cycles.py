@@ -15,11 +15,9 @@ OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
 even a search among young objects visits all of them: with 1,500 nodes it takes 0.2 s, and finds next to nothing.
 """
 FULL_SEARCH_SECONDS: Final = 300.0
-"""What is freed by then goes back to the system, too."""
 YOUNG_SEARCH_SECONDS: Final = 5.0
 SHARE: Final = 500
-"""Searches of a kind take at most one part in this many of the time, by the CPU's: they are not rarer on a busy machine.
-"""
+"""Searches of a kind take at most one part in this many of the time. They are timed by the CPU's."""
 _YOUNG, _ALL = 1, 2
 """Generations of Python's search."""
 

@@ -78,7 +78,7 @@ class _Cached(NamedTuple):
     epoch: Epoch | None
     """Epoch of the layout."""
     changed_at: float
-    """By the monotonic clock."""
+    """Seconds of the monotonic clock."""
 
 
 class LogStates:
