@@ -17,7 +17,7 @@ even a search among young objects visits all of them: with 1,500 nodes it takes 
 FULL_SEARCH_SECONDS: Final = 300.0
 YOUNG_SEARCH_SECONDS: Final = 5.0
 SHARE: Final = 500
-"""Searches of a kind take at most one part in this many of the time."""
+"""Searches of a kind take at most one part in this many of the time. They are timed by the CPU's."""
 _YOUNG, _ALL = 1, 2
 """Generations of Python's search."""
 
@@ -42,6 +42,9 @@ async def timed_searches() -> AsyncIterator[None]:
       OBJECTS_BETWEEN_SEARCHES. By then they are spread over memory that is not given back to the system.
     - Everything, once in FULL_SEARCH_SECONDS, for what outlived a search. Python's own would come after a hundred
       searches among young objects: in no process's life.
+
+    After a search of everything the memory that was freed is given back to the system. glibc keeps it where anything
+    beyond it is in use: a worker that had read its states three times held 109 MiB so, of 134.
     """
     searching = [detached(_search(_YOUNG, YOUNG_SEARCH_SECONDS)), detached(_search(_ALL, FULL_SEARCH_SECONDS))]
     try:
@@ -55,9 +58,20 @@ async def _search(generation: int, pause_seconds: float) -> None:
     took = 0.0
     while True:
         await asyncio.sleep(max(pause_seconds, SHARE * took))
-        began = time.perf_counter()
+        began = time.thread_time()
         gc.collect(generation)
-        took = time.perf_counter() - began
+        if generation == _ALL:
+            _give_back()
+        took = time.thread_time() - began
+
+
+def _give_back() -> None:
+    """Nothing where the C library is another than glibc."""
+    from ctypes import CDLL  # noqa: PLC0415  # commands that end soon do without it
+
+    give_back = getattr(CDLL(None), "malloc_trim", None)
+    if give_back is not None:
+        give_back(0)
 
 
 def forget_frames(error: BaseException) -> None:

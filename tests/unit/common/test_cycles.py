@@ -1,6 +1,8 @@
 """Python's searches for reference cycles in a part that runs for months."""
 
 import gc
+import os
+import time
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +12,7 @@ from typing import cast
 import pytest
 
 from common.cycles import rare_cycle_searches
+from components.proc import resident_bytes
 from leadsman.cli.live import run_part
 from leadsman.run.settings import load
 from leadsman.web.reading.settings import PageSettings
@@ -60,6 +63,38 @@ def test_what_ended_in_a_cycle_and_is_young_does_not_wait_for_a_full_search(monk
     monkeypatch.setattr("common.cycles.YOUNG_SEARCH_SECONDS", 0.01)
     with rare_cycle_searches():
         run_part(load(telemetry={"port": 0}), "watch", work(aged=False))
+
+
+def test_a_search_that_waits_for_the_cpu_makes_the_next_ones_no_rarer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine they came once a minute, and what a restart of Kafka left grew until then."""
+    searches: list[int] = []
+
+    def search(generation: int) -> None:
+        time.sleep(0.1)
+        searches.append(generation)
+
+    monkeypatch.setattr("common.cycles.YOUNG_SEARCH_SECONDS", 0.01)
+    monkeypatch.setattr("gc.collect", search)
+
+    async def often() -> None:
+        await until(lambda: searches.count(1) > 3, 30)
+
+    run_part(load(telemetry={"port": 0}), "work", often())
+
+
+def test_memory_that_was_freed_between_what_stays_goes_back_to_the_system_while_a_part_runs() -> None:
+    """A worker grew by 20 MiB each time that it read its states again, as one among many that it freed stayed."""
+    size, each = 64 << 20, 2048
+    blocks = [bytes(each) for _ in range(size // each)]
+    stay = blocks[::64]
+    del blocks
+    before = resident_bytes(os.getpid())
+
+    async def freed() -> None:
+        await until(lambda: resident_bytes(os.getpid()) < before - size / 2, 60)
+
+    run_part(load(telemetry={"port": 0}), "work", freed())
+    assert stay
 
 
 def test_so_it_is_while_a_page_is_served() -> None:

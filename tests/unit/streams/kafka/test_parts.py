@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fakes.clock import FakeClock
 from ingest.kafka.publish import Publisher
 from ingest.model.records import NodeRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, topics
@@ -24,7 +25,7 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored, Written
-from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
+from streams.kafka.states import IDLE_SECONDS, LeftOut, LogKey, LogStates, Ownership
 from streams.kafka.worker import LogFolder
 
 LOG: Final = LogKey(0, b"c")
@@ -169,6 +170,35 @@ class Kafka:
         done = asyncio.get_running_loop().create_future()
         done.set_result(None)
         return done
+
+
+@pytest.mark.asyncio
+async def test_a_log_that_does_not_change_is_kept_as_it_is_stored_and_read_when_it_is_needed() -> None:
+    """A worker grew with every cluster that had ever been: a decoded state takes ten times the memory."""
+    time, changelog = FakeClock(), Changelog()
+    logs = LogStates(REDUCERS, changelog, "changelog", cast("Publisher", Kafka()), clock=time.clock)
+    busy = LogKey(0, b"busy")
+    state = folded(0, a=State(Inner({str(number): Value(texts=("t",)) for number in range(100)})))
+
+    async def report(each: LeftOut) -> None:
+        raise AssertionError(each)
+
+    async def write(log: LogKey, offset: int) -> None:
+        logs.keep(log, logs.read(log), state._replace(offset=offset), 1)
+        assert await logs.write(Ownership(1, lambda: True, {0: offset + 1}), report)
+
+    await write(LOG, 0)
+    decoded = logs.read(LOG)
+    for offset in (1, 2):
+        time.seconds += IDLE_SECONDS / 2
+        assert logs.read(LOG) is decoded
+        await write(busy, offset)
+    assert logs.read(busy) is logs.read(busy)
+    again = logs.read(LOG)
+    assert again is not decoded
+    assert again == decoded
+    await write(LOG, 3)
+    assert PartsCodec(REDUCERS).decode(changelog.get(LOG.key)) == state._replace(offset=3)
 
 
 @pytest.mark.asyncio
