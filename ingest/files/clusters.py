@@ -6,6 +6,7 @@ from typing import Final
 
 import msgspec
 
+from common.amounts import counted
 from common.text import plain
 from ingest.files.documents import Found
 from ingest.files.lines import named
@@ -61,6 +62,6 @@ class Clusters:
                 what = f"{_SYSTEM} namespaces" if kind == "Namespace" else "ClusterVersions"
                 files = " and ".join(dict.fromkeys(plain(named(path), _LONGEST) for path in list(found.values())[:2]))
                 yield (
-                    f"{files}: {len(found)} clusters ({what} of different IDs), which were read as one;"
+                    f"{files}: {counted(len(found), 'cluster')} ({what} of different IDs), which were read as one;"
                     " replay the files of each alone, with --cluster NAME"
                 )

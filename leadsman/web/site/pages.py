@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
 from common.clock import SYSTEM
-from common.nearest import match
+from common.text import match
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.episodes import kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
