@@ -30,13 +30,13 @@ def write_frame(into: IO[bytes], message: bytes) -> None:
     into.flush()
 
 
-def read_frame(of: IO[bytes]) -> bytes | None:
+def read_frame(stream: IO[bytes]) -> bytes | None:
     """Return the next message; None if the pipe ends before the message is complete."""
-    length = of.read(_LENGTH_BYTES)
+    length = stream.read(_LENGTH_BYTES)
     if len(length) < _LENGTH_BYTES:
         return None
     size_bytes = int.from_bytes(length)
-    message = of.read(size_bytes)
+    message = stream.read(size_bytes)
     return message if len(message) == size_bytes else None
 
 
@@ -123,10 +123,10 @@ def _frames(asked: bytes) -> Iterator[_Frame]:
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pipesize=PIPE_BYTES
     ) as process:
         try:
-            to, of = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+            to, output = cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
             with to:
                 to.write(asked)
-            while (encoded := read_frame(of)) is not None:
+            while (encoded := read_frame(output)) is not None:
                 frame = decode(encoded)
                 yield frame
                 if frame.end is not None:

@@ -144,12 +144,12 @@ def fields_of(document: bytes) -> Fields | None:
 
 def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
     """Yield what is in a document that may have warnings and errors of kubectl around it, and then the errors."""
-    text, said = without_lines(document)
+    text, complaints = without_lines(document)
     if text.strip():
         yield from document_parts(place, text)
-    if said:
-        reason = f"kubectl reported: {plain(said.decode(errors='replace'))}"
-        yield Bad(f"line {line + text.count(NEWLINE)}", said, "not_json", reason)
+    if complaints:
+        reason = f"kubectl reported: {plain(complaints.decode(errors='replace'))}"
+        yield Bad(f"line {line + text.count(NEWLINE)}", complaints, "not_json", reason)
 
 
 def _array_parts(data: bytes, kind: str) -> Iterator[Part]:

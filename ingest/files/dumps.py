@@ -297,8 +297,8 @@ class _Dump:
         thing = None if instead else recognize(found)
         if thing is None:
             if instead:
-                said = found.fields.get("message", b"") if found.kind == "Status" else b""
-                text = f"{instead}: {bytes(said).decode(errors='replace')}" if said else instead
+                message = found.fields.get("message", b"") if found.kind == "Status" else b""
+                text = f"{instead}: {bytes(message).decode(errors='replace')}" if message else instead
                 error = SourceError(f"{plain(named(path))}: {plain(text)}")
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)

@@ -133,11 +133,11 @@ def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts, needed:
     """Place what a Node or a Pod was before it was read, ahead of everything else at its time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
     for each in known(read, begin, starts, needed):
-        of = versions[each.number]
+        fact_of = versions[each.number]
         rank = _RANKS[each.thing.resource] - len(_RANKS)
-        position = of.fact.position._replace(place=f"{of.fact.position.place}, before")
-        fact = of.fact._replace(thing=each.thing, position=position)
-        yield _Placed(each.since, rank, 0, of.identity, of.version, each.thing.raw, fact)
+        position = fact_of.fact.position._replace(place=f"{fact_of.fact.position.place}, before")
+        fact = fact_of.fact._replace(thing=each.thing, position=position)
+        yield _Placed(each.since, rank, 0, fact_of.identity, fact_of.version, each.thing.raw, fact)
 
 
 def _versions(facts: list[Fact], read_at: datetime) -> Iterator[_Placed]:

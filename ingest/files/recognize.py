@@ -115,9 +115,9 @@ def _named(found: Found) -> Found:
         about = next((found.fields[name] for name in sorted(ABOUT) if name in found.fields), msgspec.Raw())
         own = {"name": _exported_name(found), "namespace": _namespace_of(about)}
         metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode(own))
-        said = found.fields.get("eventMessage")
+        message = found.fields.get("eventMessage")
         more = {"metadata": metadata} | (
-            {"message": said} if said is not None and "message" not in found.fields else {}
+            {"message": message} if message is not None and "message" not in found.fields else {}
         )
         fields = found.fields | more
         return found._replace(kind="Event", api_version="v1", fields=fields, raw=msgspec.json.encode(fields))

@@ -78,15 +78,15 @@ def first_document(text: bytes) -> Any:
     return document
 
 
-def _values(of: Any, known: dict[int, int]) -> int:
+def _values(value: Any, known: dict[int, int]) -> int:
     """Return how many values it expands to; `known` has those of what was counted, and too many for a circle."""
-    if not isinstance(of, dict | list):
+    if not isinstance(value, dict | list):
         return 1
-    if id(of) not in known:
-        known[id(of)] = MOST_VALUES
-        children = of if isinstance(of, list) else [*of, *of.values()]
-        known[id(of)] = 1 + sum(_values(each, known) for each in children)
-    return known[id(of)]
+    if id(value) not in known:
+        known[id(value)] = MOST_VALUES
+        children = value if isinstance(value, list) else [*value, *value.values()]
+        known[id(value)] = 1 + sum(_values(each, known) for each in children)
+    return known[id(value)]
 
 
 def yaml_parts(data: bytes) -> Iterator[Part]:

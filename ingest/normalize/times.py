@@ -69,24 +69,24 @@ _MOST_NAMED: Final = 5
 
 
 @cache
-def _visitor(of: Any) -> _Visit | None:
+def _visitor(kind: Any) -> _Visit | None:
     """Build a visitor for a type; None if it has no times. Other fields are not visited."""
-    if isinstance(of, type) and issubclass(of, msgspec.Struct):
-        hints = get_type_hints(of)
-        fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(of)) if visit is not None}
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        hints = get_type_hints(kind)
+        fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(kind)) if visit is not None}
         times = frozenset(name for name in fields if _is_time(hints[name]))
         return _of_struct(fields, times) if fields else None
-    arguments = [each for each in get_args(of) if each is not type(None)]
-    if get_origin(of) in {Union, UnionType}:
+    arguments = [each for each in get_args(kind) if each is not type(None)]
+    if get_origin(kind) in {Union, UnionType}:
         visits = [visit for visit in map(_visitor, arguments) if visit is not None]
         return visits[0] if visits else None
-    if get_origin(of) in {list, tuple} and (visit := _visitor(arguments[0])) is not None:
+    if get_origin(kind) in {list, tuple} and (visit := _visitor(arguments[0])) is not None:
         return _of_sequence(visit)
     return None
 
 
-def _own(of: type[msgspec.Struct]) -> Iterator[str]:
-    return (name for name in of.__struct_fields__ if not (issubclass(of, Record) and name == "ts"))
+def _own(struct: type[msgspec.Struct]) -> Iterator[str]:
+    return (name for name in struct.__struct_fields__ if not (issubclass(struct, Record) and name == "ts"))
 
 
 def _is_time(hint: Any) -> bool:

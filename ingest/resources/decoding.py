@@ -15,13 +15,13 @@ T = TypeVar("T")
 _encode: Final = msgspec.json.Encoder().encode
 
 
-def kept(of: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callable[[bytes | msgspec.Raw], T]:
+def kept(kind: type[T], allow: Callable[[T], T] = lambda thing: thing) -> Callable[[bytes | msgspec.Raw], T]:
     """Decodes JSON to a type of `ingest.model`, which drops all other fields; no text in it has a credential, and
     messages have what `allow` leaves of them.
 
     Raises UNDECODABLE.
     """
-    decode = msgspec.json.Decoder(of).decode
+    decode = msgspec.json.Decoder(kind).decode
 
     def decoded(data: bytes | msgspec.Raw) -> T:
         thing = allow(decode(data))
@@ -70,12 +70,12 @@ Reads: TypeAlias = Callable[[Any], Any]
 _IDENTIFYING: Final = frozenset({"apiVersion", "kind"})
 
 
-def only_read(of: type[Any]) -> Reads:
+def only_read(kind: type[Any]) -> Reads:
     """Return what drops the fields of an object that the type lacks: it decodes to the same as before.
 
     A value of another kind than the type's is kept, so that it fails as before.
     """
-    cut = _cut(inspect.type_info(of))
+    cut = _cut(inspect.type_info(kind))
 
     def read(value: Any) -> Any:
         if not isinstance(value, dict):
@@ -120,12 +120,12 @@ def _values(cut: Reads) -> Reads:
 
 
 @cache
-def _fields(of: type[msgspec.Struct]) -> Reads:
+def _fields(struct: type[msgspec.Struct]) -> Reads:
     cuts: dict[str, Reads] = {}
 
     def read(value: Any) -> Any:
         if not cuts:  # not before it is used, since a type may have fields of its own type
-            info = cast("inspect.StructType", inspect.type_info(of))
+            info = cast("inspect.StructType", inspect.type_info(struct))
             cuts.update((field.encode_name, _cut(field.type)) for field in info.fields)
         if not isinstance(value, dict):
             return value

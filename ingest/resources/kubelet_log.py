@@ -186,27 +186,27 @@ class Line(msgspec.Struct, frozen=True):
 
 def event_of(line: Line, node: str, at: datetime) -> Event | None:
     """The Event with the content of a line; None if no Event has it."""
-    said = SAID.get(line.said)
-    if said is not None and said.kind == "evicted" and "message" in line.values:
-        said = said._replace(message="{message}", needs="")
-    if said is None or (said.needs and not line.values.get(said.needs)):
+    known = SAID.get(line.said)
+    if known is not None and known.kind == "evicted" and "message" in line.values:
+        known = known._replace(message="{message}", needs="")
+    if known is None or (known.needs and not line.values.get(known.needs)):
         return None
     values = {name: _text(line.values.get(name)) for name in VALUES}
     values["node"] = node
     values["nodeCondition"] = f"[{' '.join(_CONDITION.findall(values['nodeCondition']))}]"
-    message, reason = _filled(said.message, values), _filled(said.reason, values) or _reason_of(values["err"])
-    kind = values["kind"] if said.kind == "event" else "Pod" if values["pod"] else "Node"
+    message, reason = _filled(known.message, values), _filled(known.reason, values) or _reason_of(values["err"])
+    kind = values["kind"] if known.kind == "event" else "Pod" if values["pod"] else "Node"
     if not reason or kind not in {"Pod", "Node"} or values["operation"] == "resize":
         return None
-    if said.kind == "node_status" and reason not in _STATUSES:
+    if known.kind == "node_status" and reason not in _STATUSES:
         return None
-    if said.kind == "event" and ((kind == "Node" and values["object"] != node) or (kind, reason) in _OF_OTHERS):
+    if known.kind == "event" and ((kind == "Node" and values["object"] != node) or (kind, reason) in _OF_OTHERS):
         return None
-    namespace, _, name = (values["object"] if said.kind == "event" else values["pod"]).rpartition("/")
+    namespace, _, name = (values["object"] if known.kind == "event" else values["pod"]).rpartition("/")
     about = ObjectReference(kind, namespace, name, line.uid) if kind == "Pod" else ObjectReference(kind, name=node)
     return Event(
         metadata=EventMetadata("kubelet-log", namespace or "default"),
-        type=values["type"] or ("Normal" if said.kind in {"kubelet_start", "node_status"} else "Warning"),
+        type=values["type"] or ("Normal" if known.kind in {"kubelet_start", "node_status"} else "Warning"),
         reason=reason,
         message=message,
         involved_object=about,
@@ -237,15 +237,15 @@ def _text(value: str | list[str] | None) -> str:
 
 
 def _records(observation: Observation, line: Line) -> list[Record]:
-    said, node = SAID.get(line.said), node_of(observation)
-    if said is None:
+    known, node = SAID.get(line.said), node_of(observation)
+    if known is None:
         return []  # of another version of Leadsman, which reads more
     event = event_of(line, node, observation.ts)
     values = line.values
     pods = values.get("pods") or []
     amount = next((found for name in _AMOUNTS if (found := _number(_text(values.get(name)))) is not None), None)
     kept_line = KubeletLine(
-        said=said.kind,
+        said=known.kind,
         pod=_text(values.get("pod")),
         uid=line.uid,
         resource=_text(values.get("resourceName")) or _text(values.get("resource")),
@@ -272,8 +272,8 @@ def _number(text: str) -> int | None:
 
 def _passing(line: Line, mode: Mode) -> Line:
     """The line with what may pass of its free texts."""
-    said = SAID.get(line.said)
-    reason = _text(line.values.get("reason")) or (said.reason if said is not None else "")
+    known = SAID.get(line.said)
+    reason = _text(line.values.get("reason")) or (known.reason if known is not None else "")
     texts = {name: mode.message(reason, each) for name, each in line.values.items() if isinstance(each, str)}
     free = {name: texts[name] for name in ("err", "message") if name in texts}
     return replace(line, values={**line.values, **free})

@@ -33,7 +33,7 @@ _encode: Final = msgspec.json.Encoder().encode
 
 def scheduled(
     name: str,
-    of: type[Kept],
+    type_: type[Kept],
     *,
     kinds: Mapping[str, str],
     paths: tuple[str, ...],
@@ -58,9 +58,9 @@ def scheduled(
 
     return ApiResource(
         name=name,
-        decode=kept(of),
+        decode=kept(type_),
         records=records,
-        reads=only_read(of),
+        reads=only_read(type_),
         annotations=names_of(annotations),
         kinds=kinds,
         paths=paths,
@@ -76,10 +76,10 @@ _STORAGE: Final = r"storage\.k8s\.io/v1(?:beta1)?"
 _VOLUMES: Final = "where pods with volume claims fit is not known"
 
 
-def _of_storage(plural: str, kind: str, of: type[Any], without: str) -> ApiResource[Any]:
+def _of_storage(plural: str, kind: str, type_: type[Any], without: str) -> ApiResource[Any]:
     return scheduled(
         plural,
-        of,
+        type_,
         kinds={kind: _STORAGE},
         paths=(f"/apis/storage.k8s.io/v1/{plural}",),
         without=without,
@@ -128,11 +128,11 @@ _DEVICES: Final = "where pods with resource claims fit is not known"
 
 
 def _of_devices(
-    plural: str, kind: str, of: type[Any], without: str, folder: str = "cluster-scoped-resources"
+    plural: str, kind: str, type_: type[Any], without: str, folder: str = "cluster-scoped-resources"
 ) -> ApiResource[Any]:
     return scheduled(
         plural,
-        of,
+        type_,
         kinds={kind: r"resource\.k8s\.io/v1(?:beta[12])?"},
         paths=tuple(f"/apis/resource.k8s.io/{version}/{plural}" for version in ("v1", "v1beta2", "v1beta1")),
         without=without,

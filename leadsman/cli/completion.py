@@ -58,8 +58,8 @@ def parameters(ctx: click.Context, param: click.Parameter, begun: str) -> list[C
     if equals:
         known = {"node": nodes, "cluster": clusters, "namespace": namespaces}.get(name)
         return [CompletionItem(f"{name}={each.value}") for each in (known(ctx, param, value) if known else ())]
-    of = {each.name: each for each in saved_queries()}.get(_question(ctx))
-    return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (of.parameters if of else ())]
+    question = {each.name: each for each in saved_queries()}.get(_question(ctx))
+    return [CompletionItem(f"{each.name}=", help=each.meaning) for each in (question.parameters if question else ())]
 
 
 def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
@@ -67,8 +67,8 @@ def forms(ctx: click.Context, param: click.Parameter, begun: str) -> list[Comple
     from sql.questions.queries import saved_queries
 
     del param
-    of = next((each.forms for each in saved_queries() if each.name == _question(ctx)), {})
-    return [CompletionItem(by, help=each.description) for by, each in of.items() if by.startswith(begun)]
+    known = next((each.forms for each in saved_queries() if each.name == _question(ctx)), {})
+    return [CompletionItem(by, help=each.description) for by, each in known.items() if by.startswith(begun)]
 
 
 def _question(ctx: click.Context) -> str:

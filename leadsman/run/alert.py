@@ -214,10 +214,10 @@ def sentences(row: dict[str, Any], owner: tuple[str, ...]) -> str:
 def _pod(row: dict[str, Any], owner: tuple[str, ...]) -> str:
     if not row["pod"]:
         return ""
-    of = f" of {' '.join(owner)}" if owner else ""
+    owned = f" of {' '.join(owner)}" if owner else ""
     growth = row["growth_per_hour"]
     grows = f", which grows {amount(growth, row['signal'])}/h" if growth is not None and growth > 0 else ""
-    return f"Evicted first: {row['namespace']}/{row['pod']}{of}{grows}."
+    return f"Evicted first: {row['namespace']}/{row['pod']}{owned}{grows}."
 
 
 def _room(row: dict[str, Any]) -> str:

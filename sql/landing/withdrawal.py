@@ -28,8 +28,8 @@ class DatabaseRows:
     def key(self, table: str) -> Sequence[str]:
         """Return the columns of the natural key, in the order of the table's columns."""
         if not self._keys:
-            for of, name, kind in self._database.query(_KEYS, {"holder": self._database.holder}).rows:
-                self._keys[of][name] = kind
+            for name_of_table, name, kind in self._database.query(_KEYS, {"holder": self._database.holder}).rows:
+                self._keys[name_of_table][name] = kind
         return list(self._keys[table])
 
     def is_watched(self, cluster: str) -> bool:

@@ -99,8 +99,8 @@ def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) 
     if asked in known:
         having = [table for table, column in found if column == asked]
         lacking = sorted({table for table, _ in found} - set(having))
-        told = f"Only {', '.join(having)} {'has' if len(having) == 1 else 'have'} it"
-        return f"there is no column {plain(name)}{f' in {lacking[0]}' if lacking else ''}. {told}"
+        who_has = f"Only {', '.join(having)} {'has' if len(having) == 1 else 'have'} it"
+        return f"there is no column {plain(name)}{f' in {lacking[0]}' if lacking else ''}. {who_has}"
     hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(asked, known)
     if not hint and known:
         more = f" and {len(known) - _LISTED} more: DESCRIBE TABLE {tables[0]}" if len(known) > _LISTED else ""

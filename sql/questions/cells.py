@@ -108,14 +108,16 @@ class Column(NamedTuple):
 
 def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
     """Return the columns of a result as text: names from a cluster escaped, times in a zone or the reader's."""
-    of = [_subject(result.column_names, row) for row in result.rows]
+    subjects = [_subject(result.column_names, row) for row in result.rows]
     shown = headings(result.column_names)
     columns = []
     for at, (name, kind) in enumerate(zip(result.column_names, result.column_types, strict=True)):
         of_flag = _FLAG.fullmatch(kind)
         flag = of_flag is not None and (of_flag[1] == "Bool" or name in FLAGS)
         number = not flag and bool(_NUMBER.search(kind)) and not kind.startswith(("Map", "Array"))
-        cells = [_cell(name, row[at], about, zone, flag=flag) for row, about in zip(result.rows, of, strict=True)]
+        cells = [
+            _cell(name, row[at], about, zone, flag=flag) for row, about in zip(result.rows, subjects, strict=True)
+        ]
         columns.append(Column(shown[at], cells, number, number or flag or "DateTime" in kind))
     return columns
 

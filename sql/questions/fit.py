@@ -164,7 +164,7 @@ def read_clusters(
     return {
         each: _known(
             each,
-            [of.get(each, []) for of in rows],
+            [tables.get(each, []) for tables in rows],
             None if pods == "none" else neighbours(there.get(each, [])),
             scheduled.get(each, NOTHING_SCHEDULED),
         )
@@ -177,15 +177,15 @@ def _known(
 ) -> Known:
     nodes, whatif = rows[0], rows[-1]
     made_at = {row["node"]: row["created_at"] for row in nodes}
-    tables = [_by_node(of, made_at) for of in rows[1:]]
+    tables = [_by_node(evidence, made_at) for evidence in rows[1:]]
     found = [NodeRows(row, *(table.get(row["node"], []) for table in tables)) for row in nodes]
-    candidates = [candidate(of, (pods or {}).get(of.node["node"], ())) for of in found]
+    candidates = [candidate(evidence, (pods or {}).get(evidence.node["node"], ())) for evidence in found]
     storage, devices = storage_of(*scheduled), devices_of(*scheduled)
     if pods is not None:
         candidates = with_devices(with_volumes(candidates, storage), devices)
     return Known(
         cluster=cluster,
-        read_at={of.node["node"]: max(_times(of)) for of in found},
+        read_at={evidence.node["node"]: max(_times(evidence)) for evidence in found},
         candidates=candidates,
         strategies={row["strategy"]: row["largest_fit_cpus"] for row in whatif if row["scope"] == "cluster"},
         scheduler_minor=_scheduler_minor(nodes),
@@ -211,8 +211,8 @@ def _rows(
     read = asked(database, sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:
-        of = dict(zip(read.column_names, row, strict=True))
-        found[of["cluster"]].append(of)
+        named = dict(zip(read.column_names, row, strict=True))
+        found[named["cluster"]].append(named)
     return found
 
 

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class _Facts(Protocol):
-    def __call__(self, resource: str, of: type[T]) -> dict[tuple[str, str], T]: ...
+    def __call__(self, resource: str, type_: type[T]) -> dict[tuple[str, str], T]: ...
 
 
 class Scheduled(NamedTuple):
@@ -45,11 +45,11 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
     """Read the objects of each cluster. Raises DatabaseError."""
     given = {"clusters": list(clusters)}
     found = defaultdict[str, tuple[list[Sequence[str]], list[str]]](lambda: ([], []))
-    for cluster, *of in asked(database, _OBJECTS, given).rows:
-        found[cluster][0].append(of)
+    for cluster, *columns in asked(database, _OBJECTS, given).rows:
+        found[cluster][0].append(columns)
     for cluster, resource in asked(database, _LISTED, given).rows:
         found[cluster][1].append(resource)
-    return {cluster: Scheduled(*of) for cluster, of in found.items()}
+    return {cluster: Scheduled(*columns) for cluster, columns in found.items()}
 
 
 def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
@@ -58,8 +58,8 @@ def by_resource(objects: Iterable[Sequence[str]]) -> _Facts:
     for resource, namespace, name, facts in objects:
         found[resource][namespace, name] = facts
 
-    def facts_of(resource: str, of: type[T]) -> dict[tuple[str, str], T]:
-        return {key: msgspec.json.decode(facts, type=of) for key, facts in found[resource].items()}
+    def facts_of(resource: str, type_: type[T]) -> dict[tuple[str, str], T]:
+        return {key: msgspec.json.decode(facts, type=type_) for key, facts in found[resource].items()}
 
     return facts_of
 
@@ -68,8 +68,8 @@ def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Stora
     """Read storage from the resource, namespace, name and facts of each object."""
     found = by_resource(objects)
 
-    def named(resource: str, of: type[T]) -> dict[str, T]:
-        return {name: facts for (_, name), facts in found(resource, of).items()}
+    def named(resource: str, type_: type[T]) -> dict[str, T]:
+        return {name: facts for (_, name), facts in found(resource, type_).items()}
 
     return Storage(
         listed=frozenset(listed),

@@ -8,7 +8,7 @@ from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE
 from streams.rules.values.expressions import Amount, choose
-from streams.rules.values.wording import counted, first_of, grouped, joined, percent, said, where_known
+from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, where_known
 
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
@@ -18,7 +18,7 @@ _DROPPED: Final = "a key that is set drops the defaults of all others."
 
 def stalled(resource: Amount, share: Amount) -> Amount:
     """A time in which all tasks of a node waited (PSI)."""
-    return said("work stood still for ", resource, " for ", share, " of a minute")
+    return phrase("work stood still for ", resource, " for ", share, " of a minute")
 
 
 def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio: Amount) -> Amount:
@@ -33,15 +33,15 @@ def imbalance(cause: Amount, share: Amount, requested_ratio: Amount, mean_ratio:
         (cause == "tainted", "The node has a taint that keeps pods away."),
         (
             cause == "came_back",
-            said("It was not Ready before; ", much, f" of the pods are older than its return, {stay}"),
+            phrase("It was not Ready before; ", much, f" of the pods are older than its return, {stay}"),
         ),
-        (cause == "joined_later", said(much, f" of the pods are older than the node, {stay}")),
+        (cause == "joined_later", phrase(much, f" of the pods are older than the node, {stay}")),
         (
             cause == "was_there_before",
-            said(much, f" of its pods are older than the first of the emptier nodes, {stay}"),
+            phrase(much, f" of its pods are older than the first of the emptier nodes, {stay}"),
         ),
-        (cause == "took_over", said(much, " of its pods were made within an hour of the loss of another node.")),
-        (cause == "affinity", said(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
+        (cause == "took_over", phrase(much, " of its pods were made within an hour of the loss of another node.")),
+        (cause == "affinity", phrase(much, choose(requested_ratio < mean_ratio, elsewhere, nowhere))),
         (cause == "unknown", "No known fact explains it."),
         otherwise="",
     )
@@ -73,7 +73,7 @@ def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
 
 
 def unguarded(reason: Amount, consequence: Amount) -> Amount:
-    return said(reason, " ", consequence)
+    return phrase(reason, " ", consequence)
 
 
 def guard(signal: Amount) -> Amount:
@@ -81,7 +81,7 @@ def guard(signal: Amount) -> Amount:
     or_merged = choose(
         signal == PID_AVAILABLE, f"; {_DROPPED}", ", or mergeDefaultEvictionSettings (1.33 and later)."
     )
-    return said("Set ", signal, " in evictionHard", or_merged)
+    return phrase("Set ", signal, " in evictionHard", or_merged)
 
 
 def sizing(
@@ -95,16 +95,16 @@ def sizing(
     """Show the arithmetic behind the advice of `node_sizing`, in bytes or millicores; null is not known."""
 
     def reserve(most: Amount) -> Amount:
-        times = said("times 1.25, up to a multiple of ", grouped(step), ", is ", grouped(advised_reserved), ".")
-        return said("Reserve: at most ", grouped(most), " was used outside of pods; ", times)
+        times = phrase("times 1.25, up to a multiple of ", grouped(step), ", is ", grouped(advised_reserved), ".")
+        return phrase("Reserve: at most ", grouped(most), " was used outside of pods; ", times)
 
     def threshold(most: Amount) -> Amount:
         times = "times 2, up to a multiple of 16,777,216, at least 104,857,600, is "
-        fell = said("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
-        return said(fell, grouped(advised_threshold), ".")
+        fell = phrase("Threshold: what is available fell by at most ", grouped(most), " in 10 s; ", times)
+        return phrase(fell, grouped(advised_threshold), ".")
 
     reckoned = joined(" ", where_known(outside_pods, reserve), where_known(fastest_fall, threshold))
-    briefly = said("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
+    briefly = phrase("Unknown: measured for ", grouped(measured_seconds), " s, which is less than an hour.")
     unknown = choose(measured_seconds < _HOUR, briefly, "Unknown: what pods use together was not measured.")
     return choose(reckoned == "", unknown, reckoned)
 

@@ -21,7 +21,7 @@ from streams.rules.values.wording import (
     joined,
     lasting,
     moment,
-    said,
+    phrase,
     shown_to,
     sized,
 )
@@ -38,23 +38,23 @@ def kubelet_started() -> str:
 def ran_low(signal: Amount, resource: Amount, lowest: Amount, capacity: Amount) -> Amount:
     """The least that was left of a signal that nothing guards."""
     of_bytes = (resource == "memory") | (resource == "ephemeral-storage")
-    ran = said(among(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
-    return said(ran, among(_CONSEQUENCES, signal))
+    ran = phrase(among(_NAMES, signal), " ran low without a threshold: ", left_of(of_bytes, lowest, capacity), ". ")
+    return phrase(ran, among(_CONSEQUENCES, signal))
 
 
 def left_of(of_bytes: Amount, left: Amount, capacity: Amount) -> Amount:
     """The amount that is left of something, as 14.4 GiB of 100 GiB left."""
     amounts = (choose(of_bytes, sized(each), grouped(each)) for each in (left, capacity))
-    return said(next(amounts), " of ", next(amounts), " left")
+    return phrase(next(amounts), " of ", next(amounts), " left")
 
 
 def rejected(pods: Amount, seconds: Amount, condition: Amount, owners: Amount) -> Amount:
     """Pods that one node refused, one after the other."""
     why = among(_UNDER, condition)
-    why = choose(why == "", said(": ", condition), why)
+    why = choose(why == "", phrase(": ", condition), why)
     were = counted(pods, "pod was", "pods were")
-    within = choose(pods == 1, "", said(" within ", lasting(seconds)))
-    return said(were, " rejected at admission", within, why, _before(", of ", owners), ".")
+    within = choose(pods == 1, "", phrase(" within ", lasting(seconds)))
+    return phrase(were, " rejected at admission", within, why, _before(", of ", owners), ".")
 
 
 def ended(
@@ -75,31 +75,31 @@ def ended(
 
     The times of `timed` of the ends are known; of none, there may be bounds.
     """
-    who = choose(pod == "", said(grouped(pods), " pods were "), said("Pod ", pod, " was "))
-    again = choose(times > pods, said(" (", grouped(times), " times)"), "")
+    who = choose(pod == "", phrase(grouped(pods), " pods were "), phrase("Pod ", pod, " was "))
+    again = choose(times > pods, phrase(" (", grouped(times), " times)"), "")
     when = first_of(
         (timed == times, ""),
         (timed > 0, " The time of some of them is not known."),
-        (has_earliest & has_latest, said(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
-        (has_earliest, said(" That was at or after ", moment(earliest), " UTC.")),
-        (has_latest, said(" That was at or before ", moment(latest), " UTC.")),
+        (has_earliest & has_latest, phrase(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
+        (has_earliest, phrase(" That was at or after ", moment(earliest), " UTC.")),
+        (has_latest, phrase(" That was at or before ", moment(latest), " UTC.")),
         otherwise=" When is not known: this is when it was seen.",
     )
-    return said(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
+    return phrase(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
 
 
 def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Amount) -> Amount:
     """Pods whose end only Events show; `pod` names the only one."""
     one = pods == 1
-    who = choose(one, said("Pod ", pod, " was "), said(grouped(pods), " pods were "))
+    who = choose(one, phrase("Pod ", pod, " was "), phrase(grouped(pods), " pods were "))
     of_nodes = choose(one, " of its node.", " of their nodes.")
-    return said(who, ending, choose(by_taint, of_nodes, said(': "', words, '"')))
+    return phrase(who, ending, choose(by_taint, of_nodes, phrase(': "', words, '"')))
 
 
 def images_removed(images: Amount, freed: Amount) -> Amount:
     """Images that a kubelet's log names."""
     were = choose(images == 1, " was removed.", " were removed.")
-    return said("The kubelet's log: ", counted(images, "image"), " of ", sized(freed), were)
+    return phrase("The kubelet's log: ", counted(images, "image"), " of ", sized(freed), were)
 
 
 def not_admitted(
@@ -116,28 +116,28 @@ def not_admitted(
 ) -> Amount:
     """Pods of one owner for which NUMA nodes had no room, in so many places; the last is explained."""
     one = pods == 1
-    who = choose(one, said("Pod ", pod, " was"), said(_pods(pods, owner, namespace), " were"))
-    within = choose(one, "", said(" within ", lasting(seconds)))
-    where = choose(places == 1, "", said(" on ", counted(places, "node")))
+    who = choose(one, phrase("Pod ", pod, " was"), phrase(_pods(pods, owner, namespace), " were"))
+    within = choose(one, "", phrase(" within ", lasting(seconds)))
+    where = choose(places == 1, "", phrase(" on ", counted(places, "node")))
     last = choose(one, "", "The last: ")
-    return said(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
+    return phrase(who, " not admitted", within, where, ": ", reason, ". ", last, explanation, _quoted(words))
 
 
 def disagreement(explanation: Amount) -> Amount:
-    return said("NUMA sources disagree: ", explanation)
+    return phrase("NUMA sources disagree: ", explanation)
 
 
 def late_joiners(explanation: Amount, fits: Amount, would_fit: Amount) -> Amount:
     """Nodes that joined later, and the largest pod that fits, now and by another placement."""
-    more = said("; had most_allocated placed the same pods, one of ", grouped(would_fit), " would still fit")
-    return said("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
+    more = phrase("; had most_allocated placed the same pods, one of ", grouped(would_fit), " would still fit")
+    return phrase("NUMA, late joiners: ", explanation, choose(would_fit > fits, more, ""), ".")
 
 
 def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
     """A change of a Node's condition Ready."""
     return first_of(
         (state == "Ready", choose(again, "The node is Ready again.", "The node is Ready.")),
-        (state == "NotReady", said("The node is not Ready", choose(message == "", ".", said(": ", message)))),
+        (state == "NotReady", phrase("The node is not Ready", choose(message == "", ".", phrase(": ", message)))),
         otherwise=f"{capital(ready_unknown('the node'))}.",
     )
 
@@ -147,7 +147,7 @@ def readiness_by_event(is_ready: Amount) -> Amount:
 
 
 def began_often(condition: Amount, times: Amount) -> Amount:
-    return said(condition, " began ", grouped(times), " times by the count of an Event: the others have no time.")
+    return phrase(condition, " began ", grouped(times), " times by the count of an Event: the others have no time.")
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
@@ -155,20 +155,20 @@ def machine(reason: Amount, called_off: Amount, configured: Amount, component: A
     shutdown = choose(
         called_off, "The shutdown of the machine was called off.", "The machine shuts down, as its kubelet saw."
     )
-    said_so = said(component, choose(message == "", said(": ", reason, "."), said(': "', message, '"')))
+    said_so = phrase(component, choose(message == "", phrase(": ", reason, "."), phrase(': "', message, '"')))
     return first_of(
         ((reason == "NodeShutdown") | (reason == "Shutdown"), shutdown),
         (reason == "DeletingNode", "The cloud provider has no such machine any more."),
         (reason == "Rebooted", "The machine was rebooted."),
         (configured, said_so),
-        otherwise=said(component, ' takes the node: "', message, '"'),
+        otherwise=phrase(component, ' takes the node: "', message, '"'),
     )
 
 
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
     """A condition of others than the kubelet."""
-    shows = said(" shows trouble", choose(words == "", ".", said(': "', words, '"')))
-    return said("Condition ", condition, choose(begins, shows, " shows no trouble any more."))
+    shows = phrase(" shows trouble", choose(words == "", ".", phrase(': "', words, '"')))
+    return phrase("Condition ", condition, choose(begins, shows, " shows no trouble any more."))
 
 
 def cordon(cordoned: Amount) -> Amount:
@@ -183,74 +183,74 @@ def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
 
 def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
     """A time in which all tasks of a node waited (PSI); `percent` of the worst minute."""
-    swap = choose(swapped > 0, said("; ", sized(swapped), " of swap was in use"), "")
-    most = stalled(resource, said("up to ", grouped(percent), " %"))
-    return said("For ", lasting(seconds), ", ", most, swap, ".")
+    swap = choose(swapped > 0, phrase("; ", sized(swapped), " of swap was in use"), "")
+    most = stalled(resource, phrase("up to ", grouped(percent), " %"))
+    return phrase("For ", lasting(seconds), ", ", most, swap, ".")
 
 
 def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
     """A concern about settings that so many nodes share."""
-    return said(choose(places == 1, "", said("On ", counted(places, "node"), ": ")), problem, " ", advice)
+    return phrase(choose(places == 1, "", phrase("On ", counted(places, "node"), ": ")), problem, " ", advice)
 
 
 def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
-    return said("Alerts are silenced until ", moment(until), " UTC by ", author, " (", matchers, "): ", comment)
+    return phrase("Alerts are silenced until ", moment(until), " UTC by ", author, " (", matchers, "): ", comment)
 
 
 def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
     """Pods that wait together."""
-    who = choose(pods == 1, said("Pod ", pod, " is Pending"), said(_pods(pods, owner, namespace), " are Pending"))
-    return said(who, " and ", state, choose(why == "", ".", said(": ", why)))
+    who = choose(pods == 1, phrase("Pod ", pod, " is Pending"), phrase(_pods(pods, owner, namespace), " are Pending"))
+    return phrase(who, " and ", state, choose(why == "", ".", phrase(": ", why)))
 
 
 def warning(
     reason: Amount, at_least: Amount, times: Amount, objects: Amount, thing: Amount, message: Amount
 ) -> Amount:
     """Events of one reason; `thing` is their object where they have but one."""
-    often = said(choose(at_least, ", at least ", ", "), counted(times, "time"))
-    on = choose(objects == 1, said(", ", thing), said(", on ", grouped(objects), " objects"))
-    return said(reason, often, on, ": ", shown_to(message, 160))
+    often = phrase(choose(at_least, ", at least ", ", "), counted(times, "time"))
+    on = choose(objects == 1, phrase(", ", thing), phrase(", on ", grouped(objects), " objects"))
+    return phrase(reason, often, on, ": ", shown_to(message, 160))
 
 
 def fell_silent(seconds: Amount) -> Amount:
     """A kubelet without statistics, while the cluster was observed for so long."""
-    observed = said("the cluster was observed for another ", lasting(seconds))
-    return said("No statistics of this kubelet after this time; ", observed, ".")
+    observed = phrase("the cluster was observed for another ", lasting(seconds))
+    return phrase("No statistics of this kubelet after this time; ", observed, ".")
 
 
 def unsampled(without: Amount, nodes: Amount) -> Amount:
-    seen = said(grouped(without), " of ", counted(nodes, "node"))
-    return said("No kubelet statistics of ", seen, " were seen: how much room they have left is not known.")
+    seen = phrase(grouped(without), " of ", counted(nodes, "node"))
+    return phrase("No kubelet statistics of ", seen, " were seen: how much room they have left is not known.")
 
 
 def partial(resource: Amount, entries: Amount) -> Amount:
     """A reducer whose state had no room for some entries."""
     dropped = counted(entries, "entry", "entries")
-    return said("Verdicts from ", resource, " are partial from here on: ", dropped, " had no room within the hour.")
+    return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " had no room within the hour.")
 
 
 def event_seen(
     reason: Amount, object_kind: Amount, namespace: Amount, object_name: Amount, message: Amount
 ) -> Amount:
     """One Event, as it was received."""
-    thing = said(choose(namespace == "", "", said(namespace, "/")), object_name)
-    return said(reason, " of ", object_kind, " ", thing, _before(": ", message))
+    thing = phrase(choose(namespace == "", "", phrase(namespace, "/")), object_name)
+    return phrase(reason, " of ", object_kind, " ", thing, _before(": ", message))
 
 
 def pod_changed(namespace: Amount, pod: Amount, change: Amount, phase: Amount, reason: Amount) -> Amount:
-    return joined(", ", said("Pod ", namespace, "/", pod, " ", change), phase, reason)
+    return joined(", ", phrase("Pod ", namespace, "/", pod, " ", change), phase, reason)
 
 
 def _pods(pods: Amount, owner: Amount, namespace: Amount) -> Amount:
-    return said(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
+    return phrase(grouped(pods), " pods", _before(" of ", owner), " in ", namespace)
 
 
 def _before(words: str, text: Amount) -> Amount:
-    return choose(text == "", "", said(words, text))
+    return choose(text == "", "", phrase(words, text))
 
 
 def _quoted(words: Amount) -> Amount:
-    return choose(words == "", "", said(' The kubelet: "', words, '"'))
+    return choose(words == "", "", phrase(' The kubelet: "', words, '"'))
 
 
 SENTENCES: Final[Mapping[str, Callable[..., Amount]]] = {

@@ -149,10 +149,10 @@ class _Judge:
         known: dict[Hashable, list[int]] = {}
         looks, room = self._looks(request), self._room(request)
         for place, key in enumerate(zip(looks, room, self._machines(pod), near, strict=False)):
-            of = known.get(key)
-            if of is None:
-                of = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
-            of.append(place)
+            alike = known.get(key)
+            if alike is None:
+                alike = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
+            alike.append(place)
         return found
 
     def _outcome(self, node: NodeState, pod: PodRequest, verdict: str, near: tuple[_Words, _Words]) -> Outcome:
@@ -236,15 +236,15 @@ class _Judge:
         for node in self._nodes:
             # memory and devices are not asked for
             machine = node.machine and (node.machine.topology, node.machine.free, node.machine.reserved)
-            of = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
-            if of not in known:
-                known[of] = kubelets_verdict(node, pod)
-            yield known[of]
+            asked = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
+            if asked not in known:
+                known[asked] = kubelets_verdict(node, pod)
+            yield known[asked]
 
 
-def _classes(of: Iterable[Hashable]) -> list[int]:
+def _classes(things: Iterable[Hashable]) -> list[int]:
     numbers: dict[Hashable, int] = {}
-    return [numbers.setdefault(each, len(numbers)) for each in of]
+    return [numbers.setdefault(each, len(numbers)) for each in things]
 
 
 def _look(
@@ -269,8 +269,8 @@ def _attached(node: NodeState, drivers: Sequence[tuple[str, str]]) -> Iterator[H
     yield node.volumes.complete
 
 
-def _keys(*of: Terms | None) -> set[str]:
-    return {each.key for terms in of for term in terms or () for each in term}
+def _keys(*affinities: Terms | None) -> set[str]:
+    return {each.key for terms in affinities for term in terms or () for each in term}
 
 
 def _keys_of_needs(needs: Iterable[Need]) -> set[str]:

@@ -82,9 +82,9 @@ def completed(
     told_of: dict[tuple[str, ...], list[Fact]] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
-        said = _told(fact) if is_event else ()
-        key = (*said, fact.thing.identity[2]) if is_event else fact.thing.identity
-        if fact.thing.identity[:3] in names or (is_event and said in known_events):
+        telling = _told(fact) if is_event else ()
+        key = (*telling, fact.thing.identity[2]) if is_event else fact.thing.identity
+        if fact.thing.identity[:3] in names or (is_event and telling in known_events):
             continue
         if _is_unnamed(fact) and _words(fact) & named:
             continue  # another text has its object

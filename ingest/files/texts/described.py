@@ -167,8 +167,8 @@ def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:
     sections = _ordered([f"Name:  {name}", f"Namespace:  {namespace}", *own, *lines])
     if not {"Status", "Reason", "Message"} <= sections.keys():
         return []
-    said = sections["Message"]
-    sections["Message"] = said._replace(lines=_indented(said.lines))
+    section = sections["Message"]
+    sections["Message"] = section._replace(lines=_indented(section.lines))
     message = _message(sections["Message"])
     if sections["Status"].value != "Failed" or not _is_of_kubelet(sections["Reason"].value, message):
         return []
@@ -347,9 +347,9 @@ def _pod(sections: dict[str, Section], printed: Printed) -> Iterator[dict[str, A
 
 def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, Any]]) -> dict[str, str]:
     """Add the scheduler's message to the condition PodScheduled: the text has it only as an Event."""
-    said = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
+    message = next((each["message"] for each in events if each["reason"] == "FailedScheduling"), "")
     is_unscheduled = (condition["type"], condition["status"]) == ("PodScheduled", "False")
-    return condition | {"reason": "Unschedulable", "message": said} if is_unscheduled and said else condition
+    return condition | {"reason": "Unschedulable", "message": message} if is_unscheduled and message else condition
 
 
 def _message(section: Section) -> str:

@@ -165,7 +165,7 @@ def each_named(events: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 def event_object(
     about: dict[str, Any],
-    told: tuple[str, str, str],
+    words: tuple[str, str, str],
     source: tuple[str, str],
     ages: re.Match[str] | dict[str, str | None],
     printed: Printed,
@@ -180,15 +180,15 @@ def event_object(
     first = when(ages["first"], printed, is_last=False) if ages["first"] else {}
     first = first or {"firstTimestamp": times["lastTimestamp"]}
     namespace = about.get("namespace", "default")
-    told_hash = sha256(told[2].strip().encode(errors="replace")).hexdigest()[:16]
+    told_hash = sha256(words[2].strip().encode(errors="replace")).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{told[1]}.{told_hash}", "namespace": namespace},
+        "metadata": {"name": f"{about['name']}.{words[1]}.{told_hash}", "namespace": namespace},
         "involvedObject": about,
-        "type": told[0],
-        "reason": told[1],
-        "message": told[2].strip(),
+        "type": words[0],
+        "reason": words[1],
+        "message": words[2].strip(),
         "count": min(int(ages["count"] or 1), 2**31 - 1),
         "source": {"component": source[0], "host": source[1]},
         **first,

@@ -118,14 +118,14 @@ def _text(text: str) -> Line | None:
     if header is None:
         return None
     body = text[header.end() :]
-    said = _SAID.match(body)
+    match = _SAID.match(body)
     local = datetime.fromisoformat(f"{LEAP_YEAR}-{header['month']}-{header['day']} {header['clock']}")
     if at is not None and not at.microsecond and (at.minute, at.second) == (local.minute, local.second):
         at = at.replace(microsecond=local.microsecond)
     values: dict[str, Value] = {
         each["name"]: _value(each["value"]) for each, _ in zip(_VALUE.finditer(body), range(_VALUES), strict=False)
     }
-    text = _unquoted(said["said"] if said else "").strip()
+    text = _unquoted(match["said"] if match else "").strip()
     if not body.startswith('"') and (sentence := in_later_words(text)) is not None:
         text, values = sentence
     return Line(text, values, at, local, host, program)
@@ -146,22 +146,22 @@ def _json(text: str) -> Line | None:
     if not isinstance(fields, dict):
         return None
     if isinstance(stamp := fields.get("__REALTIME_TIMESTAMP"), str):
-        said = fields.get("MESSAGE")
-        if isinstance(said, list):  # several, or what is not UTF-8
-            texts = [each for each in said if isinstance(each, str)]
-            said = texts[0] if texts else bytes(said).decode(errors="replace")
-        inner = _text(said) if isinstance(said, str) else None
+        message = fields.get("MESSAGE")
+        if isinstance(message, list):  # several, or what is not UTF-8
+            texts = [each for each in message if isinstance(each, str)]
+            message = texts[0] if texts else bytes(message).decode(errors="replace")
+        inner = _text(message) if isinstance(message, str) else None
         at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=int(stamp))
         program = fields.get("SYSLOG_IDENTIFIER") or fields.get("_COMM") or ""
         return inner and inner._replace(
             at=inner.at or at, host=str(fields.get("_HOSTNAME", "")), program=str(program)
         )
-    said, stamp = fields.get("msg"), fields.get("ts")
-    if not isinstance(said, str) or not isinstance(stamp, int | float) or "caller" not in fields:
+    message, stamp = fields.get("msg"), fields.get("ts")
+    if not isinstance(message, str) or not isinstance(stamp, int | float) or "caller" not in fields:
         return None
     at = datetime.fromtimestamp(0, UTC) + timedelta(milliseconds=stamp)
     values = {name: _of_json(each) for name, each in list(fields.items())[:_VALUES] if name not in _OWN}
-    return Line(said, values, at, None, "", "")
+    return Line(message, values, at, None, "", "")
 
 
 def _of_json(value: Any) -> Value:

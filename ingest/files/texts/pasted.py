@@ -120,13 +120,13 @@ def _printed_after(found: Iterable[Mapping[str, Any]], at: datetime) -> datetime
     `at` is the time from which the ages of the Events were counted.
     """
     started: dict[str, datetime] = {}
-    heard: list[tuple[str, datetime]] = []
+    seen: list[tuple[str, datetime]] = []
     for each in found:
         if each["kind"] == "Pod" and (start := each["status"].get("startTime")):
             started[each["metadata"]["uid"]] = datetime.fromisoformat(start)
         elif each["kind"] == "Event" and each["source"]["component"] == "kubelet" and "earliest" in each:
-            heard.append((each["involvedObject"].get("uid", ""), datetime.fromisoformat(each["lastTimestamp"])))
-    return max((at + (started[uid] - last) for uid, last in heard if uid in started), default=at)
+            seen.append((each["involvedObject"].get("uid", ""), datetime.fromisoformat(each["lastTimestamp"])))
+    return max((at + (started[uid] - last) for uid, last in seen if uid in started), default=at)
 
 
 def _without_tabs(text: str) -> str:

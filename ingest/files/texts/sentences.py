@@ -21,8 +21,8 @@ class _Sentence(NamedTuple):
     """The later text."""
 
 
-def _sentence(begin: str, pattern: str, said: str) -> _Sentence:
-    return _Sentence(begin, re.compile(pattern, re.DOTALL), said)
+def _sentence(begin: str, pattern: str, kind: str) -> _Sentence:
+    return _Sentence(begin, re.compile(pattern, re.DOTALL), kind)
 
 
 _SENTENCES: Final = (
@@ -134,10 +134,10 @@ _SENTENCES: Final = (
 BEGINNINGS: Final = tuple(each.begin for each in _SENTENCES)
 
 
-def in_later_words(said: str) -> tuple[str, Values] | None:
+def in_later_words(text: str) -> tuple[str, Values] | None:
     """Return the later text of a sentence, and its values by their later names; None for any other."""
     for each in _SENTENCES:
-        if said.startswith(each.begin) and (found := each.pattern.fullmatch(said)) is not None:
+        if text.startswith(each.begin) and (found := each.pattern.fullmatch(text)) is not None:
             named = {name: value for name, value in found.groupdict().items() if value is not None}
             return each.said, _values(named)
     return None

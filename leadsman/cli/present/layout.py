@@ -118,11 +118,13 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
     if sum(least) > room:
         return None
     for folding in (True, False):
-        of = [low if prose is folding else wide for low, wide, prose in zip(least, widths, sentences, strict=True)]
+        least_widths = [
+            low if prose is folding else wide for low, wide, prose in zip(least, widths, sentences, strict=True)
+        ]
         most = max(widths)
         while sum(widths) > room and most:
             most -= 1
-            widths = [min(wide, max(low, most)) for wide, low in zip(widths, of, strict=True)]
+            widths = [min(wide, max(low, most)) for wide, low in zip(widths, least_widths, strict=True)]
     return list(map(_Set, columns, widths))
 
 

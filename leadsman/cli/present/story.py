@@ -95,8 +95,10 @@ def print_story(
     """
     database = database.knowing()
     spans = {span.cluster: span for span in read_spans(database)}
-    of = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
-    found = [_print_cluster(database, cluster, span, console, command, lines, namespace) for cluster, span in of]
+    asked_spans = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
+    found = [
+        _print_cluster(database, cluster, span, console, command, lines, namespace) for cluster, span in asked_spans
+    ]
     if command is not None:
         console.print(Text("Ask next", style="bold"))
         for name, question in (*NEXT, ("", "every saved question")):

@@ -16,7 +16,7 @@ from sql.database.open import Result
 from sql.questions.cells import Column, as_columns, as_csv
 
 
-def show(result: Result, form: str, why_empty: str = "", of: int = 0, *, fewer: bool = False) -> None:
+def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewer: bool = False) -> None:
     """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`.
 
     `of` is how many rows there are where these are not all. With `fewer` a narrow terminal shows fewer columns.
@@ -30,8 +30,8 @@ def show(result: Result, form: str, why_empty: str = "", of: int = 0, *, fewer: 
             show_columns(as_columns(result), form, fewer=fewer)
             rows = len(result.rows)
             ends = counted(rows, "row") if rows else f"0 rows. {why_empty}".rstrip(" .")
-            if of > rows:
-                ends = f"{rows} of {counted(of, 'row')}; --limit 0 shows all"
+            if total > rows:
+                ends = f"{rows} of {counted(total, 'row')}; --limit 0 shows all"
             for line in folded(ends, _width(form)):
                 click.echo(line)
 
@@ -47,10 +47,10 @@ def only(result: Result, names: Sequence[str]) -> Result:
     """The answer with these columns, in this order, and the cluster where rows are of several; all without names."""
     if not names:
         return result
-    of = {name: place for place, name in enumerate(result.column_names)}
-    if "cluster" in of and len({row[of["cluster"]] for row in result.rows}) > 1:
+    places_of = {name: place for place, name in enumerate(result.column_names)}
+    if "cluster" in places_of and len({row[places_of["cluster"]] for row in result.rows}) > 1:
         names = ["cluster", *names]
-    places = [of[name] for name in dict.fromkeys(names)]
+    places = [places_of[name] for name in dict.fromkeys(names)]
     return Result(
         tuple(result.column_names[place] for place in places),
         tuple(result.column_types[place] for place in places),

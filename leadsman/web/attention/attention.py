@@ -232,8 +232,8 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         # of a node that was never sampled it is so for as long as it was looked at
         since = Since(min(known)) if len(known) == len(seen) else Since(min(known, default=view.scope.since), True)
         last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
-        of = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
-        title = f"No recent statistics{of}"
+        share = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
+        title = f"No recent statistics{share}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         step = _UNREAD if asked else _save_summary(nodes[0])

@@ -151,10 +151,12 @@ def _image_gc(view: Overview) -> Iterator[Item]:
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):
-            of = [node.name for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on]
-            heads = {name: image_gc_head(verdict, latest[name]["reason"], goes_on=goes_on) for name in of}
+            affected = [
+                node.name for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on
+            ]
+            heads = {name: image_gc_head(verdict, latest[name]["reason"], goes_on=goes_on) for name in affected}
             for head in dict.fromkeys(heads.values()):
-                nodes = tuple(name for name in of if heads[name] == head)
+                nodes = tuple(name for name in affected if heads[name] == head)
                 rows = [latest[name] for name in nodes]
                 text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
                 if not goes_on:

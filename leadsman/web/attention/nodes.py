@@ -18,23 +18,23 @@ from streams.rules.pod_ends.when import drainer
 
 def not_ready(view: Overview) -> Iterator[Item]:
     """False and Unknown apart; a node that is drained is a note, for it is meant to go."""
-    of = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
+    of_nodes = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
     if rows := [row for row in others if row["ready"] is not None]:
-        said = reported(sentence(plain(rows[0]["message"])).rstrip("."))
-        text = f"{f'{said} ' if len(rows) == 1 else ''}{_leases(rows)}{NO_NEW_PODS.capitalize()}."
+        words = reported(sentence(plain(rows[0]["message"])).rstrip("."))
+        text = f"{f'{words} ' if len(rows) == 1 else ''}{_leases(rows)}{NO_NEW_PODS.capitalize()}."
         step = Step(f"See kubectl describe node {argument(rows[0]['node'])} and its kubelet's and runtime's logs")
-        title = "Not Ready" if view.node else f"{len(rows)} {of} not Ready"
+        title = "Not Ready" if view.node else f"{len(rows)} {of_nodes} not Ready"
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
         step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
-        title = "Ready is unknown" if view.node else f"{len(rows)} {of} with Ready unknown"
+        title = "Ready is unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]
     if taken:
-        yield _being_removed(view, taken, of)
+        yield _being_removed(view, taken, of_nodes)
     if cordoned := [row for row in drained if row not in taken]:
         text = f"{NO_NEW_PODS.capitalize()}.{_down(cordoned, one=bool(view.node))}"
         ready = [row for row in cordoned if row["ready"]]
@@ -44,7 +44,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
             if ready
             else f"See kubectl describe node {argument(cordoned[0]['node'])} before it is uncordoned: {state}"
         )
-        title = "Cordoned" if view.node else f"{len(cordoned)} {of} cordoned"
+        title = "Cordoned" if view.node else f"{len(cordoned)} {of_nodes} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
@@ -79,20 +79,20 @@ def problems(view: Overview) -> Iterator[Item]:
     for condition in dict.fromkeys(row["condition"] for row in view.problems):
         rows = [row for row in view.problems if row["condition"] == condition]
         name, node = plain(condition), argument(rows[0]["node"])
-        of = "" if view.node else f" of {counted(len(rows), 'node')}"
-        said = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
-        text = f"The last: {said}" if said and len(rows) > 1 else said
+        of_nodes = "" if view.node else f" of {counted(len(rows), 'node')}"
+        words = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
+        text = f"The last: {words}" if words and len(rows) > 1 else words
         step = Step(f"See kubectl describe node {node}, and what sets this condition")
-        item = _of(rows, Severity.WARNING, f"Condition {name}{of} shows trouble", text, step)
+        item = _of(rows, Severity.WARNING, f"Condition {name}{of_nodes} shows trouble", text, step)
         yield item._replace(about=(), of_each=name)
 
 
-def _being_removed(view: Overview, rows: Sequence[RowDict], of: str) -> Item:
+def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
     """Report a node that an autoscaler removes; nobody should uncordon it. On a Ready node the taint may have been
     left behind.
     """
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
-    title = f"Being removed by {by}" if view.node else f"{len(rows)} {of} being removed by {by}"
+    title = f"Being removed by {by}" if view.node else f"{len(rows)} {of_nodes} being removed by {by}"
     keeps = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."
     text = f"{keeps}{_down(rows, one=bool(view.node) or len(rows) == 1)}"
     left = next((row for row in rows if row["ready"]), None)

@@ -89,20 +89,20 @@ def rejected(view: Overview) -> Iterator[Item]:
     for reason in dict.fromkeys(row["reason"] for row in rows):
         same = [row for row in rows if row["reason"] == reason]
         pods = sum(row["pods"] for row in same)
-        said = [row for row in view.refused if row["reason"] == reason]
-        denied = next((row for row in said if row["is_contradicted"]), None)
+        refusals = [row for row in view.refused if row["reason"] == reason]
+        denied = next((row for row in refusals if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
-            text=_refusal(reason, said, numa, denied),
-            step=_against(reason, same, said, denied),
+            text=_refusal(reason, refusals, numa, denied),
+            step=_against(reason, same, refusals, denied),
             about=_alerts_of(reason),
         )
 
 
-def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
+def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
-    last = denied or (said[0] if said else None)
-    others = [row["explanation"] for row in said if row["refused_by"] not in _SAID_BY_REASON]
+    last = denied or (refusals[0] if refusals else None)
+    others = [row["explanation"] for row in refusals if row["refused_by"] not in _SAID_BY_REASON]
     others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
     known = known_cause(reason)
@@ -119,8 +119,8 @@ def _refusal(reason: str, said: Sequence[RowDict], numa: str, denied: RowDict | 
 
 def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
     """Tell whether the first words explain the last refusal, and not one before it."""
-    said = last["explanation"].rstrip(".") if last else ""
-    return last is None or (bool(said) and bool(words) and words[0].startswith(said))
+    explained = last["explanation"].rstrip(".") if last else ""
+    return last is None or (bool(explained) and bool(words) and words[0].startswith(explained))
 
 
 def _contradiction(denied: RowDict) -> str:
@@ -137,19 +137,19 @@ def _knew_of_less(denied: RowDict) -> bool:
     return None not in {refusal.capacity, refusal.requested} and (refusal.capacity or 0) < (refusal.requested or 0)
 
 
-def _against(reason: str, same: Sequence[RowDict], said: Sequence[RowDict], denied: RowDict | None) -> Step:
+def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], denied: RowDict | None) -> Step:
     if denied and not _knew_of_less(denied):
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
-    if reason in UNSEEN_BY_SCHEDULER or (said and said[0]["refused_by"] in _OF_NUMA):
+    if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
-    if said:
-        name, resource = (plain(said[0][each]) for each in ("node", "resource"))
-        name = "NODE" if name == UNKNOWN_NAME else argument(said[0]["node"])
-        if "/" in resource and said[0]["refused_by"] in {"resources", "device_manager"}:
+    if refusals:
+        name, resource = (plain(refusals[0][each]) for each in ("node", "resource"))
+        name = "NODE" if name == UNKNOWN_NAME else argument(refusals[0]["node"])
+        if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
-        if _knew_of_less(said[0]):
+        if _knew_of_less(refusals[0]):
             return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
-        if words := _STEPS.get(said[0]["refused_by"]):
+        if words := _STEPS.get(refusals[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
     return Step(REMOVE_OR_CORDON, "refused_pods")
 
@@ -263,8 +263,8 @@ def resizes(view: Overview) -> Iterator[Item]:
         ),
     ):
         if rows := [row for row in view.resizes if row["state"] == state]:
-            said = plain(rows[0]["message"], MOST_TEXT)
-            words = f" The kubelet's words: {sentence(said)}" if said else ""
+            message = plain(rows[0]["message"], MOST_TEXT)
+            words = f" The kubelet's words: {sentence(message)}" if message else ""
             yield _of_pods(f"{counted(len(rows), 'resize')} {state}", f"{why}: {_names(rows)}.{words}", rows, step)
 
 

@@ -24,8 +24,8 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
         yield f"{bounds}: Kubernetes drops repeats.", ()
     if texts := unknown.withheld:
-        of = counted(texts, "text is", "texts are")
-        yield f"{of} withheld in whole or part (redact: strict): causes that only they name are not known.", ()
+        withheld = counted(texts, "text is", "texts are")
+        yield f"{withheld} withheld in whole or part (redact: strict): causes that only they name are not known.", ()
     if evictions := unknown.without_rank:
         have = counted(evictions, "eviction has", "evictions have")
         yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()

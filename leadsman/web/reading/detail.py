@@ -282,9 +282,9 @@ def _stalled(percent: float) -> str:
     return f"{percent:.0f} %"
 
 
-def _usage(row: RowDict, key: str, name: str, words: Callable[[float], str], of: str) -> Usage | None:
+def _usage(row: RowDict, key: str, name: str, words: Callable[[float], str], unit: str) -> Usage | None:
     measured = [(at, value) for at, value in zip(row["at"], row[key], strict=True) if value >= 0]
     if not measured:
         return None
     at, values = zip(*measured, strict=True)
-    return Usage(name, words(values[-1]) + of, words(max(values)), at, values, max(*values, 1e-9))
+    return Usage(name, words(values[-1]) + unit, words(max(values)), at, values, max(*values, 1e-9))

@@ -186,8 +186,8 @@ class Links:
         """
         if not self.site:
             return ""
-        of = {"cluster": self._scope.get("cluster", ""), "node": node or self.at_node}
-        about = {name: value for name, value in of.items() if value}
+        subject = {"cluster": self._scope.get("cluster", ""), "node": node or self.at_node}
+        about = {name: value for name, value in subject.items() if value}
         known = set(given or ())
         if query:
             known = {BY, *(each.name for each in chosen(query, given or {})[0].parameters)}

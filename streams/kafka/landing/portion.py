@@ -79,7 +79,10 @@ class Portion(NamedTuple):
         metadata.
         """
         metadata = msgspec.json.encode(_Intent(self.token, self.ranges)).decode()
-        return {TopicPartition(self.topic, of.partition): OffsetAndMetadata(of.start, metadata) for of in self.ranges}
+        return {
+            TopicPartition(self.topic, span.partition): OffsetAndMetadata(span.start, metadata)
+            for span in self.ranges
+        }
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:

@@ -121,8 +121,8 @@ def parse_error(message: str) -> ImageGcFailure | None:
         return ImageGcFailure("error", "invalid_capacity")
     if match := _DELETE_ERRORS.match(text):
         wanted, freed = (None if each is None else whole_number(each) for each in match.groups())
-        said = text[match.end() :].strip("[]")[:_MOST_TEXT]
-        return ImageGcFailure("error", "delete_error", wanted_bytes=wanted, freed_bytes=freed, text=said)
+        runtime_error = text[match.end() :].strip("[]")[:_MOST_TEXT]
+        return ImageGcFailure("error", "delete_error", wanted_bytes=wanted, freed_bytes=freed, text=runtime_error)
     before = next((each for each in _STATS_ERRORS if text.startswith(each)), "")
     if _NO_ANSWER.match(text.removeprefix(before)):
         return ImageGcFailure("error", "runtime_error", text=text[:_MOST_TEXT])

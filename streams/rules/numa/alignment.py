@@ -81,8 +81,8 @@ def _unknown(container: ContainerResources, ids: Sequence[int], layout: Layout) 
     return f"the device plugin does not report the NUMA nodes of {', '.join(silent)}" if silent else ""
 
 
-def _numa_nodes(of: Iterable[Sequence[int]]) -> list[int]:
-    return sorted({numa for each in of for numa in each})
+def _numa_nodes(devices: Iterable[Sequence[int]]) -> list[int]:
+    return sorted({numa for each in devices for numa in each})
 
 
 def _caches(cpus: frozenset[int], caches: Sequence[frozenset[int]]) -> int | None:

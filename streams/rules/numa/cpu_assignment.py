@@ -195,8 +195,8 @@ def _rounded(value: float) -> float:
     return floor(value * 1000 + 0.5) / 1000
 
 
-def _ceil(amount: int, of: int) -> int:
-    return -(-amount // of)
+def _ceil(amount: int, divisor: int) -> int:
+    return -(-amount // divisor)
 
 
 def _numa(core: _Core) -> int:

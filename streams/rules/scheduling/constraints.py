@@ -215,16 +215,16 @@ def _term(term: PodAffinityTerm, namespace: str) -> NeighbourTerm:
     return NeighbourTerm(term.topology_key, selector(term.label_selector), names, bool(more), more)
 
 
-def _spread(of: TopologySpreadConstraint, pod: Pod) -> Spread:
+def _spread(constraint: TopologySpreadConstraint, pod: Pod) -> Spread:
     labels = pod.metadata.labels or {}
-    own = [Requirement(key, "In", [labels[key]]) for key in of.match_label_keys or () if key in labels]
+    own = [Requirement(key, "In", [labels[key]]) for key in constraint.match_label_keys or () if key in labels]
     return Spread(
-        of.topology_key,
-        of.max_skew,
-        [*own, *selector(of.label_selector)],
-        1 if of.min_domains is None else of.min_domains,
-        of.node_affinity_policy != "Ignore",
-        of.node_taints_policy == "Honor",
+        constraint.topology_key,
+        constraint.max_skew,
+        [*own, *selector(constraint.label_selector)],
+        1 if constraint.min_domains is None else constraint.min_domains,
+        constraint.node_affinity_policy != "Ignore",
+        constraint.node_taints_policy == "Honor",
     )
 
 
@@ -256,16 +256,16 @@ class NamespaceFacts(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     labels: dict[str, str] = {}
 
 
-def namespace_facts(of: Namespace) -> NamespaceFacts:
-    return NamespaceFacts(of.metadata.labels or {})
+def namespace_facts(namespace: Namespace) -> NamespaceFacts:
+    return NamespaceFacts(namespace.metadata.labels or {})
 
 
 def with_names(constraints: Constraints, namespaces: Namespaces, *, complete: bool) -> Constraints:
     """Add the names of the namespaces that its terms select; `complete` if no other matters."""
     terms = (constraints.affinity, constraints.anti_affinity)
-    if not any(term.namespace_selector for of in terms for term in of):
+    if not any(term.namespace_selector for kind in terms for term in kind):
         return constraints
-    affinity, anti_affinity = ([_with_names(term, namespaces, complete=complete) for term in of] for of in terms)
+    affinity, anti_affinity = ([_with_names(term, namespaces, complete=complete) for term in kind] for kind in terms)
     return msgspec.structs.replace(constraints, affinity=affinity, anti_affinity=anti_affinity)
 
 

@@ -79,8 +79,8 @@ class Slice(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """True if a claim that may have one device of the driver may have each of these, if it is free."""
 
 
-def claim_facts(of: ResourceClaim) -> DeviceClaim:
-    allocation, spec = of.status.allocation, of.spec.devices
+def claim_facts(claim: ResourceClaim) -> DeviceClaim:
+    allocation, spec = claim.status.allocation, claim.spec.devices
     results = (allocation and allocation.devices.results) or []
     where = allocation.node_selector if allocation else None
     count = sum(each.exactly.count for each in spec.requests or () if each.exactly)
@@ -88,9 +88,10 @@ def claim_facts(of: ResourceClaim) -> DeviceClaim:
     return DeviceClaim(
         allocated=allocation is not None,
         nodes=node_terms(None, where.node_selector_terms or []) if where else None,
-        doubtful=len(of.status.reserved_for or ()) >= _MOST_PODS or any(each.binding_conditions for each in results),
-        deleting=of.metadata.deletion_timestamp is not None,
-        owner=of.metadata.controller,
+        doubtful=len(claim.status.reserved_for or ()) >= _MOST_PODS
+        or any(each.binding_conditions for each in results),
+        deleting=claim.metadata.deletion_timestamp is not None,
+        owner=claim.metadata.controller,
         held=[
             (each.driver, each.pool, each.device)
             for each in results
@@ -100,12 +101,12 @@ def claim_facts(of: ResourceClaim) -> DeviceClaim:
     )
 
 
-def class_facts(of: DeviceClass) -> Selection:
-    return Selection(*_selection(of.spec.selectors or ()))
+def class_facts(device_class: DeviceClass) -> Selection:
+    return Selection(*_selection(device_class.spec.selectors or ()))
 
 
-def slice_facts(of: ResourceSlice) -> Slice:
-    spec = of.spec
+def slice_facts(resource_slice: ResourceSlice) -> Slice:
+    spec = resource_slice.spec
     devices, where = spec.devices or [], spec.node_selector
     return Slice(
         driver=spec.driver,
@@ -120,24 +121,24 @@ def slice_facts(of: ResourceSlice) -> Slice:
     )
 
 
-def _requests(of: DeviceRequest, *, plain: bool) -> Iterator[Request]:
-    for each in of.first_available or ():
-        yield Request(f"{of.name}/{each.name}", each.device_class_name, [], 0, certain=False)
-    if of.exactly is not None:
-        yield _exactly(of.name, of.exactly, plain=plain)
-    elif not of.first_available:
-        yield Request(of.name, "", [], 0, certain=False)
+def _requests(request: DeviceRequest, *, plain: bool) -> Iterator[Request]:
+    for each in request.first_available or ():
+        yield Request(f"{request.name}/{each.name}", each.device_class_name, [], 0, certain=False)
+    if request.exactly is not None:
+        yield _exactly(request.name, request.exactly, plain=plain)
+    elif not request.first_available:
+        yield Request(request.name, "", [], 0, certain=False)
 
 
-def _exactly(name: str, of: ExactRequest, *, plain: bool) -> Request:
-    drivers, decided = _selection(of.selectors or ())
-    exact = of.allocation_mode == "ExactCount"
+def _exactly(name: str, request: ExactRequest, *, plain: bool) -> Request:
+    drivers, decided = _selection(request.selectors or ())
+    exact = request.allocation_mode == "ExactCount"
     return Request(
         name,
-        of.device_class_name,
+        request.device_class_name,
         drivers,
-        0 if of.admin_access else of.count if exact else 1,
-        certain=plain and decided and exact and not of.admin_access and of.capacity is None,
+        0 if request.admin_access else request.count if exact else 1,
+        certain=plain and decided and exact and not request.admin_access and request.capacity is None,
     )
 
 
@@ -250,11 +251,11 @@ def _missing(requests: Iterable[Request], classes: Mapping[str, Selection]) -> l
     return [one for one in requests if one.device_class and one.device_class not in classes]
 
 
-def _wanted(one: Request, of: Selection | None) -> Wanted:
-    if of is None:
+def _wanted(one: Request, device_class: Selection | None) -> Wanted:
+    if device_class is None:
         return Wanted()
-    drivers = frozenset({*one.drivers, *of.drivers})
-    return Wanted(drivers, one.count, certain=one.certain and of.certain and len(drivers) == 1)
+    drivers = frozenset({*one.drivers, *device_class.drivers})
+    return Wanted(drivers, one.count, certain=one.certain and device_class.certain and len(drivers) == 1)
 
 
 def node_devices(devices: Devices, nodes: Iterable[tuple[str, Mapping[str, str]]]) -> Iterator[NodeDevices]:

@@ -202,14 +202,14 @@ def _of_devices(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple
 
 
 def perhaps_ignored(
-    requests: Mapping[str, int], known: Collection[str], heard: Collection[str] = ()
+    requests: Mapping[str, int], known: Collection[str], reasons: Collection[str] = ()
 ) -> frozenset[str]:
     """Return the requested extended resources that are not `known` of any node, so the scheduler may ignore them.
 
     It leaves out those that the scheduler was `heard` to lack.
     """
     asked = (name for name, amount in requests.items() if "/" in name and amount and name not in known)
-    return frozenset(name for name in asked if f"Insufficient {name}" not in heard)
+    return frozenset(name for name in asked if f"Insufficient {name}" not in reasons)
 
 
 def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:

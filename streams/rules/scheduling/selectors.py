@@ -27,12 +27,12 @@ Terms: TypeAlias = list[list[Requirement]]
 """A node has to meet all of one."""
 
 
-def selector(of: LabelSelector | None) -> list[Requirement]:
+def selector(labels_selector: LabelSelector | None) -> list[Requirement]:
     """All of which have to be met; the empty list selects everything."""
-    if of is None:
+    if labels_selector is None:
         return NOTHING
-    labels = [Requirement(key, "In", [value]) for key, value in sorted((of.match_labels or {}).items())]
-    return [*labels, *map(_requirement, of.match_expressions or ())]
+    labels = [Requirement(key, "In", [value]) for key, value in sorted((labels_selector.match_labels or {}).items())]
+    return [*labels, *map(_requirement, labels_selector.match_expressions or ())]
 
 
 def node_terms(labels: Mapping[str, str] | None, terms: Sequence[NodeSelectorTerm] | None) -> Terms | None:
@@ -52,8 +52,8 @@ def meets_any(terms: Terms | None, labels: Mapping[str, str]) -> bool:
     return terms is None or any(matches(term, labels) for term in terms)
 
 
-def _requirement(of: MatchExpression) -> Requirement:
-    return Requirement(of.key, of.operator, of.values or [])
+def _requirement(expression: MatchExpression) -> Requirement:
+    return Requirement(expression.key, expression.operator, expression.values or [])
 
 
 def _term(term: NodeSelectorTerm) -> Iterator[Requirement]:

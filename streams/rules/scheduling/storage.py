@@ -105,16 +105,16 @@ class Attachment(_Facts, frozen=True):
     volume: str = ""
 
 
-def claim_facts(of: PersistentVolumeClaim) -> Claim:
-    annotations = of.metadata.annotations
+def claim_facts(claim: PersistentVolumeClaim) -> Claim:
+    annotations = claim.metadata.annotations
     return msgspec.structs.replace(
-        wanted(of.spec, annotations.storage_class if annotations else None),
-        bound=bool(of.spec.volume_name) and annotations is not None and annotations.bind_completed is not None,
-        phase=of.status.phase,
-        deleting=of.metadata.deletion_timestamp is not None,
+        wanted(claim.spec, annotations.storage_class if annotations else None),
+        bound=bool(claim.spec.volume_name) and annotations is not None and annotations.bind_completed is not None,
+        phase=claim.status.phase,
+        deleting=claim.metadata.deletion_timestamp is not None,
         selected_node=annotations.selected_node if annotations else None,
-        owner=of.metadata.controller,
-        uid=of.metadata.uid,
+        owner=claim.metadata.controller,
+        uid=claim.metadata.uid,
         by_default=False,
     )
 
@@ -133,13 +133,13 @@ def wanted(spec: PersistentVolumeClaimSpec, storage_class: str | None = None) ->
     )
 
 
-def volume_facts(of: PersistentVolume) -> Volume:
-    spec, metadata = of.spec, of.metadata
+def volume_facts(volume: PersistentVolume) -> Volume:
+    spec, metadata = volume.spec, volume.metadata
     affinity, reference, labels = spec.node_affinity, spec.claim_ref, metadata.labels or {}
     before = metadata.annotations.storage_class if metadata.annotations else None
     return Volume(
         storage_class=spec.storage_class_name if before is None else before,
-        phase=of.status.phase,
+        phase=volume.status.phase,
         deleting=metadata.deletion_timestamp is not None,
         claim=(reference.namespace, reference.name, reference.uid) if reference else None,
         bytes=_bytes(spec.capacity),
@@ -157,31 +157,31 @@ def volume_facts(of: PersistentVolume) -> Volume:
     )
 
 
-def class_facts(of: StorageClass) -> Class:
+def class_facts(storage_class: StorageClass) -> Class:
     terms = [
         NodeSelectorTerm(match_expressions=[each.expression for each in term.match_label_expressions or ()])
-        for term in of.allowed_topologies or ()
+        for term in storage_class.allowed_topologies or ()
     ]
-    annotations = of.metadata.annotations
+    annotations = storage_class.metadata.annotations
     return Class(
-        of.provisioner,
-        of.volume_binding_mode or "",
+        storage_class.provisioner,
+        storage_class.volume_binding_mode or "",
         node_terms(None, terms) if terms else None,
         annotations is not None and annotations.default_class == "true",
     )
 
 
-def csi_node_facts(of: CSINode) -> NodeDrivers:
-    limits = {each.name: each.allocatable.count for each in of.spec.drivers or () if each.allocatable}
+def csi_node_facts(node: CSINode) -> NodeDrivers:
+    limits = {each.name: each.allocatable.count for each in node.spec.drivers or () if each.allocatable}
     return NodeDrivers({name: count for name, count in limits.items() if count is not None})
 
 
-def csi_driver_facts(of: CSIDriver) -> Driver:
-    return Driver(bool(of.spec.storage_capacity))
+def csi_driver_facts(driver: CSIDriver) -> Driver:
+    return Driver(bool(driver.spec.storage_capacity))
 
 
-def attachment_facts(of: VolumeAttachment) -> Attachment:
-    return Attachment(of.spec.attacher, of.spec.node_name, of.spec.source.persistent_volume_name)
+def attachment_facts(made: VolumeAttachment) -> Attachment:
+    return Attachment(made.spec.attacher, made.spec.node_name, made.spec.source.persistent_volume_name)
 
 
 def _mode(named: str) -> str:

@@ -83,7 +83,7 @@ def needs_of(
     """`pods` are those that are on nodes, with their namespaces; `uid` is the pod's, where it exists; `made` the
     claims that are made with each such pod, by volume.
     """
-    there = [each for of, each in pods if of == namespace]
+    there = [each for own_namespace, each in pods if own_namespace == namespace]
     used = {each.claim for other in there for each in other.claimed if not each.ephemeral}
     doubtful = any(each.volumes for each in there)
     needs = []
@@ -102,7 +102,7 @@ def needs_of(
 
 def _made(each: ClaimedVolume, claim: Claim, storage: Storage, namespace: str) -> Need:
     if claim.by_default:
-        defaults = [name for name, of in storage.classes.items() if of.default]
+        defaults = [name for name, storage_class in storage.classes.items() if storage_class.default]
         if len(defaults) != 1 or "storageclasses" not in storage.listed:
             return Need(each.volume, unknown=True)
         claim = msgspec.structs.replace(claim, storage_class=defaults[0])
@@ -143,16 +143,16 @@ def _bound(each: ClaimedVolume, claim: Claim, storage: Storage) -> Need:
 
 
 def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[str, str]) -> Need:
-    of = storage.classes.get(claim.storage_class)
-    if not claim.volume and claim.storage_class and of is None and "storageclasses" not in storage.listed:
+    storage_class = storage.classes.get(claim.storage_class)
+    if not claim.volume and claim.storage_class and storage_class is None and "storageclasses" not in storage.listed:
         return Need(each.volume, unknown=True)
-    if claim.volume or of is None or of.binding != "WaitForFirstConsumer":
+    if claim.volume or storage_class is None or storage_class.binding != "WaitForFirstConsumer":
         return Need(each.volume, UNBOUND)
-    if of.provisioner.startswith(IN_TREE) and of.provisioner != STATIC:
+    if storage_class.provisioner.startswith(IN_TREE) and storage_class.provisioner != STATIC:
         return Need(each.volume, unknown=True)
     able = [volume for volume in storage.volumes.values() if _can_bind(claim, volume, named)]
     reserved = [volume for volume in able if volume.claim is not None]
-    driver = storage.drivers.get(of.provisioner)
+    driver = storage.drivers.get(storage_class.provisioner)
     return Need(
         each.volume,
         delayed=True,
@@ -161,10 +161,10 @@ def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[s
         candidates=[volume.nodes for volume in reserved or able],
         reserved=bool(reserved),
         all_candidates="persistentvolumes" in storage.listed,
-        maker="" if of.provisioner == STATIC else of.provisioner,
-        topologies=of.topologies,
+        maker="" if storage_class.provisioner == STATIC else storage_class.provisioner,
+        topologies=storage_class.topologies,
         room="csidrivers" in storage.listed if driver is None else not driver.tracks_capacity,
-        driver="" if of.provisioner == STATIC else of.provisioner,
+        driver="" if storage_class.provisioner == STATIC else storage_class.provisioner,
         identity=unmade(*named),
         alone=True,
     )
@@ -254,12 +254,12 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
         return None if volume.in_tree else (volume.driver, volume.known_as(claim.volume) if volume.driver else "")
     if claim.volume and "persistentvolumes" not in storage.listed:
         return None
-    of = storage.classes.get(claim.storage_class)
-    if of is None:
+    storage_class = storage.classes.get(claim.storage_class)
+    if storage_class is None:
         return ("", "") if not claim.storage_class or "storageclasses" in storage.listed else None
-    if of.provisioner.startswith(IN_TREE):
-        return ("", "") if of.provisioner == STATIC else None
-    return of.provisioner, unmade(namespace, name)
+    if storage_class.provisioner.startswith(IN_TREE):
+        return ("", "") if storage_class.provisioner == STATIC else None
+    return storage_class.provisioner, unmade(namespace, name)
 
 
 def volume_reasons(
@@ -324,12 +324,12 @@ def _limited(
         return [], unknown
     if driver not in volumes.limits:
         return [], []
-    there = {identity for of, identity in volumes.used if of == driver}
+    there = {identity for by, identity in volumes.used if by == driver}
     more = {each.identity for each in needs if each.driver == driver and (each.of_each or each.identity not in there)}
     if not more:
         return [], []
     counts_attached = scheduler_minor >= 32  # noqa: PLR2004  before, only what pods use
-    beside = {identity for of, identity in volumes.attached if of == driver and counts_attached}
+    beside = {identity for by, identity in volumes.attached if by == driver and counts_attached}
     if len(there) + len(beside) + len(more) > volumes.limits[driver]:
         return [TOO_MANY], []
     return [], [] if volumes.complete else unknown

@@ -101,5 +101,5 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _sql(of: Amount) -> str:
-    return literal(of) if isinstance(of, str) else str(of)
+def _sql(amount: Amount) -> str:
+    return literal(amount) if isinstance(amount, str) else str(amount)

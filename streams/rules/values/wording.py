@@ -25,8 +25,8 @@ class _Text(Expression):
         self.parts: Final = parts
 
 
-def said(*parts: Amount) -> Amount:
-    """The parts one after the other: each a text."""
+def phrase(*parts: Amount) -> Amount:
+    """Return the parts one after the other: each is a text."""
     if not any(isinstance(each, Expression) for each in parts):
         return "".join(parts)
     flat: list[Amount] = []
@@ -58,7 +58,7 @@ def among(words: Mapping[str, str], key: Amount) -> Amount:
 def counted(number: Amount, one: str, many: str = "") -> Amount:
     """A number with its word, as 1 pod, 2 pods."""
     if isinstance(number, Expression):
-        return choose(number == 1, f"1 {one}", said(grouped(number), f" {many or one + 's'}"))
+        return choose(number == 1, f"1 {one}", phrase(grouped(number), f" {many or one + 's'}"))
     return amounts.counted(number, one, many)
 
 
@@ -86,7 +86,7 @@ def sized(value: Amount) -> Amount:
         (scaled >= amounts.MIDDLE, one),
         otherwise=two,
     )
-    return said(digits, unit)
+    return phrase(digits, unit)
 
 
 def lasting(seconds: Amount) -> Amount:
@@ -96,16 +96,16 @@ def lasting(seconds: Amount) -> Amount:
     cases = []
     for (unit, length), (below, part) in pairwise(UNITS):
         rest = Expression(f"({seconds} % {length})")
-        more = choose(rest >= part, said(_whole(rest // part), f" {below}"), "")
-        cases.append((seconds >= length, said(_whole(seconds // length), f" {unit} ", more)))
-    trimmed = first_of(*cases, otherwise=said(_whole(seconds), " s"))
+        more = choose(rest >= part, phrase(_whole(rest // part), f" {below}"), "")
+        cases.append((seconds >= length, phrase(_whole(seconds // length), f" {unit} ", more)))
+    trimmed = first_of(*cases, otherwise=phrase(_whole(seconds), " s"))
     return Expression(f"trimRight({trimmed})")
 
 
 def percent(amount: Amount, whole: int = 1) -> Amount:
     """A percentage, or a ratio where `whole` is 100, as 12 %; of a null, 0 %."""
     if isinstance(amount, Expression):
-        return said(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
+        return phrase(_whole(Expression(f"round({whole} * ifNull({amount}, 0))")), " %")
     return f"{round(whole * amount)} %"
 
 
@@ -119,8 +119,8 @@ def where_known(amount: Amount, words: Callable[[Amount], Amount]) -> Amount:
 def joined(separator: str, *texts: Amount) -> Amount:
     """Join the texts that are not empty."""
     if any(isinstance(each, Expression) for each in texts):
-        of = ", ".join(map(_sql, texts))
-        return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{of}]), {literal(separator)})")
+        parts = ", ".join(map(_sql, texts))
+        return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{parts}]), {literal(separator)})")
     return separator.join(filter(None, texts))
 
 
@@ -132,7 +132,7 @@ def moment(at: Amount) -> Amount:
 def shown_to(text: Amount, characters: int) -> Amount:
     """The beginning of a text."""
     if isinstance(text, Expression):
-        cut = said(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
+        cut = phrase(Expression(f"substringUTF8({text}, 1, {characters - 1})"), "…")
         return choose(Expression(f"lengthUTF8({text})") > characters, cut, text)
     return text if len(text) <= characters else f"{text[: characters - 1]}…"
 
@@ -141,5 +141,5 @@ def _whole(number: Expression) -> Expression:
     return Expression(f"toString({number})")
 
 
-def _sql(of: Amount) -> str:
-    return literal(of) if isinstance(of, str) else str(of)
+def _sql(amount: Amount) -> str:
+    return literal(amount) if isinstance(amount, str) else str(amount)
