@@ -58,7 +58,7 @@ def edits(page: str) -> Iterator[Edit]:
 
 
 class Copy:
-    """The repository with the edits of a page, and its generated files written anew."""
+    """The repository with the edits of a page."""
 
     def __init__(self, page: str, folder: Path) -> None:
         """Raises ValueError if an edit cannot be made: the page no longer fits the repository."""
@@ -74,7 +74,6 @@ class Copy:
             shutil.copy2(ROOT / path, folder / path)
         self.edited = {self._apply(edit) for edit in made}
         """Paths of all files that the page creates or changes."""
-        self.run("-m", "generate")
 
     def changed(self) -> set[str]:
         """Paths of files that are not as they are in the repository, the generated ones left out."""
@@ -94,6 +93,10 @@ class Copy:
             check=False,
         )
         assert ran.returncode == 0, ran.stdout + ran.stderr
+
+    def generate(self) -> None:
+        """Write the generated files anew, for tests that read them."""
+        self.run("-m", "generate")
 
     def lint(self) -> None:
         """The edited modules are formatted and pass every rule of the house."""

@@ -79,5 +79,6 @@ def test_the_copy_differs_by_the_edits_alone_and_numbers_continue(tmp_path: Path
 
 
 def test_a_command_that_fails_in_the_copy_fails_the_test(tmp_path: Path) -> None:
+    made = copy(tmp_path, page("At the end of `common/text.py`:", "assert False, 'of the copy'"))
     with pytest.raises(AssertionError, match="of the copy"):
-        copy(tmp_path, page("At the end of `common/text.py`:", "assert False, 'of the copy'"))
+        made.run("-c", "import common.text")

@@ -17,6 +17,7 @@ def followed(page: str, folder: Path, files: int) -> Copy:
 
 def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
     copy = followed("docs/recipes/new-analytic.md", tmp_path, 5)
+    copy.generate()
     copy.test(
         "tests/scenarios", "tests/contract", "tests/unit/sql/schema/test_migrate.py", "-k", "node_upgrades or column"
     )
@@ -24,6 +25,7 @@ def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
 
 def test_a_new_alert_is_four_files(tmp_path: Path) -> None:
     copy = followed("docs/recipes/new-alert.md", tmp_path, 4)
+    copy.generate()
     copy.test("tests/unit/streams/alerting", "tests/generate", "-k", "not commands")
 
 
