@@ -13,7 +13,7 @@ import msgspec
 
 from ingest.model.objects.base import Condition
 from ingest.model.objects.node import Node, NodeMetadata
-from ingest.model.records import EventRecord, InventoryRecord, NodeRecord
+from ingest.model.records import EventRecord, InventoryRecord, LogBeganRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
@@ -52,7 +52,21 @@ class State(msgspec.Struct, frozen=True):
 def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tuple[State, Sequence[Output]]:
     if isinstance(record, InventoryRecord):
         return state, _vanished(state, record)
-    after = _with_event(state, record) if isinstance(record, EventRecord) else _with_node(state, record)
+    if isinstance(record, EventRecord):
+        return _concluded(state, _with_event(state, record))
+    after, rows = _concluded(state, _with_node(state, record))
+    began = _began(state.last, after.last)
+    return after, [began, *rows] if began else rows
+
+
+def _began(before: NodeRow | None, now: NodeRow | None) -> LogBeganRecord | None:
+    """The cluster's log must know the UID of a node that took another's place, although nobody saw that one's end."""
+    if before is None or before.deleted or now is None or now.uid in {before.uid, ""}:
+        return None
+    return LogBeganRecord(ts=now.ts, cluster=now.cluster, target=now.node, uid=now.uid)
+
+
+def _concluded(state: State, after: State) -> tuple[State, Sequence[Output]]:
     before, now = _rows(state), _rows(after)
     if now == before:
         return after, ()

@@ -213,6 +213,19 @@ def test_a_list_tells_the_log_of_a_node_that_only_its_cluster_saw_go(on_its_way:
     assert alive == ([("u", False), ("w", False)] if on_its_way else [("u", False), ("u", True)])
 
 
+def test_a_list_ends_a_node_that_took_the_place_of_another_and_that_only_its_own_log_knows() -> None:
+    """A watcher died between the two messages of the new node, whose predecessor's end nobody saw. Each list showed
+    the predecessor's place alone, so the node stayed for ever.
+    """
+    cluster = Cluster(nodes.REDUCER)
+    for uid in ("u", "w"):
+        node = NodeRecord(ts=T0, cluster="c", node="n", change="ADDED", object=Node(NodeMetadata("n", uid=uid)))
+        cluster.take(node, *([msgspec.structs.replace(node, node="")] if uid == "u" else []))
+    cluster.take(InventoryRecord(ts=T0 + MINUTE, cluster="c", resource="nodes", keys=("a", "v")))
+    alive = [(row.uid, row.deleted) for row in cluster.outputs if isinstance(row, NodeRow)]
+    assert alive == [("u", False), ("w", False), ("w", True)]
+
+
 def test_lists_without_a_deleted_node_keep_its_log_no_longer() -> None:
     """A list each five hours has no pods of it, and its log is told so."""
     cluster = Cluster(pod_bindings.REDUCER, nodes.REDUCER)
