@@ -1,4 +1,4 @@
-"""Credentials leave a text before it is logged, sent or stored. Pure."""
+"""Removes credentials from a text before it is logged, sent or stored. Does no I/O."""
 
 import re
 from collections.abc import Iterable
@@ -43,7 +43,7 @@ _OPAQUE: Final = re.compile(
 )
 """Texts that are secret by their own shape."""
 _OPAQUE_LEAST: Final = 20
-"""Characters of the shortest."""
+"""Characters of a word without spaces below which it is not searched."""
 _QUOTED: Final = r"(?P<{0}>\\*[\"'])(?:(?!(?P={0}))(?:\\.|.))+"
 """A value in quotes, up to the same quotes; a quote inside has a backslash."""
 _SECRET: Final = re.compile(
@@ -90,8 +90,8 @@ _RANDOM: Final = re.compile(
     r"|(?<!\w)S[UAONCX][A-Z2-7]{56}(?!\w)",  # the secret of a key of AWS; a seed of NATS
     re.ASCII,
 )
-"""The last net, in sentences only: nothing of Kubernetes is so long and of both cases and digits. Uids, digests and
-names of pods have small letters."""
+"""Random texts without a known form, searched only in sentences. Nothing that Kubernetes writes is so long and mixes
+cases and digits: uids, digests and names of pods have lower-case letters only."""
 _RANDOM_LEAST: Final = 32
 _ADDRESS: Final = re.compile(r"(https?://[^\s\"'\\/?#]*)([^\s\"'\\?#]*)([?#][^\s\"'\\]*)?", re.IGNORECASE)
 """An address of HTTP: its host, its path, and its query or fragment."""
@@ -111,7 +111,7 @@ _BEGINS: Final = (
     *("user", "header", "bare", "scheme", "cookies", "set", "name", "block", "line", "tag", "member", "flag"),
     *("login", "netrc", "said", "prose"),
 )
-"""Groups of `_SECRET` that stay."""
+"""Groups of `_SECRET` that stay before what is redacted. A new alternative needs its group here."""
 _UNSEEN: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\xad]")
 _IS_NAME: Final = re.compile(rf"(?:{_NAME}|^{_EXACT})$", re.IGNORECASE)
 _LAST_WORDS: Final = (
@@ -148,7 +148,7 @@ _DASH: Final = re.compile(
     r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"]-)(?=-|[paUu]|proxy))"
 )
 _DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
-_LINE: Final = re.compile(
+_UNDERSCORE: Final = re.compile(
     rf"_(?:(?<=gh[oprsu]_)|(?<=shp[a-z]{{2}}_)"
     rf"|{_behind(('github_pat_', 'hf_', 'npm_', 'dop_v1_', 'k_live_', 'k_test_', 'glsa_', 'glc_', 'dckr_pat_'))}"
     rf"|{_behind(('dckr_oat_', 'gsk_', 'lin_api_', 'figd_', 'whsec_'))})"
@@ -181,11 +181,11 @@ def scrub(text: str) -> str:
 
 def _scrub(text: str) -> str:
     if " " not in text and '"' not in text and "@" not in text and "=" not in text and not _BREAK.search(text):
-        # almost all strings
-        opaque = len(text) >= _OPAQUE_LEAST and _is_opaque(text)
+        # a single word, as almost all texts are: no sentence
+        opaque = len(text) >= _OPAQUE_LEAST and _may_be_opaque(text)
         text = _OPAQUE.sub(REDACTED, text) if opaque else text
         return _without_named(text) if ":" in text or ">" in text or "%" in text else text
-    if _is_opaque(text):
+    if _may_be_opaque(text):
         text = _OPAQUE.sub(REDACTED, text)
     text = _without_named(text)
     return _RANDOM.sub(REDACTED, text) if len(text) >= _RANDOM_LEAST else text
@@ -200,43 +200,47 @@ def _without_named(text: str) -> str:
 
 
 def is_suspicious(document: str) -> bool:
-    """Tell whether a text in a JSON document without white space may have a credential: much faster."""
+    """Tell whether `scrub` may change a text in a JSON document, which has no white space between its tokens.
+
+    It is much faster than `scrub`. Random texts in sentences are not looked for: they are in messages, all of which
+    are scrubbed.
+    """
     return (
         "@" in document
-        or _is_opaque(document)
+        or _may_be_opaque(document)
         or not document.isascii()
         or ("\\" in document and _is_suspicious_escape(document))
         or ("%" in document and "%40" in document)
         or _without_keys_of_addresses(document) != document
-        or _names_a_secret(document.lower())
+        or _may_name_secret(document.lower())
     )
 
 
-def _names_a_secret(folded: str) -> bool:
+def _may_name_secret(folded: str) -> bool:
     """Tell whether a text in a document may name a secret; names of fields have a quotation mark before the colon."""
     return (
         _COLON.search(folded) is not None
         or ("=" in folded and _has_word(folded))
-        or (">" in folded and _is_called_secret(folded, ">"))
-        or ("'" in folded and _is_called_secret(folded, "':"))
-        or (" " in folded and ("bearer " in folded or "basic " in folded or _names_secret(folded)))
+        or (">" in folded and _has_secret_name_before(folded, ">"))
+        or ("'" in folded and _has_secret_name_before(folded, "':"))
+        or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
         or "authorization" in folded
     )
 
 
 def _is_suspicious_escape(document: str) -> bool:
-    return "\\u00" in document or ('\\":' in document and _is_called_secret(document.lower(), '\\":'))
+    return "\\u00" in document or ('\\":' in document and _has_secret_name_before(document.lower(), '\\":'))
 
 
 def _has_word(folded: str) -> bool:
     return any(word in folded for word in _WORDS)
 
 
-def _names_secret(folded: str) -> bool:
+def _says_password(folded: str) -> bool:
     return "password " in folded or "passwd " in folded or "passphrase " in folded
 
 
-def _is_called_secret(folded: str, separator: str) -> bool:
+def _has_secret_name_before(folded: str, separator: str) -> bool:
     return any(part[-20:].rstrip("\\\"'").endswith(_LAST_WORDS) for part in folded.split(separator)[:-1])
 
 
@@ -246,7 +250,8 @@ def is_secret(name: str) -> bool:
     return _IS_NAME.search(name) is not None
 
 
-def _is_opaque(text: str) -> bool:
+def _may_be_opaque(text: str) -> bool:
+    """False only if `_OPAQUE` finds nothing. A new form there needs its mark here."""
     return (
         ("J" in text and ("eyJ" in text or "LS0tLS1CRUdJTi" in text))
         or ("K" in text and ("AKIA" in text or "AGE-SECRET-KEY-1" in text))
@@ -256,7 +261,7 @@ def _is_opaque(text: str) -> bool:
         or "AIza" in text
         or _DASH.search(text) is not None
         or _DOT.search(text) is not None
-        or ("_" in text and _LINE.search(text) is not None)
+        or ("_" in text and _UNDERSCORE.search(text) is not None)
         or (":AA" in text)
         or ("SK" in text and _KEY_ID.search(text) is not None)
         or ("AT" in text and "x" in text and _ATLASSIAN.search(text) is not None)

@@ -1,8 +1,8 @@
 """Tracks the progress of one resource's stream, decides how it continues after an error, and when to compare it with
 a full list (rules: list-and-watch; delivery.md#reconciling).
 
-A watch alone trusts that one history leads from version to version. It does not where etcd was restored from a
-snapshot: versions go back, and pass the old ones again with other objects.
+A watch alone is not enough. After a restore of etcd from a snapshot versions go back, and later the same numbers
+stand for other objects.
 """
 
 import math
@@ -41,7 +41,7 @@ class Progress:
         self._paths = resource.served_at(namespace)
         self._paths_missing = 0
         self._version_is_unavailable = False
-        self._is_whole = False
+        self._has_caught_up = False
         self._contact_at_seconds = -math.inf
         self.complete_at: datetime | None = None
         """Everything that happened until then is emitted, by the clock on the wall; None if that is not known."""
@@ -58,26 +58,29 @@ class Progress:
 
     @property
     def is_anew(self) -> bool:
-        """Nobody knows where the stream was before: there is no version, and nothing was heard."""
+        """True until the first list, if no version was kept."""
         return not self.version
 
     def contacted(self, at_seconds: float) -> None:
-        """The path is there, and answers, at a time of a clock that never goes back."""
+        """Record that the path answered; `at_seconds` is of the monotonic clock."""
         self._paths_missing = 0
         self._contact_at_seconds = at_seconds
 
     def opened(self, at: datetime) -> None:
-        """A watch begins: until its first bookmark, what happened since the version is on its way."""
-        self._is_whole = not self._resource.bookmarks
+        """Record that a watch began. It first repeats what happened since its version; its first bookmark ends that.
+
+        A resource without bookmarks counts as complete at once.
+        """
+        self._has_caught_up = not self._resource.bookmarks
         self.seen_until(at)
 
     def bookmarked(self) -> None:
         """Record a bookmark: everything before it was in the watch."""
-        self._is_whole = True
+        self._has_caught_up = True
 
     def seen_until(self, at: datetime) -> None:
-        """Note that all that a watch had until then is emitted."""
-        if self._is_whole:
+        """Record that all that happened until then is emitted; it counts once a watch has caught up."""
+        if self._has_caught_up:
             self.complete_at = at
 
     def reached(self, version: str) -> None:
@@ -85,9 +88,10 @@ class Progress:
         self.version = version or self.version
 
     def list_at(self) -> ListAt:
-        """At the last version, and where there is none, or it was refused, at the most recent.
+        """A state no older than the last version. It is the most recent one if there is no version, if the server
+        refused it, or before a watch was heard.
 
-        Never at what is cached: a server that is behind would lack objects that the logs know already.
+        It is never any cached state (`0`): a server that lags would lack objects that the logs know already.
         """
         if self._version_is_unavailable or self.complete_at is None:
             return ListAt("")
@@ -101,7 +105,9 @@ class Progress:
         self._contact_at_seconds = at_seconds
 
     def nothing_was_missed(self, changes: int, now_seconds: float) -> bool:
-        """Events outlive a short gap, so a list of them without news shows that there was none.
+        """True for Events if a list after a short gap has nothing new: an Event of the gap would still be there.
+
+        False for other resources, whose objects can be deleted unseen.
 
         Their stream has no bookmarks, and while no event comes its version grows too old (rules: list-and-watch).
         """
@@ -109,7 +115,7 @@ class Progress:
         return not changes and not self._resource.deletion_is_news and silent_seconds < EVENT_TTL_SECONDS
 
     def cannot_resume(self, error: ApiError) -> bool:
-        """The server does not have the version, or does not take it for one."""
+        """True if the server no longer has the version, does not have it yet, or calls it invalid."""
         return error.expired or error.too_large_version or error.code == BAD_REQUEST
 
     def lost(self, why: str) -> None:
@@ -117,7 +123,11 @@ class Progress:
         self.gap, self.list_is_due = why, True
 
     def refused(self, error: ApiError) -> str:
-        """Decide how to go on after an answer that is an error; return what to report, or nothing."""
+        """Decide how to go on after an error; return what to report, or nothing.
+
+        The next path of an optional resource is tried. A list that is refused at its version is asked for at the most
+        recent one, and a watch that is refused is followed by a list.
+        """
         if error.code == NOT_FOUND and self._resource.optional:
             self.list_is_due = True
             self._paths.append(self._paths.pop(0))
@@ -139,9 +149,13 @@ class Progress:
 
 
 SOON_SECONDS: Final = 10.0
+"""Delay of a comparison after the server was away."""
 ANSWER_SECONDS: Final = 15.0
+"""Least time that a server which was away has to begin a watch."""
 PAUSE_SECONDS: Final = 300.0
-"""Between two comparisons, unless versions go back: a server that comes and goes is not listed each time."""
+"""Least time between two comparisons, so that a server that comes and goes is not listed each time. After versions
+went back there is no pause.
+"""
 EVERY_SECONDS: Final = 4 * 3600.0
 JITTER: Final = 0.5
 """A time is between one half less and one half more, so that watches do not ask at once."""
@@ -157,7 +171,7 @@ class Comparing:
 
     def __init__(self, clock: Clock) -> None:
         self.anew = False
-        """All objects are emitted then: what was published before this process began is not known."""
+        """The next comparison emits every object: what an earlier process published is not known."""
         self._resumes = False
         """The stream goes on at a version before what was published last; a watch leads on from there first."""
         self._clock = clock
@@ -170,7 +184,7 @@ class Comparing:
 
     @property
     def due_in_seconds(self) -> float:
-        """No less than a server needs that was away to begin a watch."""
+        """Time until the next comparison, and at least ANSWER_SECONDS."""
         return max(ANSWER_SECONDS, self._due_at_seconds - self._clock.monotonic())
 
     def resumed(self) -> None:
@@ -186,7 +200,7 @@ class Comparing:
         self._due_at_seconds = min(self._due_at_seconds, max(self._after(SOON_SECONDS), self._not_before_seconds))
 
     def now(self) -> None:
-        """The versions went back."""
+        """Compare at once, without a pause, because versions went back."""
         self._due_at_seconds = self._clock.monotonic()
 
     def begun(self) -> None:
@@ -198,7 +212,7 @@ class Comparing:
         self._due_at_seconds = self._after(EVERY_SECONDS)
 
     def listed(self) -> None:
-        """Record that a new list shows the same, unless everything must be emitted again."""
+        """Record a list, which replaces the comparison unless that must emit every object."""
         if not self.anew:
             self.done()
 

@@ -18,7 +18,7 @@ import msgspec
 
 from common.cycles import rare_cycle_searches
 from ingest.files.lines import SourceError
-from ingest.files.sources import Progress, read_as
+from ingest.files.sources import Progress, read_converted
 from ingest.normalize.decoded import Decoded, decode
 
 _LENGTH_BYTES: Final = 4
@@ -80,7 +80,7 @@ def read_ahead(
     progress: Progress | None = None,
     skipped: Counter[str] | None = None,
 ) -> Generator[Decoded, None, None]:
-    """Yield the decoded items of all paths, as `read_as` does, which explains the parameters.
+    """Yield the decoded items of all paths, as `read_converted` does, which explains the parameters.
 
     Raises `SourceError` as that does, and if the reading process ends early.
     """
@@ -101,8 +101,10 @@ def read_ahead(
 
 
 def _decoding(since: datetime | None, until: datetime | None) -> Callable[..., Iterator[Decoded]]:
-    """Return `read_as` for this range of time. Without a range each summary is decoded at once: all are used."""
-    return partial(read_as, partial(decode, since=since, until=until), summaries=since is None and until is None)
+    """Return `read_converted` for a range of time. Without one each summary is decoded at once: all are used."""
+    return partial(
+        read_converted, partial(decode, since=since, until=until), summaries=since is None and until is None
+    )
 
 
 def _bytes_on_disk(paths: Iterable[Path]) -> int:

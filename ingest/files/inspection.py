@@ -17,7 +17,7 @@ from common.durations import in_words
 from common.errors import BadRecord
 from common.text import plain
 from ingest.files.lines import SourceError
-from ingest.files.sources import Progress, noting, read_sources
+from ingest.files.sources import Progress, collecting_errors, read_sources
 from ingest.model.observation import Observation, Observed, Position, Unreadable
 from ingest.model.records import NodeRecord, PodRecord, Record
 from ingest.model.reports import Report
@@ -249,7 +249,7 @@ def inspect(
     skipped: Counter[str] = Counter()
     refused: list[SourceError] = []
     entries = read_sources(paths, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped)
-    found = summarize(noting(entries, refused), skipped)
+    found = summarize(collecting_errors(entries, refused), skipped)
     if refused and not found.observations:
         raise refused[0]
     return found._replace(refused="; ".join(map(str, refused)))

@@ -17,23 +17,24 @@ from ingest.files.sniff import FileKind, file_kind, folder_files
 from ingest.model.observation import Observed, Unreadable
 
 WINDOW: Final = timedelta(seconds=5)
-"""Event time over which the observations of one file are put in order; sources of one recorder race by less."""
+"""Largest disorder in one file that is corrected, in event time. Sources that one recorder writes differ by less."""
 WINDOW_OBSERVATIONS: Final = 10_000
+"""Most entries in the window of one file. A full window yields its oldest entry at once."""
 WINDOW_BYTES: Final = 16 * 1024 * 1024
-"""Bounds of the window, over all files together, counted as it was read; beyond them the oldest goes out at once."""
+"""Most bytes in the windows of all files together, by the size that was read."""
 
 T = TypeVar("T")
 Entry: TypeAlias = Observed | Unreadable
 Timed: TypeAlias = tuple[datetime, int, T]
-"""The keys of the order, the original bytes, and the result made of them."""
+"""The time that decides the order, the number of bytes that were read, and the result."""
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 
 
-def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Timed[T]]:
+def timed(entries: Iterable[Entry], convert: Callable[[Entry], T]) -> Iterator[Timed[T]]:
     """Yield the result of each entry with the time that decides its place in the order.
 
-    An observation's is its own. An unreadable entry stays behind its neighbour in the file (before the first
-    observation: in front of it), because a time read from damaged bytes must not move anything.
+    An observation has its own time. An unreadable entry takes that of the observation before it, or of the first one
+    if none came before: a time read from damaged bytes could be wrong.
     """
     leading: list[Entry] = []
     ts: datetime | None = None
@@ -41,27 +42,27 @@ def timed(entries: Iterable[Entry], made: Callable[[Entry], T]) -> Iterator[Time
         if isinstance(entry, Observed):
             ts = entry.observation.ts
             for early in leading:
-                yield ts, len(early.raw), made(early)
+                yield ts, len(early.raw), convert(early)
             leading.clear()
         elif ts is None and len(leading) < WINDOW_OBSERVATIONS:
             leading.append(entry)
             continue
-        yield ts or _FIRST, len(entry.raw), made(entry)
+        yield ts or _FIRST, len(entry.raw), convert(entry)
     for early in leading:
-        yield _FIRST, len(early.raw), made(early)
+        yield _FIRST, len(early.raw), convert(early)
 
 
 class Window(Generic[T]):
     """Puts the entries of one source in order of time, ties as they came, where disorder is within `WINDOW`.
 
-    An entry goes out when one is pushed that is `WINDOW` later, or when the window is full. One that comes later than
-    that goes out at once, out of order: what it is late for has gone.
+    An entry goes out when one at least `WINDOW` newer is pushed, or when the window is full. An entry that arrives
+    too late goes out at once, out of order, because its successors have gone out already.
     """
 
     def __init__(self, limit_bytes: int = WINDOW_BYTES) -> None:
         self._limit_bytes = limit_bytes
         self._heap: list[tuple[datetime, int, int, T]] = []
-        self._newest = _FIRST + WINDOW
+        self._newest = _FIRST + WINDOW  # no time is `WINDOW` before the first one
         self._number = 0
         self._held_bytes = 0
 
@@ -94,22 +95,22 @@ class Window(Generic[T]):
         return oldest, size_bytes, made
 
 
-def smoothed(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
-    """Yield the entries of one file through a `Window`."""
+def in_order(entries: Iterable[Timed[T]], *, window_bytes: int = WINDOW_BYTES) -> Iterator[Timed[T]]:
+    """Yield the entries of one file in order of time, as far as a `Window` can."""
     window = Window[T](window_bytes)
     for entry in entries:
         yield from window.push(entry)
     yield from window.rest()
 
 
-def merged(made: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
-    """Yield what is made of the entries of all files by time, each file smoothed; ties in the order of files.
+def merged(convert: Callable[[Entry], T], files: Sequence[Iterable[Entry]]) -> Iterator[T]:
+    """Convert the entries of all files, and yield the results in order of time; ties in the order of files.
 
-    It is made as soon as an entry is read, because it may be much smaller than its bytes. A file that was cut in
+    An entry is converted before it waits in a window, because the result may be much smaller. A file that was cut in
     pieces gives the same sequence as the whole one, as long as its own disorder is within the window.
     """
     window_bytes = WINDOW_BYTES // max(len(files), 1)
-    streams = [smoothed(timed(entries, made), window_bytes=window_bytes) for entries in files]
+    streams = [in_order(timed(entries, convert), window_bytes=window_bytes) for entries in files]
     for _, _, entry in streams[0] if len(streams) == 1 else heapq.merge(*streams, key=itemgetter(0)):
         yield entry
 
@@ -127,8 +128,8 @@ _MOST_NAMED: Final = 5
 """Files that cannot be used, in one message."""
 
 
-def read_as(
-    made: Callable[[Entry], T],
+def read_converted(
+    convert: Callable[[Entry], T],
     paths: Sequence[Path],
     *,
     cluster: str = "default",
@@ -143,26 +144,28 @@ def read_as(
     A path is a capture file, a file of `kubectl get` or of a kubelet's answer, or a folder with any of these files.
     A folder can be a `kubectl cluster-info dump`, a support bundle, a must-gather or a sosreport. `cluster`, `node`
     and `at` (aware) complete a dump; a capture needs none of them. `skipped` counts the kinds of a dump's objects
-    that Leadsman does not use. With `summaries` a capture's summaries are decoded at once, for a `made` that uses
+    that Leadsman does not use. With `summaries` a capture's summaries are decoded at once, for a `convert` that uses
     them.
 
     The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
-    folder without anything known. For files without an observation, or without a place, it raises after all the
-    others.
+    folder without anything known. Files without an observation, or whose node is unknown, are left out; one
+    `SourceError` at the end names them.
     """
     meter = Meter()
     refused: list[SourceError] = []
     by_kind: Counter[str] = Counter() if skipped is None else skipped
     snapshot = Snapshot(cluster=cluster, node=node, at=at, skipped=by_kind, refused=refused)
-    files = [noting(entries, refused) for entries in _read_paths(paths, meter, snapshot, summaries=summaries)]
+    files = [
+        collecting_errors(entries, refused) for entries in _read_paths(paths, meter, snapshot, summaries=summaries)
+    ]
     observations = 0
 
-    def made_and_counted(entry: Entry) -> T:
+    def convert_and_count(entry: Entry) -> T:
         nonlocal observations
         observations += isinstance(entry, Observed) and not entry.is_implied
-        return made(entry)
+        return convert(entry)
 
-    for number, entry in enumerate(merged(made_and_counted, files), start=1):
+    for number, entry in enumerate(merged(convert_and_count, files), start=1):
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(meter.read_bytes, meter.total_bytes, observations)
         yield entry
@@ -173,12 +176,14 @@ def read_as(
         raise SourceError("; ".join(map(str, refused[:_MOST_NAMED])) + more)
 
 
-read_sources: Final = partial(read_as, itself)
+read_sources: Final = partial(read_converted, itself)
 """Give everything that the paths hold, as it was read."""
 
 
-def noting(entries: Iterator[Observed | Unreadable], refused: list[SourceError]) -> Iterator[Observed | Unreadable]:
-    """Yield the entries; why they end early is in `refused`, and does not stop others from being read."""
+def collecting_errors(
+    entries: Iterator[Observed | Unreadable], refused: list[SourceError]
+) -> Iterator[Observed | Unreadable]:
+    """Yield the entries. A SourceError ends them and is added to `refused`, so that other files are still read."""
     try:
         yield from entries
     except SourceError as error:

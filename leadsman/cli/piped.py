@@ -28,22 +28,22 @@ from leadsman.cli.exits import note
 from leadsman.cli.given import PIPED
 
 T = TypeVar("T")
-_ENDS: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
+_SUFFIXES: Final = re.compile(r"(?:\.tgz|\.zip|\.tar)?(?:\.(?:gz|bz2|xz))?$")
 _PIECE_BYTES: Final = 1 << 20
 _FILES: Final = 5
 _DAMAGED: Final = (
     *(tarfile.TarError, EOFError, OSError, RecursionError),
     *(lzma.LZMAError, zlib.error, zipfile.BadZipFile),
 )
-"""Errors that tarfile raises for another file, or for an incomplete archive."""
-_MEMBER_BYTES: Final = 4 * 1024
-"""Unpacked bytes that take about as long as a member without content ..."""
-_FOLDER_BYTES: Final = 1024
-"""... and each part of its name."""
-_HEADER_BYTES: Final = 64 * 1024
-"""An extended header has a long name or attributes; tarfile reads it whole."""
-_GLOBAL_BYTES: Final = 4 * 1024
-"""All global headers together; tarfile copies what they say for each member."""
+"""Errors of tarfile and zipfile for a file of another format, or a damaged archive."""
+_MEMBER_COST_BYTES: Final = 4 * 1024
+"""Cost of a member without content: to make it takes about as long as to unpack so many bytes."""
+_FOLDER_COST_BYTES: Final = 1024
+"""The same for each part of its name."""
+_MOST_HEADER_BYTES: Final = 64 * 1024
+"""Limit of one extended header (a long name, or attributes), because tarfile reads it whole."""
+_MOST_GLOBAL_BYTES: Final = 4 * 1024
+"""Limit of all global headers together, because tarfile copies their fields for each member."""
 _EXTENDED: Final = frozenset(
     (*(tarfile.XHDTYPE, tarfile.SOLARIS_XHDTYPE), *(tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK))
 )
@@ -61,7 +61,7 @@ def kinds(counts: Counter[str]) -> str:
 
 
 def begun(items: Iterator[T]) -> Iterator[T]:
-    """The items, of which the first is read. Raises SourceError for sources without any."""
+    """Read the first item now, and return all: an error at the start is raised here."""
     first = next(items, None)
     return items if first is None else chain([first], items)
 
@@ -74,10 +74,10 @@ def on_disk(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
     Raises OSError, and SourceError for a bomb.
     """
     with TemporaryDirectory(prefix=UNPACKED) as folder:
-        yield [_found(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
+        yield [_readable(path, Path(folder) / str(number)) for number, path in enumerate(paths)]
 
 
-def _found(path: Path, folder: Path) -> Path:
+def _readable(path: Path, folder: Path) -> Path:
     if path == PIPED:
         folder.mkdir(FOLDER)
         path = folder / "standard-input"
@@ -88,7 +88,7 @@ def _found(path: Path, folder: Path) -> Path:
     unpack = _unpack_zip if zipfile.is_zipfile(path) else _unpack if _is_archive(path) else None
     if unpack is None:
         return path
-    into = folder_of(folder, path.name, _ENDS.sub("", path.name))
+    into = folder_of(folder, path.name, _SUFFIXES.sub("", path.name))
     into.mkdir(FOLDER, parents=True, exist_ok=True)
     unpack(path, into)
     return into if _holds_something(into) else path
@@ -116,15 +116,15 @@ class _Allowance:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._left = max(WORK_LIMIT_BYTES, WORK_RATIO * path.stat().st_size)
-        self._global_left = _GLOBAL_BYTES
+        self._global_left = _MOST_GLOBAL_BYTES
 
     def spend(self, name: PurePosixPath, size: int) -> None:
         """Count a member, the parts of its name, and its content. Raises SourceError."""
-        self._left -= size + _MEMBER_BYTES + _FOLDER_BYTES * len(name.parts)
+        self._left -= size + _MEMBER_COST_BYTES + _FOLDER_COST_BYTES * len(name.parts)
         self._check(is_within=size >= 0 and self._left >= 0)
 
     def member(self) -> type[tarfile.TarInfo]:
-        """The members of a tar archive, whose extended headers are bounded."""
+        """Return the class to open a tar archive with: it checks headers while tarfile reads them."""
 
         class Member(tarfile.TarInfo):
             @classmethod
@@ -141,25 +141,27 @@ class _Allowance:
             most = self._global_left
             self._global_left -= header.size
         elif header.type in _EXTENDED:
-            most = _HEADER_BYTES
-            self._left -= _MEMBER_BYTES + header.size
+            most = _MOST_HEADER_BYTES
+            self._left -= _MEMBER_COST_BYTES + header.size
         self._check(is_within=0 <= header.size <= most and self._left >= 0)
 
     def _check(self, *, is_within: bool) -> None:
         if not is_within:
-            raise SourceError(f"{plain(named(self._path))}: it unpacks to so much more than it is that it is a bomb")
+            raise SourceError(
+                f"{plain(named(self._path))}: not read, because it would unpack to far more than its size (a bomb)"
+            )
 
 
 def _unpack(path: Path, into: Path) -> None:
-    """Unpack plain files with known names only: no links, nothing above the folder. An error ends it and is reported;
-    earlier files are kept.
+    """Unpack the regular files that Leadsman reads. Links, and names that leave the folder, are passed over. A
+    damaged archive is reported and its earlier files are kept. Raises SourceError for a bomb.
     """
     allowance = _Allowance(path)
     try:
         with tarfile.open(path, tarinfo=allowance.member()) as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
-                allowance.spend(name, member.size)
+                allowance.spend(name, member.size)  # what is passed over is decompressed too
                 if not member.isfile() or name.is_absolute() or ".." in name.parts:
                     continue
                 if not is_needed(name):

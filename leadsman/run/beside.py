@@ -1,7 +1,8 @@
-"""Answers this user's other commands while this process holds an embedded database, which belongs to one process.
+"""Lets this user's other commands query the embedded database that this process has open, as only one process can.
 
 They connect to a socket in the database's folder (`sql.database.held`), which is like ClickHouse's HTTP interface.
-A person's own SQL is answered like SQL on the page: vetted, in a child process, within limits.
+SQL that a person wrote is sent to `OWN`, and answered like SQL on the page: vetted, in a child process, within
+limits.
 """
 
 import asyncio
@@ -31,19 +32,21 @@ MOST_AT_ONCE: Final = 4
 """Statements that run at the same time; others wait."""
 MOST_CONNECTIONS: Final = 64
 LONGEST: Final = 16 << 20
-"""Bytes of a request."""
+"""Most bytes of a request."""
 TAKEN_SECONDS: Final = 60.0
-"""Time in which a reader takes a piece of its answer."""
+"""Time in which a client must take a piece of its answer, or it is dropped."""
 Ask = Callable[[bytes], Awaitable[bytes]]
-"""Answers a request of another path."""
+"""A handler of another path: the body of a request to that of the answer."""
 log = structlog.get_logger(__name__)
 
 
 @asynccontextmanager
 async def answering(held: Database, others: dict[str, Ask] | None = None) -> AsyncIterator[None]:
-    """Answer commands during the block, where `held` is an embedded database that is open in this process.
+    """Answer commands during the block. Do nothing unless `held` is an embedded database that is open in this
+    process.
 
-    `others` are further paths. A folder that takes no socket is logged, and nobody is answered.
+    `others` are handlers of further paths. A folder in which no socket can be made is logged, and nobody is
+    answered.
     """
     if not held.is_here:
         yield
@@ -70,9 +73,9 @@ class _Beside:
         self._database = database
         self._own = own
         self._others = others
-        self._turns = asyncio.Semaphore(MOST_AT_ONCE)
-        self._turn = asyncio.Lock()
-        """Own SQL has one child process."""
+        self._slots = asyncio.Semaphore(MOST_AT_ONCE)
+        self._own_turn = asyncio.Lock()
+        """SQL that people wrote runs in one child process, a question at a time."""
         self.busy: set[object] = set()
 
     def application(self) -> web.Application:
@@ -108,17 +111,17 @@ class _Beside:
         stop = Stop()
         stop.name = statement.settings.get(NAME, stop.name)
         response = web.StreamResponse(headers={"X-ClickHouse-Timezone": "UTC"})
-        async with self._turns:
+        async with self._slots:
             try:
                 act = partial(self._send, statement, stop, request, response, asyncio.get_running_loop())
-                await _until_left(stop, act, partial(kill, self._target, stop.name))
+                await _unless_left(stop, act, partial(kill, self._target, stop.name))
             except (Refused, DatabaseError) as error:
-                if response.prepared:  # the client takes what ends so for an error
+                if response.prepared:  # the headers are gone: the client knows an error by the end of the body
                     await response.write(str(error).encode())
                 else:
                     code = {"X-ClickHouse-Exception-Code": error.code} if isinstance(error, Refused) else {}
                     return web.Response(status=500, text=str(error), headers=code)
-        if not response.prepared:  # no rows are no bytes
+        if not response.prepared:  # without rows nothing was sent, not even headers
             await response.prepare(request)
         await response.write_eof()
         return response
@@ -147,10 +150,10 @@ class _Beside:
     async def _answer_own(self, request: web.Request) -> web.Response:
         asked: Asked = msgspec.msgpack.decode(await request.read(), type=Asked)
         limits = Limits(*map(min, asked.limits, SHARED))
-        async with self._turn:
+        async with self._own_turn:
             self._database.stop = stop = Stop()
             try:
-                found = await _until_left(stop, partial(self._own.ask, asked.sql, asked.given, limits), lambda: None)
+                found = await _unless_left(stop, partial(self._own.ask, asked.sql, asked.given, limits), lambda: None)
                 answered = Answered(found.column_names, found.column_types, list(found.rows))
             except DatabaseError as error:
                 code = error.code if isinstance(error, QueryFailed) else None
@@ -163,8 +166,8 @@ class _Beside:
         return web.Response(body=await ask(await request.read()))
 
 
-async def _until_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:
-    """Run `act` in a thread; its query ends if the asker leaves."""
+async def _unless_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:
+    """Run `act` in a thread. A client that leaves cancels the request: then the query is killed."""
     running = detached(asyncio.to_thread(act))
     try:
         return await asyncio.shield(running)

@@ -84,7 +84,7 @@ def _measure(part: str) -> str:
 
 def _compared() -> str:
     names = ("has_stats", "used", "request", "discount", "priority")
-    return ", ".join(map(str, order.compared(*_columns("is_pid", "counts_processes"))(*_columns(*names))))
+    return ", ".join(map(str, order.sort_key(*_columns("is_pid", "counts_processes"))(*_columns(*names))))
 
 
 def _meets() -> str:

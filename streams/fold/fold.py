@@ -39,7 +39,7 @@ class Rejected(NamedTuple):
     """A record that a reducer could not make sense of, or failed on."""
 
     reducer: str
-    """Empty for what is wrong with the record itself."""
+    """Empty if no single reducer is at fault."""
     error: BadRecord
 
 
@@ -50,69 +50,74 @@ class Fold:
         self._by_log: dict[str, tuple[Reducer[Any], ...]] = {
             log: tuple(r for r in reducers if r.log == log) for log in ("node", "cluster")
         }
-        self._takers: defaultdict[tuple[str, type[Record]], tuple[Reducer[Any], ...]] = defaultdict(tuple)
+        self._by_record: defaultdict[tuple[str, type[Record]], tuple[Reducer[Any], ...]] = defaultdict(tuple)
         for reducer in reducers:
             for record_type in reducer.takes:
-                self._takers[reducer.log, record_type] += (reducer,)
-        self._forgets = bool(self._takers["cluster", LogBeganRecord])
-        self._over = {log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()}
+                self._by_record[reducer.log, record_type] += (reducer,)
+        self._forgets = bool(self._by_record["cluster", LogBeganRecord])
+        self._of_rows = {
+            log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()
+        }
 
     def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
         """Fold one record of a log into its states; return what the reducers conclude, in the order of `reducers`.
 
-        A record that they emit onto the same log is folded at once, after this one; an endless chain of them is cut
-        and rejected. A reducer that fails keeps its state, and the others fold on. MemoryError and OSError are
-        raised: the record must then be folded again from the old states. A log whose last state is dropped counts as
-        new at its next record.
+        Impossible times are taken out of the record first, and rejected. A record that a reducer emits for the same
+        log is folded right after this one; a chain of more than MOST_FOLLOWING is cut and rejected. A reducer that
+        fails keeps its state, and the others fold on. MemoryError and OSError are raised: the record must then be
+        folded again from the old states. A log whose last state is dropped counts as new at its next record.
         """
         record, impossible = with_possible_times(record)
-        concluded = self._stepped(log, record)
+        concluded = self._fold_or_forget(log, record)
         return concluded if impossible is None else [*concluded, Rejected("", impossible)]
 
-    def _stepped(self, log: LogState, record: Record) -> list[Output | Rejected]:
+    def _fold_or_forget(self, log: LogState, record: Record) -> list[Output | Rejected]:
+        """Fold the record, and forget the log first if its node has been gone for FORGOTTEN_AFTER. A log that is new,
+        or new again, is registered with its cluster's log, which alone can later order it to be forgotten.
+        """
         if not (record.node and self._forgets):
-            return self._folded(log, record)
+            return self._fold(log, record)
         over_at = _EPOCH + EXPIRE_EVERY * log.minute + FORGOTTEN_AFTER
         is_over = bool(log.states) and not log.exists and record.ts >= over_at
         if isinstance(record, ForgetRecord):
             if not log.states or log.exists:
                 return []
             concluded = self._give_up(log, record, over_at) if is_over else []
-            return [*concluded, *(_begun(record, log) if log.states else ())]
+            return [*concluded, *(_registration(record, log) if log.states else ())]
         is_new, existed = is_over or not log.states, log.exists
         concluded = self._give_up(log, record, over_at) if is_over else []
         if isinstance(record, InventoryRecord) and not log.states:
             return concluded  # nothing is known that could be gone
-        concluded += self._folded(log, record)
+        concluded += self._fold(log, record)
         is_new |= log.exists and not existed
-        return [*concluded, *(_begun(record, log) if is_new and log.states else ())]
+        return [*concluded, *(_registration(record, log) if is_new and log.states else ())]
 
     def _give_up(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
-        """Forget everything but what the takers of this order have still to do. `at` depends on the log alone, not
-        on what made it due: rows are the same on every runtime.
+        """Drop every state but those of reducers that take a ForgetRecord and have work left. `at` depends on the log
+        and not on `record`, so that every runtime concludes the same rows.
         """
         order = ForgetRecord(ts=at, cluster=record.cluster, node=record.node)
-        concluded = self._folded(log, order)
-        takers = {reducer.name: reducer.state() for reducer in self._takers["node", ForgetRecord]}
-        log.states = {name: state for name, state in log.states.items() if state != takers.get(name, state)}
+        concluded = self._fold(log, order)
+        initial = {reducer.name: reducer.state() for reducer in self._by_record["node", ForgetRecord]}
+        log.states = {name: state for name, state in log.states.items() if name in initial and state != initial[name]}
         return concluded
 
-    def _folded(self, log: LogState, record: Record, following: int = 0) -> list[Output | Rejected]:
+    def _fold(self, log: LogState, record: Record, following: int = 0) -> list[Output | Rejected]:
         kind = "node" if record.node else "cluster"
         if isinstance(record, NodeRecord):
             log.exists = record.change != "DELETED"
         concluded: list[Output | Rejected] = []
         minute = (record.ts - _EPOCH) // EXPIRE_EVERY
-        # each runtime delivers the cluster's time at another point of a node's log: it must not advance its minute
-        is_behind = isinstance(record, HeardRecord) or (isinstance(record, InventoryRecord) and not log.exists)
-        new_minute = minute > log.minute and not (record.node and is_behind)
+        # a runtime may deliver the cluster's records at any point of a node's log: they must not advance its minute
+        is_of_cluster = isinstance(record, HeardRecord) or (isinstance(record, InventoryRecord) and not log.exists)
+        new_minute = minute > log.minute and not (record.node and is_of_cluster)
         if new_minute:
             log.minute = minute
             for reducer in self._by_log[kind]:
                 concluded += _expire(reducer, log.states, record.ts)
-        for reducer in self._takers[kind, type(record)]:
+        for reducer in self._by_record[kind, type(record)]:
             concluded += _step(reducer, log.states, record)
-        for reducer, row_types in self._over[kind]:
+        for reducer, row_types in self._of_rows[kind]:
             rows: list[Any] = [each for each in concluded if type(each) in row_types]
             if rows or (new_minute and reducer.name in log.states):
                 concluded += _step(reducer, log.states, Concluded(record.ts, record.node, new_minute, rows))
@@ -124,17 +129,17 @@ class Fold:
             else:
                 passed_on.append(each)
         for each in same_log:
-            passed_on += self._followed(log, each, following)
+            passed_on += self._fold_emitted(log, each, following)
         return passed_on
 
-    def _followed(self, log: LogState, record: Record, following: int) -> list[Output | Rejected]:
+    def _fold_emitted(self, log: LogState, record: Record, following: int) -> list[Output | Rejected]:
         if following < MOST_FOLLOWING:
-            return self._folded(log, record, following + 1)
+            return self._fold(log, record, following + 1)
         return [Rejected("", BadRecord(REDUCER_FAILED, f"{type(record).__name__} follows from itself without end"))]
 
 
-def _begun(record: Record, log: LogState) -> list[Output | Rejected]:
-    """Return the records that register a node's log with its cluster's, as of the minute that it has reached."""
+def _registration(record: Record, log: LogState) -> list[Output | Rejected]:
+    """Return the record that registers a node's log with its cluster's, at the minute that the node's has reached."""
     at = _EPOCH + EXPIRE_EVERY * log.minute
     uid = record.object.metadata.uid if isinstance(record, NodeRecord) else ""
     return [LogBeganRecord(ts=at, cluster=record.cluster, target=record.node, uid=uid)]
@@ -147,7 +152,7 @@ def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) 
         state = reducer.state()
     try:
         states[name], outputs = reducer.step(state, given)
-    except Exception as error:  # noqa: BLE001  # the second time tells
+    except Exception as error:  # noqa: BLE001  # as `twice` does, without its call for every record
         try:
             states[name], outputs = again(name, error, reducer.step, state, given)
         except BadRecord as bad:

@@ -354,7 +354,7 @@ def _with_scheduler_message(condition: dict[str, str], events: list[dict[str, An
 
 def _message(section: Section) -> str:
     """A message of one or more lines; kubectl leaves out a space at the end of the kubelet's."""
-    return "\n".join(filter(None, section.all))
+    return "\n".join(filter(None, section.stripped))
 
 
 def _events(
@@ -366,7 +366,7 @@ def _events(
 
 def _matches(pattern: re.Pattern[str], sections: dict[str, Section], name: str) -> Iterator[re.Match[str]]:
     section = sections.get(name, NOTHING)
-    return (found for each in section.all if (found := pattern.match(each)) is not None)
+    return (found for each in section.stripped if (found := pattern.match(each)) is not None)
 
 
 def _given(found: re.Match[str]) -> dict[str, str]:

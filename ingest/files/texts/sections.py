@@ -1,4 +1,4 @@
-"""The sections in text of `kubectl describe`, and the containers in that of a pod (rules: pasted-text)."""
+"""Parses parts of `kubectl describe`: containers of a pod, amounts and dates (rules: pasted-text)."""
 
 import re
 from collections.abc import Iterator
@@ -14,10 +14,10 @@ _ITEM: Final = re.compile(r"(?P<name>[A-Za-z0-9][\w./-]{0,252}): {1,}(?P<value>\
 class Section(NamedTuple):
     value: str
     lines: list[str]
-    """Below it, with their indentation."""
+    """The lines below the field, with their indentation."""
 
     @property
-    def all(self) -> list[str]:
+    def stripped(self) -> list[str]:
         return [each.strip() for each in (self.value, *self.lines)]
 
 
@@ -25,9 +25,9 @@ NOTHING: Final = Section("", [])
 
 
 def containers(section: Section | None) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield spec and status of each container that is described."""
+    """Yield the entry of each container in the spec, and in the status, in the form of the API."""
     name, lines = "", list[str]()
-    for line in [*(section or NOTHING).lines, "  end:"]:
+    for line in [*(section or NOTHING).lines, "  end:"]:  # a head after the last container
         head = re.fullmatch(r"  (\S{1,63}):[ \t]*", line)
         if head is None:
             lines.append(line)
@@ -62,13 +62,13 @@ def _state(section: Section | None) -> dict[str, Any] | None:
         return {"waiting": {"reason": reason}}
     code = fields.get("Exit Code", NOTHING).value
     if section.value != "Terminated" or not NUMBER.fullmatch(code):
-        return None
-    ended = dates(startedAt=started, finishedAt=fields.get("Finished", NOTHING).value)
-    return {"terminated": {"reason": reason, "exitCode": int(code), **ended}}
+        return None  # the text was cut
+    times = dates(startedAt=started, finishedAt=fields.get("Finished", NOTHING).value)
+    return {"terminated": {"reason": reason, "exitCode": int(code), **times}}
 
 
 def _sections(text: str, indent: str) -> dict[str, Section]:
-    """The fields at one indentation; the first of a name counts."""
+    """Return the fields at one indentation, with the deeper lines below each; the first of a name counts."""
     found: dict[str, Section] = {}
     current = Section("", [])
     for line in text.splitlines():
@@ -82,10 +82,12 @@ def _sections(text: str, indent: str) -> dict[str, Section]:
 
 
 def amounts(section: Section | None) -> dict[str, str]:
+    """Return the lines `name: value` of a section; empty without one."""
     lines = [each.strip() for each in (section or NOTHING).lines]
     return {found["name"]: found["value"].strip() for each in lines if (found := _ITEM.fullmatch(each)) is not None}
 
 
 def dates(**texts: str) -> dict[str, str]:
+    """Return the times that can be read, as the API writes them, by the given names."""
     found = {name: date(text) for name, text in texts.items()}
     return {name: at.isoformat().replace("+00:00", "Z") for name, at in found.items() if at is not None}

@@ -1,4 +1,4 @@
-"""Answers as text: a table for people, JSON, YAML and CSV for programs, which are raw."""
+"""Answers as text: a table for people; JSON, YAML and CSV with raw values for programs."""
 
 import json
 import os
@@ -17,9 +17,9 @@ from sql.questions.cells import Column, as_columns, as_csv
 
 
 def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewer: bool = False) -> None:
-    """Print rows in one of `options.FORMS`; a table of no rows is the sentence `why_empty`.
+    """Print rows in one of `options.FORMS`; under a table without rows stands why: `why_empty`.
 
-    `of` is how many rows there are where these are not all. With `fewer` a narrow terminal shows fewer columns.
+    `total` is the number of rows before the answer was cut. With `fewer` a narrow terminal shows fewer columns.
     """
     match form:
         case "json" | "yaml":
@@ -37,14 +37,14 @@ def show(result: Result, form: str, why_empty: str = "", total: int = 0, *, fewe
 
 
 def part(result: Result, most: int, *, newest: bool) -> Result:
-    """The first rows of an answer, or the last where those are the newest; all where `most` is 0."""
+    """At most `most` rows of an answer; 0 is all. With `newest` the last ones stay: rows are in order of time."""
     if not most or len(result.rows) <= most:
         return result
     return result._replace(rows=result.rows[-most:] if newest else result.rows[:most])
 
 
 def only(result: Result, names: Sequence[str]) -> Result:
-    """The answer with these columns, in this order, and the cluster where rows are of several; all without names."""
+    """The answer with these columns, in this order; all without names. Rows of several clusters keep `cluster`."""
     if not names:
         return result
     places_of = {name: place for place, name in enumerate(result.column_names)}
@@ -59,7 +59,7 @@ def only(result: Result, names: Sequence[str]) -> Result:
 
 
 def show_columns(shown: Sequence[Column], form: str = "table", *, fewer: bool = False) -> None:
-    """Print a table, or as `wide` with all that is in it; nothing if it has no rows."""
+    """Print a table; nothing if it has no rows. `wide` shows every cell whole, also beyond the terminal's width."""
     if not shown or not shown[0].cells:
         return
     for number, line in enumerate(lines(shown, _width(form), fewer=fewer)):
@@ -71,12 +71,12 @@ def _width(form: str) -> int | None:
 
 
 def bold(line: str) -> str:
-    """A heading; click leaves the style out where no terminal reads it."""
+    """Return the line in bold, unless NO_COLOR is set; click leaves the style out where no terminal reads it."""
     return line if os.environ.get("NO_COLOR") else click.style(line, bold=True)
 
 
 def show_document(document: Any, form: str) -> None:
-    """Print builtins, times and structs as JSON or YAML; both have escapes for what a terminal would run."""
+    """Print builtins, times and structs as JSON or YAML; both escape characters that a terminal obeys."""
     encoded = msgspec.json.encode(document)
     if form == "json":
         click.echo(plain_json(msgspec.json.format(encoded, indent=2)))
@@ -93,13 +93,13 @@ def as_objects(result: Result) -> list[dict[str, Any]]:
 
 
 def of_text(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Column]:
-    """Columns of cells that are plain text already."""
+    """Columns of cells that are escaped for a terminal already."""
     turned = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [Column(heading, cells) for heading, cells in zip(headings, turned, strict=True)]
 
 
 def raw_rows(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> Result:
-    """Rows that no database gave; what is nested in them is JSON."""
+    """A Result of rows that Leadsman made itself. Nested values become JSON."""
     return Result(tuple(names), ("String",) * len(names), [tuple(map(_flat, row)) for row in rows])
 
 

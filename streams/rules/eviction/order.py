@@ -1,8 +1,9 @@
 """The order in which the kubelet would evict the pods of a node (rules: eviction-loop, eviction-order).
 
 QoS class is never compared. The kubelet's own sort is unstable, so it leaves the order of equal pods undefined; here
-ties are broken by namespace, name and uid, so that the result is deterministic. The view `eviction_order` asks
-`MEASURES`, `compared` and `exceeds` too (`sql.schema.views`).
+ties are broken by namespace, name and uid, so that the result is deterministic. `sql.schema.views` makes the view
+`eviction_order` from `MEASURES`, `sort_key` and `exceeds`: these use no `if`, `and` or `or`, and the fields of
+`RankedPod` are named like the view's columns.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,12 +16,12 @@ from streams.rules.values.expressions import Amount, either
 from streams.rules.values.version import is_at_least
 
 UNEXPLAINED: Final = 0.1
-"""If all pods together use less than this share of all use, none of them explains the pressure."""
+"""If all pods together use less than this share of all use, none of them explains the pressure. It is our choice."""
 
 
 class RankedPod(NamedTuple):
-    """The parts of a pod that the ranking compares: bytes, inodes and processes in use; requests as the ranking
-    counts them (rules: eviction-order).
+    """The amounts of a pod that the ranking needs: bytes, inodes and processes in use, and its effective requests
+    (rules: eviction-order).
 
     Without stats (`has_stats` false) the used amounts are ignored.
     """
@@ -56,13 +57,13 @@ class SignalUse(NamedTuple):
 
 
 class Measure(NamedTuple):
-    """The fields of `RankedPod` that the kubelet compares for a signal; the empty name is 0."""
+    """The fields of `RankedPod` that the kubelet compares for a signal; an empty name stands for 0."""
 
     usage: tuple[str, ...]
-    """Added up."""
+    """The fields that are added up."""
     request: str = ""
     discount: str = ""
-    """Subtracted from usage when two pods are compared that both exceed their request, or both do not."""
+    """Subtracted from usage in the last comparison, among pods of one priority that all exceed, or all do not."""
 
 
 _MEMORY: Final = Measure(("memory_working_set_bytes",), "memory_request_bytes", "memory_request_bytes")
@@ -71,7 +72,7 @@ _SHARES: Final = {
     Layout.SEPARATE_IMAGEFS: (("logs", "volumes"), ("rootfs",), ("rootfs",)),
     Layout.SPLIT: (("rootfs", "logs", "volumes"), (), ("rootfs", "logs", "volumes")),
 }
-"""Parts of a pod on the node's file system, on that of images, and on that of containers."""
+"""Parts of a pod on the node's file system, on that of images, and on that of containers, by layout."""
 _FILE_SYSTEMS: Final = ("nodefs", "imagefs", "containerfs")
 
 
@@ -104,15 +105,17 @@ _COMPARED: Final = 4
 """The part of a key that the kubelet compares; namespace, name and uid after it break ties."""
 
 
-def compared(is_pid: Amount, counts_processes: Amount) -> Comparison:
-    """Return the function that gives the amounts of a pod, which are compared one after the other: the pod with the
-    lower one goes first. It takes whether the pod has stats, its usage, request, discount and priority.
+def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:
+    """Return a function from (has_stats, usage, request, discount, priority) to a pod's sort key; the pod with the
+    lowest key is evicted first.
     """
     return either(is_pid, either(counts_processes, _by_processes, _by_priority), _by_usage)
 
 
 def _by_usage(has_stats: Amount, usage: Amount, request: Amount, discount: Amount, priority: Amount) -> Amounts:
-    """Missing stats, then exceeding, then lower priority, then the larger usage above the request."""
+    """Missing stats, then exceeding, then lower priority, then the larger usage above the request: lower goes first,
+    so each is stated the other way round. Without stats only the priority counts further.
+    """
     return has_stats, has_stats & (usage <= request), priority, has_stats * (discount - usage)
 
 
@@ -155,14 +158,14 @@ def tied(signal: str, layout: Layout, pods: Sequence[RankedPod], uid: str, kubel
     Their order is undefined. Returns 0 for a pod that is not ranked. Raises KeyError for an unknown signal.
     """
     keys = _keys(signal, layout, pods, kubelet_version)
-    compared = next((key[:_COMPARED] for key in keys if pods[key[-1]].uid == uid), None)
-    return sum(1 for key in keys if key[:_COMPARED] == compared)
+    own = next((key[:_COMPARED] for key in keys if pods[key[-1]].uid == uid), None)
+    return sum(1 for key in keys if key[:_COMPARED] == own)
 
 
 def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_version: str) -> list[_Key]:
     fields = _fields(MEASURES[layout][signal])
     counts_processes = is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
-    amounts = compared(signal == signals.PID_AVAILABLE, counts_processes)
+    amounts = sort_key(signal == signals.PID_AVAILABLE, counts_processes)
     return [
         (
             *amounts(pod.has_stats, *_measured(fields, pod), pod.priority),
@@ -178,7 +181,7 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
 
 @cache
 def _fields(measure: Measure) -> tuple[tuple[int, ...], ...]:
-    """The places in a `RankedPod` of usage, request and discount."""
+    """Return the indices of usage, request and discount in a `RankedPod`; to look up names for each pod is slow."""
     usage, request, discount = measure
     return tuple(
         tuple(map(RankedPod._fields.index, filter(None, names))) for names in (usage, (request,), (discount,))

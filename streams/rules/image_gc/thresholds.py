@@ -1,4 +1,7 @@
-"""The arithmetic of the kubelet's image garbage collection (rules: image-gc-loop)."""
+"""The arithmetic of the kubelet's image garbage collection (rules: image-gc-loop).
+
+Functions of an `Amount` take numbers, or expressions of SQL, of which `sql/schema/views.py` makes views.
+"""
 
 from typing import Final, Literal, NamedTuple, TypeAlias
 
@@ -10,11 +13,13 @@ DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
 
 Verdict: TypeAlias = Literal["disabled", "invalid_capacity", "below_high", "free"]
-"""`free`: usage has reached the high threshold, images are deleted down to the low one."""
+"""`disabled` never runs. `invalid_capacity` is a run that fails, as the capacity is 0. `below_high` has nothing to
+do. `free` deletes images until usage is down at the low threshold.
+"""
 
 
 class ImageGcDecision(NamedTuple):
-    """The decision of one run of image GC for space, without deletion by age (1.29 and later)."""
+    """The decision of one run of image GC for space, leaving out the deletion of images by age (since 1.29)."""
 
     verdict: Verdict
     usage_percent: int | None
@@ -24,7 +29,7 @@ class ImageGcDecision(NamedTuple):
 
 
 def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> int | None:
-    """Percent of the image file system in use, by the kubelet's integer division; None for capacity 0.
+    """Percent of the image file system in use, rounded up as by the kubelet; None for capacity 0.
 
     A missing value counts as 0, and `available_bytes` as at most the capacity.
     """
@@ -33,11 +38,12 @@ def usage_percent(available_bytes: int | None, capacity_bytes: int | None) -> in
 
 
 def percent_used(available: Amount, capacity: Amount) -> Amount:
+    """The kubelet takes the whole percents that are available from 100. Capacity 0 counts as 1."""
     return 100 - _available(available, capacity) * 100 // most(1, capacity)
 
 
 def wanted_bytes(available: Amount, capacity: Amount, low_percent: Amount) -> Amount:
-    """Bytes to free until usage is down at the low threshold; 0 or less where it already is."""
+    """Bytes to free until usage is down at the low threshold; negative where it is below."""
     return capacity * (100 - low_percent) // 100 - _available(available, capacity)
 
 
@@ -73,16 +79,17 @@ def is_disabled(high_percent: Amount, maximum_age_seconds: Amount = 0) -> Amount
 def gc_threshold_available_bytes(capacity_bytes: int, high_percent: int) -> int:
     """The available bytes below which image GC frees space, exact for the kubelet's integer division.
 
-    Usage is rounded up to whole percents, so at a high threshold of 85 it begins below 16 % available.
+    Usage is rounded up to whole percents: 84.01 % counts as 85. So with a high threshold of 85 it begins when less
+    than 16 % is available.
     """
     return -(-capacity_bytes * (101 - high_percent) // 100)
 
 
 def acts_before_eviction(signal: str, layout: Layout, eviction_threshold: int, gc_threshold_bytes: int) -> bool:
-    """Tell whether falling `signal` meets image GC before its eviction threshold (`gc_first`).
+    """Tell whether image GC begins before the eviction threshold is met, when `signal` falls (`gc_first`).
 
-    Both thresholds are bytes below which the action begins. Image GC watches only the bytes of the image file
-    system: never inodes or memory, and another file system only if `layout` makes it the same.
+    Both thresholds are bytes below which the action begins. Image GC watches the bytes of the image file system
+    alone. Another file system's signal counts only if `layout` makes it the same one.
     """
     return signal in _IMAGE_FILE_SYSTEM[layout] and gc_threshold_bytes > eviction_threshold
 

@@ -93,7 +93,7 @@ def test_an_archive_that_is_cut_off_is_read_as_far_as_it_goes(
 def test_a_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(piped, "WORK_LIMIT_BYTES", 1000)
     path = packed(tmp_path / "bundle.tar.gz", member("a.json"), content=b" " * 10_000_000)
-    with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+    with pytest.raises(SourceError, match="a bomb"), on_disk([path]):
         pass
 
 
@@ -113,7 +113,7 @@ def test_members_without_content_and_the_folders_in_their_names_count_as_work(
     with on_disk([few]):
         pass
     for path in (many, deep, folders, listed):
-        with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+        with pytest.raises(SourceError, match="a bomb"), on_disk([path]):
             pass
 
 
@@ -141,7 +141,7 @@ def test_headers_of_a_bomb_are_refused_before_what_they_announce_is_read(tmp_pat
     path = tmp_path / "bundle.tar"
     for before in (b"", headers((tarfile.REGTYPE, 0))):
         path.write_bytes(before + hostile + bytes(1024))
-        with pytest.raises(SourceError, match="it is a bomb"), on_disk([path]):
+        with pytest.raises(SourceError, match="a bomb"), on_disk([path]):
             pass
 
 
