@@ -122,7 +122,7 @@ class Eviction(NamedTuple):
 
     @property
     def is_explained(self) -> bool:
-        """Whether its cause is known."""
+        """Tell whether its cause is known."""
         return self.cause != UNKNOWN_CAUSE
 
     @property
