@@ -16,8 +16,8 @@ _COUNTED: Final = {"inodes": "inodes", "pids": "processes"}
 OUTSIDE_PODS: Final = "Pods use almost none of it: look for processes and files outside pods."
 """Follows that pods were evicted for a shortage which none of them explains."""
 WORD_ALONE: Final = (
-    "Only the word Evicted was seen, or a line of a log that does not say why: a node ran low, or a pod exceeded its "
-    "own limit."
+    "Only the word Evicted was seen, or a line of a log that does not say why: a node ran low, a pod exceeded its "
+    "own limit, or a kubelet under pressure rejected a pod."
 )
 """Follows that pods were evicted for an unknown cause."""
 READ_MESSAGES: Final = "Read the message of each pod: kubectl describe pod"

@@ -200,7 +200,8 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
 
 def _at_once(spec: dict[str, Any], count: Any) -> Any:
     """Return how many pods a Job runs at the same time: no more than it wants to complete."""
-    return min(spec.get("parallelism", count), spec.get("completions") or spec.get("parallelism", count))
+    at_once, wanted = spec.get("parallelism", count), spec.get("completions")
+    return min(at_once, wanted) if isinstance(at_once, int) and isinstance(wanted, int) else at_once
 
 
 def _of_daemon_set(pod: Pod) -> Pod:

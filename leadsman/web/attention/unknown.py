@@ -69,9 +69,7 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             f"No statistics (/stats/summary) of {nodes} in this range: no margins, no forecasts.",
             unknown.without_samples,
         )
-    known = sum(node.known for node in view.nodes)
-    if view.nodes and known < len(view.nodes):
-        names = tuple(node.name for node in view.nodes if not node.known)
+    if names := tuple(node.name for node in view.nodes if not node.known and node.deleted_at is None):
         yield "Node objects were not seen, only references to them:", names
     if view.nodes and unknown.nodes_with_numa < len(view.nodes):
         without = len(view.nodes) - unknown.nodes_with_numa

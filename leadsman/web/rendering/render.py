@@ -278,7 +278,7 @@ def _cluster(
         "figures": {
             "not_ready": sum(node.not_ready for node in view.nodes),
             "urgent": sum(line.urgent for line in lines),
-            "unknown": sum(node.stale for node in view.nodes),
+            "unknown": sum(node.stale and node.deleted_at is None for node in view.nodes),
             "pending": sum(row["pods"] for row in view.waiting),
             "evicted": sum(node.evicted.ended for node in view.nodes),
             "rejected": sum(node.evicted.admission for node in view.nodes),

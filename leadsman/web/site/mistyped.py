@@ -18,7 +18,7 @@ _NAMED: Final = {
 
 
 def meant(path: str, query: str) -> str:
-    """Return the address that a path without a page means, with its query; empty if it means none.
+    """Return the address that a path without a page means, with its query, still quoted; empty if it means none.
 
     Slashes at its end and the case of its letters do not matter: `/runbooks`, `/NUMA/`, `/node/NAME/`.
     """

@@ -175,7 +175,7 @@ class Site:
         try:
             return await handler(request)
         except web.HTTPNotFound:
-            address = meant(request.path, request.query_string)
+            address = meant(request.path, request.rel_url.raw_query_string)
             if address not in {"", request.path_qs}:
                 return web.Response(status=303, headers={"Location": address})
             return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
@@ -202,7 +202,7 @@ class Site:
 
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
-        if name not in runbooks() and (address := meant(request.path, request.query_string)):
+        if name not in runbooks() and (address := meant(request.path, request.rel_url.raw_query_string)):
             raise Elsewhere(address)
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
         return await sent(request, await self._shared(request, partial(self._queue.run, _encoded, act)))

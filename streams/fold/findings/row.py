@@ -53,7 +53,7 @@ def row(
     `high_rate`: rows come with every sample of every node, and are kept as long as samples are.
     `replaced`: a later row may have the natural key of an earlier one, and differ.
     `version`: of two such rows that with the greater version holds; else the one that was stored last. It is a time
-    or a number, behind the fields that decide before it by being there.
+    or a number, behind the fields or properties that decide before it by being there.
     """
 
     def declare(row_type: type[RowType]) -> type[RowType]:

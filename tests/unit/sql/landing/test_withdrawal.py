@@ -84,8 +84,8 @@ def test_a_row_has_the_version_that_its_table_computes(database: Database, row_t
     found = database.query(f"SELECT engine_full FROM system.tables WHERE name = '{table}'").rows[0][0]
     column = re.match(r"ReplacingMergeTree\((\w+)\)", found)
     assert column
-    flags = [name for name in ("actor", "time_known") if name in get_type_hints(row_type)]
-    known = {"actor": "kubelet", "time_known": True}
+    flags = [name for name in ("actor", "cause", "time_known") if name in get_type_hints(row_type)]
+    known = {"actor": "kubelet", "cause": "limit", "time_known": True}
     some = [
         row(
             row_type,

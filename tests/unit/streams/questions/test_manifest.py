@@ -149,6 +149,14 @@ def test_a_job_runs_no_more_pods_at_once_than_it_wants_to_complete(completions: 
     assert asked_by(job, None)[0].count == count
 
 
+@pytest.mark.parametrize("spec", [{"parallelism": "10", "completions": 3}, {"completions": 0}])
+def test_a_job_that_wants_no_pods_or_not_a_number_is_asked_with_a_count(spec: dict[str, Any]) -> None:
+    job = {"kind": "Job", "spec": {**spec, "template": shared()}}
+    with pytest.raises(BadQuestion, match="ask with --count"):
+        asked_by(job, None)
+    assert asked_by(job, 2)[0].count == 2
+
+
 def apart(key: str) -> dict[str, Any]:
     return {"podAntiAffinity": {REQUIRED: [{"topologyKey": key, "labelSelector": APP}]}}
 

@@ -3,6 +3,7 @@
 Each pair has a node of its own, and all are read at once: a page takes a second, however little it shows.
 """
 
+import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -230,4 +231,6 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     assert [text for text in of_gc if not text.endswith("gone.")] == []
     shown = page(database, at(120))
     assert len(_open(shown)) == 1
+    assert re.search(r"without recent statistics\s*1\b", shown.text)
+    assert "Node objects were not seen" not in shown.text
     assert shown.text.count("so far") == 1, "that the silent one has no statistics"

@@ -124,6 +124,8 @@ ANSWERS = (
     ("/runbooks/PodEvicted", 404, '<a href="/runbooks/PodsEvicted">'),
     ("/NUMA/", 200, "NUMA"),
     ("/node/" + quote(NODE) + "/?cluster=c", 200, ") node &lt;b&gt;&amp;1 "),
+    ("/node/" + quote(NODE) + "?cluster=c&x=%0D%0AX:%201%26cluster=d", 200, ") node &lt;b&gt;&amp;1 "),
+    ("/node/%FF?x=%FF", 404, "has no node"),
     ("/nodes/%3Cimg%3E", 404, "has no node &#39;&lt;img&gt;&#39;"),
     ("/runbooks//node.example/", 404, "There is no"),
     ("/runbooks/%3Cimg%3E", 404, "no runbook of an alert &#39;&lt;img&gt;&#39;"),
