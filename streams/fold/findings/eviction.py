@@ -83,7 +83,7 @@ class PressureChange(NamedTuple):
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
 
-@row(table="evictions", composed=("remark", "what"), version=("time_known", "updated_at"))
+@row(table="evictions", composed=("remark", "what"), version=("cause_known", "time_known", "updated_at"))
 class Eviction(NamedTuple):
     cluster: str
     ts: datetime
@@ -119,6 +119,11 @@ class Eviction(NamedTuple):
     latest: datetime | None = None
     threshold_kind: str = ""
     """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""
+
+    @property
+    def cause_known(self) -> bool:
+        """Tell whether its cause is known; a row with the cause takes the place of one without."""
+        return self.cause != UNKNOWN_CAUSE
 
     @property
     def low_on(self) -> str:

@@ -22,7 +22,7 @@ from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
 from streams.fold import passes
 from streams.fold.findings import TABLES as TYPES
-from streams.fold.findings import Resize, Row, Watch, has_version, version
+from streams.fold.findings import Eviction, Resize, Row, Watch, has_version, version
 from streams.fold.passes import identity
 
 CASE = TESTS / "field/cases/62-kubeadm-intends"
@@ -84,13 +84,14 @@ def test_a_row_has_the_version_that_its_table_computes(database: Database, row_t
     found = database.query(f"SELECT engine_full FROM system.tables WHERE name = '{table}'").rows[0][0]
     column = re.match(r"ReplacingMergeTree\((\w+)\)", found)
     assert column
-    flags = [name for name in ("actor", "time_known") if name in get_type_hints(row_type)]
-    known = {"actor": "kubelet", "time_known": True}
+    decides = {"actor": ("", "kubelet"), "time_known": (False, True)}
+    decides |= {"cause": ("unknown", "pressure")} if row_type is Eviction else {}
+    flags = [name for name in decides if name in get_type_hints(row_type)]
     some = [
         row(
             row_type,
             cluster=f"{number}",
-            **{name: known[name] for place, name in enumerate(flags) if number >> place & 1},
+            **{name: decides[name][number >> place & 1] for place, name in enumerate(flags)},
         )
         for number in range(2 ** len(flags))
     ]
