@@ -132,6 +132,8 @@ class Log(NamedTuple):
     host: str
     offset: timedelta | None
     """Difference between the node's wall clock and UTC."""
+    alone: Sequence[Line] = ()
+    """The known lines, each as it is whatever stands around it."""
 
     @property
     def newest(self) -> datetime | None:
@@ -177,7 +179,7 @@ def read_log(data: bytes) -> Log:
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     lines = _of_machines(data, lines)
     host = next((each.line.host for each in lines if each.line.host), "")
-    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset, [line for line, _ in found])
 
 
 def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:
