@@ -55,7 +55,7 @@ MIB: Final = 1 << 20
 SETTINGS: Final[Mapping[str, Any]] = {
     "async_insert": 0,  # an insert that returned is in the table
     "deduplicate_blocks_in_dependent_materialized_views": 1,  # a retry repairs a roll-up that a crash left out
-    "do_not_merge_across_partitions_select_final": 1,  # sound: ts is in every key and makes the partition
+    "do_not_merge_across_partitions_select_final": 1,  # sound: each key has the time that makes the partition
     "final": 1,  # no query ever sees a row and its replacement
     "insert_deduplicate": 1,
     "join_algorithm": "direct,hash",  # a parallel one takes 15 MiB for each join of a view, however few rows it has

@@ -132,6 +132,8 @@ class Log(NamedTuple):
     host: str
     offset: timedelta | None
     """Difference between the node's wall clock and UTC."""
+    alone: Sequence[Line] = ()
+    """The known lines, none completed by another."""
 
     @property
     def newest(self) -> datetime | None:
@@ -173,11 +175,11 @@ def read_log(data: bytes) -> Log:
             pod = line.values.get("pod") or line.values.get("object")
             uid = own if isinstance(own, str) and own else _uid_at(data, uids, pod, end)
             lines.append(Known(line, uid, year_at(years, end)))
-    registered = _REGISTERED.search(data)
+    node = registered[1].decode() if (registered := _REGISTERED.search(data)) else ""
     offset = offset if offset is not None else _offset_of_lines(each.line for each in lines)
     lines = _of_machines(data, lines)
     host = next((each.line.host for each in lines if each.line.host), "")
-    return Log(_with_resources(lines), registered[1].decode() if registered else "", host, offset)
+    return Log(_with_resources(lines), node, host, offset, [line for line, _ in found])
 
 
 def _of_machines(data: bytes, lines: list[Known]) -> list[Known]:

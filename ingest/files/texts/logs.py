@@ -73,16 +73,20 @@ class Logs:
 
     def __init__(self) -> None:
         self._files: list[_File] = []
+        self.texts: set[int] = set()
+        """64 bits for each line that is read, the same in a part of its log."""
 
     def add(self, path: Path, data: bytes, saved_at: datetime = EARLIEST) -> int:
         """Read a log, and return the number of lines that were recognised. EARLIEST is an unknown time of saving."""
         log = read_log(data)
+        self.texts.update(xxhash.xxh3_64_intdigest(repr(each).encode(errors="replace")) for each in log.alone)
         by_host: defaultdict[str, list[int]] = defaultdict(list)
         for number, each in enumerate(log.lines):
             by_host[each.line.host].append(number)
         for host, numbers in by_host.items():
             lines = [log.lines[number] for number in numbers]
-            of_host = log._replace(lines=lines, host=host, node=log.node if len(by_host) == 1 else "")
+            node = log.node if len(by_host) == 1 else ""
+            of_host = log._replace(lines=lines, host=host, node=node, alone=())
             self._files.append(_File(path, of_host, saved_at))
         return len(log.lines)
 
@@ -90,11 +94,6 @@ class Logs:
     def newest(self) -> datetime | None:
         """The newest time that the logs state in full: one without a year needs the rest of the dump."""
         return max(filter(None, (each.log.newest for each in self._files)), default=None)
-
-    @property
-    def texts(self) -> set[int]:
-        """64 bits for each line that is read."""
-        return {xxhash.xxh3_64_intdigest(repr(each.line).encode()) for file in self._files for each in file.log.lines}
 
     @property
     def hosts(self) -> set[str]:
@@ -251,8 +250,8 @@ def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:
                 pod = _POD.decode(fact.thing.raw)
                 if (at := in_utc(pod.metadata.creation_timestamp)) is not None:
                     created[uid] = at
-                if pod.status is not None:
-                    evicted[uid] = pod.status.evicted
+                if pod.status is not None and (text := pod.status.evicted):
+                    evicted[uid] = text
         elif fact.thing.resource == EVENTS.name:
             try:
                 event = _EVENT.decode(fact.thing.raw)

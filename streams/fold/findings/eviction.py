@@ -83,7 +83,7 @@ class PressureChange(NamedTuple):
         return f"{self.condition} ended{after}{' because the kubelet restarted' if self.kubelet_restart else ''}."
 
 
-@row(table="evictions", composed=("remark", "what"), version=("is_explained", "time_known", "updated_at"))
+@row(table="evictions", composed=("remark", "what"), version=("cause_known", "time_known", "updated_at"))
 class Eviction(NamedTuple):
     cluster: str
     ts: datetime
@@ -121,8 +121,8 @@ class Eviction(NamedTuple):
     """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""
 
     @property
-    def is_explained(self) -> bool:
-        """Tell whether its cause is known."""
+    def cause_known(self) -> bool:
+        """Tell whether its cause is known; a row with the cause takes the place of one without."""
         return self.cause != UNKNOWN_CAUSE
 
     @property

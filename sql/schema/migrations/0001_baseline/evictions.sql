@@ -31,7 +31,6 @@ CREATE TABLE IF NOT EXISTS evictions
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(version)
-PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, uid, namespace, pod)
 SETTINGS non_replicated_deduplication_window = 10000
 COMMENT 'Pods that the kubelet evicted or rejected, from all witnesses'

@@ -18,7 +18,6 @@ CREATE TABLE IF NOT EXISTS numa_admission_failures
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree
-PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, namespace, pod, uid)
 SETTINGS non_replicated_deduplication_window = 10000
 COMMENT 'Pods that a kubelet refused for NUMA or CPUs, with the state of the node at that moment'

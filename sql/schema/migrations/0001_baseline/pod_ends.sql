@@ -33,7 +33,6 @@ CREATE TABLE IF NOT EXISTS pod_ends
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(version)
-PARTITION BY toYYYYMM(ts)
 ORDER BY (cluster, node, uid, container, attempt)
 SETTINGS non_replicated_deduplication_window = 10000
 COMMENT 'The cause of the end of each pod, or a container in it, by the first witness'

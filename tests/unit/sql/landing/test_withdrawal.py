@@ -1,5 +1,6 @@
 """Passes over a whole dump take back what passes over its parts concluded: in a real engine."""
 
+import json
 import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
 from streams.fold import passes
 from streams.fold.findings import TABLES as TYPES
-from streams.fold.findings import Resize, Row, Watch, has_version, version
+from streams.fold.findings import Eviction, Resize, Row, Watch, has_version, version
 from streams.fold.passes import identity
 
 CASE = TESTS / "field/cases/62-kubeadm-intends"
@@ -78,19 +79,41 @@ def test_what_a_part_concluded_at_the_time_of_reading_does_not_outlive_the_older
             assert rows(database, "numa_whatif", "often") == rows(database, "numa_whatif", "once")
 
 
+def test_a_whole_log_takes_back_what_its_end_concluded(database: Database, tmp_path: Path) -> None:
+    """The end does not name the resource, so its line is another than in the whole."""
+    said = ('attempting to reclaim" resourceName="memory"', 'pod is evicted successfully" pod="a/b"')
+    lines = [
+        f'I0106 12:44:17.{number}00000 1 eviction_manager.go:369] "Eviction manager: {text}'
+        for number, text in enumerate(said)
+    ]
+    metadata = {"name": "n1", "uid": "u", "resourceVersion": "4", "creationTimestamp": "2025-01-06T10:00:00Z"}
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
+    for name, of in (("end", lines[1:]), ("whole", lines)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "n1.kubelet.log").write_text("\n".join(of))
+    (tmp_path / "whole" / "n1.json").write_text(json.dumps(node))
+    read(database, "once", [tmp_path / "whole"])
+    read(database, "often", [tmp_path / "end"])
+    assert rows(database, "kubelet_log", "often") != rows(database, "kubelet_log", "once")
+    read(database, "often", [tmp_path / "whole"])
+    for table in ("kubelet_log", "evictions", "pod_ends", "reclaims"):
+        assert rows(database, table, "often") == rows(database, table, "once"), table
+
+
 @pytest.mark.parametrize("row_type", [each for each in TYPES if has_version(each)], ids=lambda each: TYPES[each])
 def test_a_row_has_the_version_that_its_table_computes(database: Database, row_type: type[Row]) -> None:
     table = TYPES[row_type]
     found = database.query(f"SELECT engine_full FROM system.tables WHERE name = '{table}'").rows[0][0]
     column = re.match(r"ReplacingMergeTree\((\w+)\)", found)
     assert column
-    flags = [name for name in ("actor", "cause", "time_known") if name in get_type_hints(row_type)]
-    known = {"actor": "kubelet", "cause": "limit", "time_known": True}
+    decides = {"actor": ("", "kubelet"), "time_known": (False, True)}
+    decides |= {"cause": ("unknown", "pressure")} if row_type is Eviction else {}
+    flags = [name for name in decides if name in get_type_hints(row_type)]
     some = [
         row(
             row_type,
             cluster=f"{number}",
-            **{name: known[name] for place, name in enumerate(flags) if number >> place & 1},
+            **{name: decides[name][number >> place & 1] for place, name in enumerate(flags)},
         )
         for number in range(2 ** len(flags))
     ]

@@ -106,6 +106,14 @@ def test_every_table_that_takes_inserts_remembers_them(database: Database) -> No
     assert found.rows == []
 
 
+def test_a_key_has_the_time_that_makes_a_partition_because_rows_of_two_partitions_never_replace_each_other(
+    database: Database,
+) -> None:
+    keys = database.query("SELECT name, partition_key, sorting_key FROM system.tables WHERE partition_key != ''").rows
+    apart = {name for name, made_of, key in keys if not {*re.findall(r"\b\w+(?=\))", made_of)} <= {*key.split(", ")}}
+    assert apart == set()
+
+
 def test_all_tables_carry_the_cluster_first() -> None:
     assert {schema.names[0] for schema in SCHEMAS.values()} == {"cluster"}
 

@@ -452,6 +452,32 @@ def test_a_line_is_not_of_a_pod_of_the_dump_that_was_created_later(tmp_path: Pat
     assert [each.uid for each in kept(tmp_path, lines, pod)] == ["prod/web-0", NEW, NEW]
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_line_has_the_text_of_an_eviction_also_if_an_older_version_of_the_pod_is_read_after(
+    tmp_path: Path, is_first: bool
+) -> None:
+    text = "The node was low on resource: memory. "
+    evicted, running = (
+        fact(PODS.name, {"status": status}, ("", "prod", "web-0", NEW))
+        for status in ({"phase": "Failed", "reason": "Evicted", "message": text}, {"phase": "Running"})
+    )
+    pods = (evicted, running) if is_first else (running, evicted)
+    line = f"2025-01-06T12:44:18+0000 n1 kubelet[1]: {EVICTED}"
+    (found,) = (event_of(each, "n1", AT) for each in kept(tmp_path, line, *pods))
+    assert found is not None
+    assert found.message == text
+
+
+def test_a_line_is_the_same_text_in_a_part_of_its_log() -> None:
+    whole, part = Logs(), Logs()
+    lines = [f"I0106 12:44:17.{number}00000   1 {line}" for number, line in enumerate((LOW, MUST, BARE, WAITING))]
+    whole.add(Path("a"), "\n".join(lines).encode())
+    for number, line in enumerate(lines):
+        part.add(Path("b"), line.encode())
+        assert len(part.texts) == number + 1
+    assert part.texts == whole.texts
+
+
 def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
     strange = KLOG.replace("I0106 12:44:17.658612", "info 12h44")
     assert without_lines(strange.encode()) == "a kubelet's log in a form that is not known"
