@@ -50,7 +50,7 @@ class PodBinding(NamedTuple):
     """Reason why it is Pending, by its own status."""
 
 
-@row(table="pod_ends", composed=("ending",), version=("actor", "time_known", "updated_at"))
+@row(table="pod_ends", composed=("ending",), version=("actor", "cause_known", "time_known", "updated_at"))
 class PodEnd(NamedTuple):
     cluster: str
     ts: datetime
@@ -96,6 +96,11 @@ class PodEnd(NamedTuple):
     available: int | None = None
     explanation: str = ""
     """The text in words; empty if nothing is known beyond it."""
+
+    @property
+    def cause_known(self) -> bool:
+        """Tell whether more is known than the word Evicted. A row that says why replaces one that does not."""
+        return self.cause != "kubelet_eviction"
 
     @property
     def ending(self) -> str:

@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS pod_ends
     available Nullable(Int64) COMMENT 'How much of it the kubelet counted as free then, in the same unit; null if its text has no number',
     explanation String COMMENT 'The text in words; empty if nothing is known beyond it',
     ending String COMMENT 'How it ended, in the words of the story; empty for what was evicted under pressure or for its own limit, and for what was deleted, unless a node was drained by that',
-    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + (actor != '') * 4611686018427387904 + time_known * 2305843009213693952 COMMENT 'Priority among rows of one end: a row that names who did it counts, then one with a known time, then the last',
+    version UInt64 MATERIALIZED toUnixTimestamp64Micro(updated_at) + (actor != '') * 4611686018427387904 + (cause != 'kubelet_eviction') * 2305843009213693952 + time_known * 1152921504606846976 COMMENT 'Priority among rows of one end: a row that names who did it counts, then one that says why, then one with a known time, then the last',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )
 ENGINE = ReplacingMergeTree(version)

@@ -23,7 +23,7 @@ from sql.landing.batches import DatabaseCheckpoints
 from sql.landing.withdrawal import AT_ONCE, DatabaseRows
 from streams.fold import passes
 from streams.fold.findings import TABLES as TYPES
-from streams.fold.findings import Eviction, Resize, Row, Watch, has_version, version
+from streams.fold.findings import Eviction, PodEnd, Resize, Row, Watch, has_version, version
 from streams.fold.passes import identity
 
 CASE = TESTS / "field/cases/62-kubeadm-intends"
@@ -108,6 +108,7 @@ def test_a_row_has_the_version_that_its_table_computes(database: Database, row_t
     assert column
     decides = {"actor": ("", "kubelet"), "time_known": (False, True)}
     decides |= {"cause": ("unknown", "pressure")} if row_type is Eviction else {}
+    decides |= {"cause": ("kubelet_eviction", "own_limit")} if row_type is PodEnd else {}
     flags = [name for name in decides if name in get_type_hints(row_type)]
     some = [
         row(
