@@ -32,7 +32,7 @@ WITH
     (
         SELECT cluster, node, signal, ts, soft_grace_seconds, soft_met_since, minimum_reclaim
         FROM eviction_signals
-        PREWHERE ts IN (SELECT last_at FROM last_signals) AND (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM chosen)
+        WHERE ts IN (SELECT last_at FROM last_signals) AND (cluster, node, signal, ts) IN (SELECT cluster, node, signal, last_at FROM chosen)
     ),
     lasts AS (SELECT cluster, node, last_at AS last FROM last_samples),
     grown AS
