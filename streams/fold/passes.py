@@ -27,6 +27,7 @@ from streams.fold.findings import (
     Eviction,
     PodEnd,
     Row,
+    has_flag,
     has_version,
     is_of_time,
     version,
@@ -38,6 +39,8 @@ _READ: Final = ""
 """Key of the entry of what was read; other keys are tables, or _STREAMED."""
 _VERSIONS: Final = "/versions"
 """Ends the key of the entry with the versions of a table's rows, in the order of their identities."""
+_NAMES: Final = "/names"
+"""Ends the key of the entry with the ends of a table as a text without UIDs names them."""
 _STREAMED: Final = "streamed"
 """Key of the entry that nothing is taken back any more: a stream of the cluster was read, or MOST was exceeded."""
 MOST: Final = 1_000_000
@@ -103,6 +106,10 @@ class Passes:
         """Rows of this pass that are older than what earlier passes concluded."""
         self._named: _OfClusters[int] = _of_clusters()
         """Rows of earlier passes about a pod that this pass knows by its UID, with their versions."""
+        self._guessed: _OfClusters[int] = _of_clusters()
+        """Rows of this pass about a pod that an earlier pass knows by its UID, with the versions of that one's."""
+        self._names: _OfClusters[int] = _of_clusters()
+        """Versions of the rows of this pass that have a UID, by how a text without UIDs names their ends."""
         self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
@@ -116,9 +123,9 @@ class Passes:
         if tables and _STREAMED not in before:
             self._stored.check(tables)
         self._before[cluster] = {
-            table: dict(zip(before[table], versions, strict=True))
-            for table in _WITH_VERSION & before.keys()
-            if len(versions := before.get(table + _VERSIONS, ())) == len(before[table])
+            key: dict(zip(before[key], versions, strict=True))
+            for key in before
+            if len(versions := before.get(key + _VERSIONS, ())) == len(before[key])
         }
         self._read[cluster] = set()
 
@@ -131,7 +138,7 @@ class Passes:
             return
         if item.observed and not item.fact:
             self._streamed.add(item.cluster)
-            for of_clusters in (self._read, self._rows, self._under, self._named, self._before):
+            for of_clusters in self._noted:
                 of_clusters.pop(item.cluster, None)
         elif read is not None:
             is_of_unknown_text = item.fact == FROM_TEXT and FROM_TEXT not in read
@@ -164,24 +171,38 @@ class Passes:
             under.pop(key, None)
 
     def _note_named(self, table: str, names: Sequence[str], row: Eviction | PodEnd) -> None:
-        """Note rows about the same end from a text that has no UID, and perhaps not the whole name of the node."""
-        before = self._before[row.cluster].get(table)
-        name = f"{row.namespace}/{row.pod}"
-        if not before or row.uid == name:
+        """Note rows about one end of which a text has no UID, and perhaps not the whole name of the node."""
+        before, name, host = self._before[row.cluster], f"{row.namespace}/{row.pod}", row.node.partition(".")[0]
+        values = {each: getattr(row, each) for each in names} | {"uid": name}
+
+        def key(node: str) -> int:
+            return identity((values | {"node": node}).values())
+
+        if row.uid == name:
+            number = before.get(table + _NAMES, {}).get(key(host), 0)
+            is_same = number and (not row.time_known or is_of_time(number, row))
+            if is_same and (has_flag(number, row, "cause_known") or not row.cause_known):
+                self._guessed[row.cluster][table][key(row.node)] = number
             return
-        for node in {row.node, row.node.partition(".")[0], UNKNOWN_NAME}:
-            key = identity(getattr(row._replace(uid=name, node=node), each) for each in names)
-            if (number := before.get(key)) is not None and is_of_time(number, row):
-                self._named[row.cluster][table][key] = number
+        for node in dict.fromkeys((host, UNKNOWN_NAME, row.node)):
+            self._names[row.cluster][table][each := key(node)] = version(row)
+            number = before.get(table, {}).get(each, 0)
+            if number and is_of_time(number, row):
+                self._named[row.cluster][table][each] = number
 
     def end(self) -> Ended:
         """Take back what earlier passes concluded and this one does not. All rows are stored then."""
         again: list[Row] = []
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]
         entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]
-        for of_clusters in (self._read, self._rows, self._under, self._named, self._before, self._streamed):
+        for of_clusters in self._noted:
             of_clusters.clear()
+        self._streamed.clear()
         return Ended(again, entries)
+
+    @property
+    def _noted(self) -> tuple[dict[str, Any], ...]:
+        return self._read, self._rows, self._under, self._named, self._guessed, self._names, self._before
 
     def _ended(self, cluster: str, again: list[Row]) -> Iterable[Entry]:
         before = self._load(cluster)
@@ -195,14 +216,20 @@ class Passes:
                 self._stored.withdraw(cluster, table, stale)
                 again += under[table].values()
             after[table] = rows[table] if is_whole else _greatest(earlier, rows[table])
-            if is_alone and not is_whole and (named := self._named[cluster][table].keys() - rows[table].keys()):
+            named = (self._named[cluster][table].keys() - rows[table].keys()) | self._guessed[cluster][table].keys()
+            if is_alone and not is_whole and named:
                 self._stored.withdraw(cluster, table, named)
                 after[table] = {key: number for key, number in after[table].items() if key not in named}
+            if table in self._names[cluster] or table + _NAMES in before:
+                names = self._names[cluster][table]
+                after[table + _NAMES] = (
+                    names if is_whole else _greatest(self._before[cluster].get(table + _NAMES, {}), names)
+                )
         if is_alone and sum(map(len, after.values())) <= MOST:
             for key, versions in after.items():
                 identities = sorted(versions)
                 yield _entry(cluster, key, identities)
-                if key in _WITH_VERSION:
+                if key.removesuffix(_NAMES) in _WITH_VERSION:
                     yield _entry(cluster, key + _VERSIONS, [versions[each] for each in identities])
         else:  # no later pass takes anything back, not even what it shares with one that is forgotten
             yield from (_entry(cluster, key, ()) for key in (after.keys() | before.keys()) - {_STREAMED})

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,13 +163,28 @@ def test_files_read_alone_before_leave_no_row_that_all_do_not_imply(folder: Path
     assert implied(often) == implied(once)
 
 
-def test_an_eviction_that_a_log_told_of_before_its_pod_was_read_is_one_row() -> None:
-    """The log has no UID of web-0 and web-1, no year, and the node without its domain; cache-0 is in it alone."""
+PRINTED = """$ kubectl get pods -A
+NAMESPACE   NAME    READY   STATUS    RESTARTS   AGE
+shop        web-0   0/1     Evicted   0          3h
+shop        web-1   0/1     Evicted   0          3h
+"""
+
+
+@pytest.mark.parametrize(
+    "order", list(permutations(("kubelet-journal.txt", "objects.json", "table.txt"))), ids=" ".join
+)
+def test_an_eviction_is_one_row_whichever_pass_reads_its_pod_a_log_or_a_table(
+    tmp_path: Path, order: Sequence[str]
+) -> None:
+    """The log has no UID of web-0 and web-1, no year, and the node without its domain, and the table has no node;
+    cache-0 is in the log alone.
+    """
     stored = Stored()
-    for name in ("kubelet-journal.txt", "objects.json"):
-        stored.replay(TESTS / "field/cases/61-told-by-the-kubelets-log" / name)
-    for table in ("evictions", "pod_ends"):
-        found = sorted((row["pod"], row["node"]) for row in stored.of(table, {}))
+    (table := tmp_path / "table.txt").write_text(PRINTED)
+    for name in order:
+        stored.replay(table if name == table.name else TESTS / "field/cases/61-told-by-the-kubelets-log" / name)
+    for of in ("evictions", "pod_ends"):
+        found = sorted((row["pod"], row["node"]) for row in stored.of(of, {}))
         assert found == [("cache-0", "worker-7"), ("web-0", "worker-7.lab"), ("web-1", "worker-7.lab")]
 
 

@@ -83,13 +83,17 @@ def version(row: Row) -> int:
     return number + sum(1 << _FIRST_FLAG - place for place, flag in enumerate(flags) if flag)
 
 
+def has_flag(number: int, row: Row, name: str) -> bool:
+    """Tell whether this flag is set in the version of a row of the same type."""
+    return bool(number >> _FIRST_FLAG - _VERSIONS[type(row)].index(name) & 1)
+
+
 def is_of_time(number: int, row: Row) -> bool:
     """Tell whether the row of this version and of the same type can be of the same time as another one.
 
     That is so if its own time is unknown, or its last witness is at most ten minutes away.
     """
-    place = _VERSIONS[type(row)].index("time_known")
-    if not number >> _FIRST_FLAG - place & 1:
+    if not has_flag(number, row, "time_known"):
         return True
     at = EPOCH + (number & (1 << _TIME_BITS) - 1) * _MICROSECOND
     return abs(at - row.ts) <= _ONE_TIME
