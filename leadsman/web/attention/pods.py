@@ -93,13 +93,13 @@ def rejected(view: Overview) -> Iterator[Item]:
         denied = next((row for row in refusals if row["is_contradicted"]), None)
         numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
-            text=_refusal(reason, refusals, numa, denied),
+            text=_refusal(reason, refusals, numa, denied, pods),
             step=_against(reason, same, refusals, denied),
             about=_alerts_of(reason),
         )
 
 
-def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None) -> str:
+def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None, pods: int) -> str:
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (refusals[0] if refusals else None)
     others = [row["explanation"] for row in refusals if row["refused_by"] not in _SAID_BY_REASON]
@@ -107,7 +107,7 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
     known = known_cause(reason)
     parts = [sentence(known)] if known else []
-    which = ("The last: " if _is_of(last, words) else "One of them: ") if known or words[1:] else ""
+    which = ("The last: " if _is_of(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
     parts += [f"{which}{sentence(words[0])}"] if words else []
     parts += [f"Others: {' '.join(map(sentence, words[1:MOST_REASONS]))}"] if words[1:] else []
     if denied:

@@ -88,8 +88,9 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
             "gap": "may have missed changes",
             "behind": "has messages that Kafka will delete before they are read",
         }.get(row["kind"], "could not be read")
+        last = ". The last" if row["times"] > 1 else ""
         yield (
-            f"{row['resource']} {what} ({counted(row['times'], 'time')}). The last: {plainly(row['last_error'])}",
+            f"{row['resource']} {what} ({counted(row['times'], 'time')}){last}: {plainly(row['last_error'])}",
             tuple(row["nodes"]),
         )
     for row in view.unknown.dead_letters:

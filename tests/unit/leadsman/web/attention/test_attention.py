@@ -503,6 +503,13 @@ def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
     assert "The last: A device plugin failed." in known_last.text
 
 
+def test_the_only_refusal_is_not_called_the_last() -> None:
+    only = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
+    (item,) = attention(view(node(), killed=(rejection("UnexpectedAdmissionError", 1),), refused=(only,)))
+    assert "A device plugin failed." in item.text
+    assert "last" not in item.text
+
+
 def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -> None:
     said = refusal(
         "PodFeatureUnsupported",
