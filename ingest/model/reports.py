@@ -100,15 +100,8 @@ def error_observation(
     clock: Clock, cluster: str, source: Origin, resource: str, report: Report, node: str = ""
 ) -> Observation:
     """An observation of type ERROR, seen now."""
-    return Observation(
-        ts=clock.now(),
-        cluster=cluster,
-        source=source,
-        resource=resource,
-        type="ERROR",
-        node=node,
-        object=msgspec.Raw(msgspec.json.encode(report)),
-    )
+    seen = snapshot(clock, cluster, source, resource, msgspec.json.encode(report), node)
+    return msgspec.structs.replace(seen, type="ERROR")
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
