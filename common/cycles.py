@@ -17,7 +17,7 @@ even a search among young objects visits all of them: with 1,500 nodes it takes 
 FULL_SEARCH_SECONDS: Final = 300.0
 YOUNG_SEARCH_SECONDS: Final = 5.0
 SHARE: Final = 500
-"""Searches of a kind take at most one part in this many of the time. They are timed by the CPU's."""
+"""Searches of a kind take at most one part in this many of the time, counted in time of the CPU."""
 _YOUNG, _ALL = 1, 2
 """Generations of Python's search."""
 
@@ -66,7 +66,7 @@ async def _search(generation: int, pause_seconds: float) -> None:
 
 
 def _give_back() -> None:
-    """Nothing where the C library is another than glibc."""
+    """Do nothing where the C library is another than glibc."""
     from ctypes import CDLL  # noqa: PLC0415  # commands that end soon do without it
 
     give_back = getattr(CDLL(None), "malloc_trim", None)

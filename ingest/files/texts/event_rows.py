@@ -180,11 +180,11 @@ def event_object(
     first = when(ages["first"], printed, is_last=False) if ages["first"] else {}
     first = first or {"firstTimestamp": times["lastTimestamp"]}
     namespace = about.get("namespace", "default")
-    told_hash = sha256(words[2].strip().encode(errors="replace")).hexdigest()[:16]
+    words_hash = sha256(words[2].strip().encode(errors="replace")).hexdigest()[:16]
     return {
         "apiVersion": "v1",
         "kind": "Event",
-        "metadata": {"name": f"{about['name']}.{words[1]}.{told_hash}", "namespace": namespace},
+        "metadata": {"name": f"{about['name']}.{words[1]}.{words_hash}", "namespace": namespace},
         "involvedObject": about,
         "type": words[0],
         "reason": words[1],

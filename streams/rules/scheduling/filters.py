@@ -206,7 +206,7 @@ def perhaps_ignored(
 ) -> frozenset[str]:
     """Return the requested extended resources that are not `known` of any node, so the scheduler may ignore them.
 
-    It leaves out those that the scheduler was `heard` to lack.
+    It leaves out those that the scheduler's own `reasons` say are insufficient.
     """
     asked = (name for name, amount in requests.items() if "/" in name and amount and name not in known)
     return frozenset(name for name in asked if f"Insufficient {name}" not in reasons)
