@@ -256,4 +256,4 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
 
 
 def runbooks_of(request: Request) -> str:
-    return runbooks_page(Links(request.asked, live=request.live))
+    return runbooks_page(Links(request.asked, path=RUNBOOKS, live=request.live))

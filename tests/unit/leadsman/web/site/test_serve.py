@@ -117,6 +117,7 @@ ANSWERS = (
     ("/?q=" + "x" * 501, 400, "longer than 500"),
     ("/healthz", 200, '"alive": true'),
     ("/runbooks/", 200, "The kubelet evicted running pods"),
+    ("/runbooks/", 200, 'aria-current="page">Runbooks<'),
     ("/runbooks/PodsEvicted", 200, '<a href="/ask?cluster=c&amp;name=evicted_pods&amp;p.cluster=c">'),
     ("/runbooks/PodsEvicted.md?node=" + quote(NODE), 200, "node &lt;b&gt;&amp;1"),
     ("/runbooks", 200, "The kubelet evicted running pods"),
