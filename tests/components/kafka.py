@@ -22,6 +22,8 @@ from waiting import NotReady
 VERSION: Final = "4.1.1"
 LOG4J_VERSION: Final = "2.24.3"
 CLASSES: Final = "kafka.jsa"
+OWN_CLASSES: Final = "-Xshare:auto"
+"""Java's default: it maps its own classes and no broker's."""
 META: Final = "meta.properties"
 """The file of a broker's folder that has the identities of the cluster, the broker and the folder."""
 BRIEF: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:CICompilerCount=1", "-XX:-UsePerfData")
@@ -58,7 +60,7 @@ def kafka_storage() -> Path:
     """A formatted folder of a broker, to copy: what names the broker in it is its file META alone."""
 
     def build(folder: Path) -> None:
-        broker = Kafka(folder / "broker")
+        broker = Kafka(folder / "broker", classes=OWN_CLASSES)  # the broker that writes `kafka_classes` copies this
         broker.format()
         broker.data.rename(folder / "data")
         shutil.rmtree(folder / "broker")

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -16,6 +17,8 @@ import pytest
 
 PROGRESS_SECONDS: Final = 30.0
 LAST_LINES: Final = 25
+_BUILDING: Final[ContextVar[tuple[Path, ...]]] = ContextVar("building", default=())
+"""The components that are being built now, each for the one before it."""
 
 INSTALLED_BY: Final[Mapping[str, str]] = {
     "go": "Go 1.26 or newer (Debian: apt-get install golang)",
@@ -59,15 +62,23 @@ def cached(name: str, version: str, build: Callable[[Path], None]) -> Path:
     """The folder `<cache>/<name>-<version>`; `build(folder)` fills it if it is not there yet.
 
     A folder that exists is complete: it is built beside its place and renamed when `build` returned. Of several
-    processes that ask at the same time one builds and the others wait for it.
+    processes that ask at the same time one builds and the others wait for it. A build that needs itself is a mistake
+    in the code, and would wait for ever: RuntimeError names it.
     """
     place = cache_folder() / f"{name}-{version}"
     if place.is_dir():
         return place
+    building = _BUILDING.get()
+    if place in building:
+        raise RuntimeError(f"{name} is needed to build itself, by way of {building[-1].name}")
     place.parent.mkdir(parents=True, exist_ok=True)
     with _locked(place.with_name(f"{place.name}.lock")):
         if not place.is_dir():
-            _build_beside(place, build)
+            token = _BUILDING.set((*building, place))
+            try:
+                _build_beside(place, build)
+            finally:
+                _BUILDING.reset(token)
     return place
 
 

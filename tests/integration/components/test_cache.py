@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from components.kafka import kafka_libraries, kafka_storage
 from components.programs.cache import ComponentMissing, cache_folder, cached, require, run_step, tool
 from paths import TESTS
 
@@ -67,6 +68,33 @@ def test_two_that_ask_at_the_same_time_build_once() -> None:
     for thread in threads:
         thread.join()
     assert len(builds) == 1
+
+
+def test_a_build_that_needs_itself_is_refused_and_not_waited_for() -> None:
+    def first(_: Path) -> None:
+        cached("second", "1", second)
+
+    def second(_: Path) -> None:
+        cached("first", "1", first)
+
+    with pytest.raises(RuntimeError, match="first is needed to build itself, by way of second-1"):
+        cached("first", "1", first)
+
+
+def test_a_broker_s_storage_is_formatted_on_a_machine_that_has_no_classes_of_brokers(
+    monkeypatch: pytest.MonkeyPatch, own_cache: Path
+) -> None:
+    """The broker that writes these classes copies that storage: each waited for the other on a new machine."""
+    monkeypatch.delenv("LEADSMAN_CACHE")
+    require(kafka_libraries)
+    libraries = kafka_libraries().parent
+    monkeypatch.setenv("LEADSMAN_CACHE", str(own_cache))
+    (own_cache / libraries.name).symlink_to(libraries)
+    storage = kafka_storage.__wrapped__()
+    assert sorted(path.name for path in own_cache.iterdir() if path.is_dir()) == [
+        libraries.name,
+        storage.parent.name,
+    ]
 
 
 def test_a_missing_tool_is_named_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
