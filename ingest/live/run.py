@@ -74,6 +74,8 @@ class Live:
         self._save_failure = ""
         self._acknowledgements = Acknowledgements(self._saved)
         self._freshness = Freshness()
+        self._reported: dict[str, datetime] = {}
+        """When each watch last said that it failed, or was whole."""
         self._queue: asyncio.Queue[Delivery] = asyncio.Queue(settings.queue_observations)
         self._begin: Begin
         """While there are `deliveries`."""
@@ -224,6 +226,8 @@ class Live:
                 else:
                     if watch.resource is NODES:
                         self._node_changed(seen.observation, seen.decoded, leases)
+                    if seen.observation.type in {"ERROR", "BOOKMARK"}:
+                        self._reported[seen.stream] = seen.observation.ts
                     await self._put(Received(seen.observation, seen.decoded), ticket)
                 if watch.resource is NODES and (watch.complete_at or watch.failure.text):
                     self._nodes_known.set()
@@ -245,18 +249,25 @@ class Live:
         bookmarked_at = self._clock.monotonic()
         while True:
             await self._clock.sleep(CHECK_SECONDS)
-            for observation in self._silences(self._clock.now()):
-                await self._emit(Received(observation))
+            for silence in self._silences(self._clock.now()):
+                self._reported[silence.resource] = silence.ts
+                await self._emit(Received(silence))
             if self._clock.monotonic() - bookmarked_at >= BOOKMARK_SECONDS:
                 bookmarked_at = self._clock.monotonic()
                 for bookmark in self._bookmarks():
                     await self._emit(Received(bookmark))
 
-    def _bookmarks(self) -> list[Observation]:
-        """Bookmarks of each complete watch, so that the next watcher knows until when there was no gap."""
+    def _bookmarks(self) -> Iterator[Observation]:
+        """Yield a bookmark of each complete watch, so that the next watcher knows until when there was no gap.
+
+        None is older than the last report about its stream: a replay takes them in order of their times, so it would
+        find that the stream was whole before the list that made it so.
+        """
         silent = {silence.stream for silence in self._silent_now()}
-        contacts = {name: watch.complete_at for name, watch in self._watches.items() if name not in silent}
-        return [bookmark_observation(at, self._settings.cluster, name) for name, at in contacts.items() if at]
+        for name, watch in self._watches.items():
+            at, reported = watch.complete_at, self._reported.get(name)
+            if name not in silent and at and (reported is None or reported < at):
+                yield bookmark_observation(at, self._settings.cluster, name)
 
     def _silences(self, at: datetime) -> list[Observation]:
         """A custom resource that does not exist is polled rarely, and does not count as silent."""

@@ -13,7 +13,7 @@ import pytest
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from fakes.apiserver import Answer, FakeApiServer, event, listing, pod, refusal, status_body, watching
+from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, status_body, watching
 from ingest.apiserver.versions import VersionFile
 from ingest.apiserver.watch import ABSENT_SECONDS
 from ingest.kubelet.settings import KubeletSettings
@@ -253,6 +253,7 @@ async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_a
     """The next watcher begins its gap when this one was last heard."""
     passed = 0.0
     async with _server() as server:
+        server.script["/api/v1/pods"][-1] = watching(event("ADDED", pod("b", "8")), bookmark("10"))
         clock = Clock(
             lambda: SYSTEM.now() + timedelta(seconds=passed),
             lambda: SYSTEM.monotonic() + passed,
@@ -261,18 +262,29 @@ async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_a
         )
         live = Live(_settings(resources=("pods",)), _access(server), clock=clock)
         async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
-            began = clock.now()
-            await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")
+            listed = await _next(deliveries, lambda seen: seen.type == "BOOKMARK")
+            assert msgspec.json.decode(listed.object)["anew"]
+            await until(lambda: (at := live._watches["pods"].complete_at) and at > listed.ts)
             heard_by = clock.now()
             passed = 61
-            bookmark = await _next(deliveries, lambda seen: bytes(seen.object) == b"{}")
-            assert (bookmark.type, bookmark.resource) == ("BOOKMARK", "pods")
-            assert began <= bookmark.ts <= heard_by
+            beat = await _next(deliveries, lambda seen: bytes(seen.object) == b"{}")
+            assert (beat.type, beat.resource) == ("BOOKMARK", "pods")
+            assert listed.ts < beat.ts <= heard_by
             passed = 121
             silence = await _next(deliveries, lambda seen: seen.type == "ERROR")
             assert any(why.startswith("pods has been silent for 12") for why in live._why_not())
-            assert live._bookmarks() == []
+            assert list(live._bookmarks()) == []
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for 12")
+
+
+async def test_no_bookmark_is_older_than_the_last_report_about_its_watch() -> None:
+    """The list's end was reported after the time at which the watch was whole; so is each error, until it goes on."""
+    async with _server() as server:
+        live = Live(_settings(resources=("pods",)), _access(server))
+        async with live.deliveries() as deliveries, asyncio.timeout(PATIENCE_SECONDS):
+            await _next(deliveries, lambda seen: b'"uid-c"' in bytes(seen.object) and seen.type == "ADDED")
+            assert live._watches["pods"].complete_at
+            assert list(live._bookmarks()) == []
 
 
 async def _next(deliveries: AsyncIterator[Delivery], wanted: Callable[[Observation], bool]) -> Observation:
