@@ -6,8 +6,7 @@ from typing import Final
 
 from common.errors import BadValue
 
-_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
-_NANOSECONDS: Final = {
+NANOSECONDS: Final = {
     "ns": 1,
     "us": 10**3,
     "µs": 10**3,
@@ -17,6 +16,8 @@ _NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
+"""Of each unit; one that begins as another does stands before it."""
+_PART: Final = re.compile(rf"([0-9]*)(?:\.([0-9]*))?({'|'.join(NANOSECONDS)})")
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _ROUGH: Final = 90
 """Forecasts from this many seconds on are not shown to the second."""
@@ -58,7 +59,7 @@ def _nanoseconds(text: str, unsigned: str) -> int:
             raise InvalidDuration(text)
         fraction = match[2] or ""
         # Go drops what is finer than a nanosecond.
-        total += int(match[1] + fraction) * _NANOSECONDS[match[3]] // 10 ** len(fraction)
+        total += int(match[1] + fraction) * NANOSECONDS[match[3]] // 10 ** len(fraction)
         position = match.end()
     return total
 

@@ -13,9 +13,14 @@ _SHUTDOWN: Final = "Pod was rejected as "
 _BEFORE: Final = re.compile(rf"(?:{re.escape(COMBINED)})?(?:{'|'.join(map(re.escape, REJECTED))})?")
 
 
+STARTING: Final = "Starting"
+STARTS: Final = ("Starting kubelet.", f"{COMBINED}Starting kubelet.")
+"""Messages of the kubelet's Event of that reason; kube-proxy uses the same reason with another message."""
+
+
 def is_kubelet_start(reason: str, message: str) -> bool:
-    """Tell whether an Event is the kubelet's own at its start; kube-proxy uses the same reason."""
-    return reason == "Starting" and message.removeprefix(COMBINED).strip() == "Starting kubelet."
+    """Tell whether an Event of a Node is its kubelet's own at its start."""
+    return reason == STARTING and message.strip() in STARTS
 
 
 def prefix_of(message: str) -> str:

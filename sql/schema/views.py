@@ -17,6 +17,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from common.durations import NANOSECONDS
+from ingest.messages.reasons import STARTING, STARTS
 from ingest.model.samples import NodeSample
 from sql.database.dsn import EMBEDDED_DATABASE
 from sql.database.errors import MigrationMissing
@@ -82,6 +84,14 @@ def _measure(part: str) -> str:
     return f"multiIf({cases}{last})"
 
 
+def _duration() -> str:
+    """Return SQL for the seconds of a text as Go prints a duration, 0 of any other."""
+    parts = literal(rf"([0-9]{{1,6}}(?:\.[0-9]{{1,9}})?)({'|'.join(NANOSECONDS)})")
+    nanoseconds = f"transform(part[2], {list(NANOSECONDS)}, {list(NANOSECONDS.values())}, 0)"
+    summed = f"arraySum(part -> round(toFloat64OrZero(part[1]) * {nanoseconds}), extractAllGroups(text, {parts}))"
+    return f"text -> {summed} / 1e9"
+
+
 def _compared() -> str:
     names = ("has_stats", "used", "request", "discount", "priority")
     return ", ".join(map(str, order.sort_key(*_columns("is_pid", "counts_processes"))(*_columns(*names))))
@@ -124,8 +134,10 @@ RULES: Final[Mapping[str, Amount]] = {
     "was_low": is_low(*_columns("available_min", "capacity")),
     "is_near": is_near(*_columns("s.available", "s.capacity", "x.2", "x.1")),
     "pressures": _looked_up(PRESSURES, "reason"),
+    "kubelet_start": f"(object_kind = 'Node' AND reason = '{STARTING}' AND trimBoth(message) IN {STARTS})",
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
+    "duration": _duration(),
     "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,

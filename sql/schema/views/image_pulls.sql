@@ -53,8 +53,7 @@ WITH
             s.cluster AS cluster, s.node AS node, s.ts AS at, s.name AS name, s.namespace AS namespace, s.object_name AS pod, s.object_uid AS pod_uid,
             s.quoted[2] AS image,
             s.pulled AS pulled,
-            if(s.pulled, arrayMap(text -> arraySum(each -> toFloat64OrZero(each[1]) * transform(each[2], ['h', 'm', 's', 'ms'], [3600000., 60000., 1000., 1.], 0.),
-                extractAllGroups(text, '([0-9]{1,6}(?:\\.[0-9]{1,9})?)(h|ms|m|s)')) / 1000, [if(s.timed, s.words[3], ''), if(s.timed, s.words[4], s.words[2])]), [0., 0.]) AS durations,
+            if(s.pulled, arrayMap({duration}, [if(s.timed, s.words[3], ''), if(s.timed, s.words[4], s.words[2])]), [0., 0.]) AS durations,
             if(s.timed, durations[1], NULL) AS seconds,
             if(s.pulled AND s.words[-1] = 'bytes.', toInt64OrNull(s.words[-2]), NULL) AS bytes,
             at - toIntervalMillisecond(toInt64(least(arrayMax(durations), 1e6) * 1000)) AS asked_at,
@@ -83,7 +82,7 @@ WITH
     ),
     starts AS
     (
-        SELECT cluster, node, ts AS at FROM node_events FINAL WHERE reason = 'Starting' AND object_kind = 'Node' AND message = 'Starting kubelet.'
+        SELECT cluster, node, ts AS at FROM node_events FINAL WHERE {kubelet_start}
         UNION ALL
         SELECT DISTINCT cluster, node, assumeNotNull(created_at) AS at FROM nodes FINAL WHERE created_at IS NOT NULL
     ),

@@ -34,7 +34,7 @@ FROM
     SELECT cluster, ts, node, 'kubelet' AS kind, {kubelet_started} AS what, 'The kubelet started' AS about, '' AS pod, CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
     -- Before rows are merged, which an Event allows: none of these ever changes in it
-    PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
+    PREWHERE {kubelet_start}
     UNION ALL
     SELECT
         cluster, ts, node, 'pressure' AS kind, what,
@@ -163,7 +163,7 @@ FROM
     (
         SELECT cluster, node, groupUniqArray(ts) AS starts
         FROM node_events
-        PREWHERE reason = 'Starting' AND object_kind = 'Node' AND component = 'kubelet'
+        PREWHERE {kubelet_start}
         GROUP BY cluster, node
     ) AS e ON e.cluster = l.cluster AND e.node = l.node
     LEFT JOIN

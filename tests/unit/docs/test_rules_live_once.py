@@ -30,7 +30,7 @@ ASKED: Final = {
     "eviction_order": {"layout", "observed_signals", "processes_count_since", "eviction_compared", "eviction_exceeds"}
     | {f"eviction_{part}" for part in ("usage", "request", "discount")},
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
-    "image_pulls": {"image_gc_percent"},
+    "image_pulls": {"duration", "image_gc_percent", "kubelet_start"},
     "kubelet_warnings": {"unguarded", "guard"},
     "node_imbalance": {"meets", "imbalance", "not_placed"},
     "node_sizing": {"sizing"},
@@ -38,7 +38,16 @@ ASKED: Final = {
     "not_ready": {"before_not_ready"},
     "pressure_history": {"resource_condition"},
     "restart_ends": {"whole_cores"},
-    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
+    "story": {
+        "kubelet_start",
+        "signal_resource",
+        "settable_signals",
+        "is_low",
+        "was_low",
+        "is_near",
+        "pressures",
+        "pressure_reasons",
+    }
     | {*SENTENCES},
     "unguarded_signals": {
         "settable_signals",

@@ -55,7 +55,8 @@ FROM
                 (
                     SELECT node, ts AS at
                     FROM node_events
-                    WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)} AND object_kind = 'Node' AND reason IN ('Starting', 'Rebooted') AND component = 'kubelet'
+                    WHERE cluster = {cluster:String} AND node IN {cordoned:Array(String)}
+                        AND ({kubelet_start} OR (object_kind = 'Node' AND reason = 'Rebooted' AND component = 'kubelet'))
                     UNION ALL
                     SELECT node, assumeNotNull(cordoned_since) AS at
                     FROM nodes

@@ -5,10 +5,14 @@ from collections import defaultdict
 from itertools import product
 from typing import Final
 
+import pytest
+
+from common.durations import parse_duration
 from components.rows import dicts, row, store
+from ingest.messages.reasons import is_kubelet_start
 from sql.database.open import Database
 from sql.schema.views import RULES
-from streams.fold.findings import EvictionSignal
+from streams.fold.findings import EvictionSignal, NodeEvent
 from streams.rules.eviction.signals import SIGNALS
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
 from streams.rules.scheduling.selectors import Requirement, matches
@@ -72,3 +76,29 @@ def test_the_view_finds_the_signals_that_nothing_guards(database: Database) -> N
         found[one["node"]].add(one["signal"])
         assert one["consequence"] in CONSEQUENCES.values()
     assert dict(found) == {node: bare for node, bare in expected.items() if bare}
+
+
+@pytest.mark.parametrize(
+    ("reason", "component", "message"),
+    [
+        ("Starting", "kubelet", "Starting kubelet."),
+        ("Starting", "", "Starting kubelet. "),
+        ("Starting", "kubelet", "(combined from similar events): Starting kubelet."),
+        ("Starting", "kube-proxy", "Starting kube-proxy."),
+        ("Starting", "kube-proxy", ""),
+        ("Started", "kubelet", "Starting kubelet."),
+    ],
+)
+def test_the_story_has_the_starts_that_the_rule_finds(
+    reason: str, component: str, message: str, database: Database
+) -> None:
+    about = {"object_kind": "Node", "object_name": "n", "node": "n", "name": "e"}
+    store(database, row(NodeEvent, reason=reason, component=component, message=message, **about))
+    found = dicts(database, "SELECT what FROM story WHERE kind = 'kubelet'")
+    assert bool(found) == is_kubelet_start(reason, message)
+
+
+def test_a_view_reads_durations_as_go_prints_them(database: Database) -> None:
+    texts = ["1.234s", "812.5µs", "812.5μs", "1m2.000000003s", "1h0m0.5s", "950ms", "15us", "7ns", "0s"]
+    found = database.query(f"SELECT arrayMap({RULES['duration']}, {{texts:Array(String)}})", {"texts": texts}).rows
+    assert list(found[0][0]) == list(map(parse_duration, texts))

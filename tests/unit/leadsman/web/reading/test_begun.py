@@ -98,7 +98,11 @@ def test_the_kubelets_events_date_a_cordon_that_the_node_object_does_not(
 ) -> None:
     """A kubelet that starts on a cordoned node writes NodeNotSchedulable too; the node was cordoned before."""
     about = {"object_kind": "Node", "object_name": "n", "node": "n", "component": "kubelet", "occurrences": 1}
-    told = (row(NodeEvent, ts=at(when), reason=reason, name=reason, **about) for reason, when in events.items())
+    texts = {"Starting": "Starting kubelet."}
+    told = (
+        row(NodeEvent, ts=at(when), reason=each, name=each, message=texts.get(each, ""), **about)
+        for each, when in events.items()
+    )
     store(database, row(NodeRow, ts=at(-5), node="n", unschedulable=True), *told)
     scope = SCOPE._replace(since=at(-60))
     begun = read_begun(database, scope, [node_line("n")], [{"node": "n", "cordoned": 1, "taints": []}], late=False)
