@@ -18,18 +18,23 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from common.durations import NANOSECONDS
-from ingest.messages.reasons import STARTING, STARTS
+from ingest.messages.reasons import COMBINED, STARTING, STARTS
 from ingest.model.samples import NodeSample
 from sql.database.dsn import EMBEDDED_DATABASE
 from sql.database.errors import MigrationMissing
 from sql.database.open import Database
+from streams.fold.findings import is_waiting, ready_state
 from streams.fold.reasons import REASONS
 from streams.fold.sentences import SENTENCES
 from streams.rules.events.messages import PRESSURES
 from streams.rules.eviction import order, signals
+from streams.rules.eviction.thresholds import first_met
 from streams.rules.eviction.unguarded import CONSEQUENCES, is_low, is_near
 from streams.rules.image_gc import thresholds
+from streams.rules.pod_ends.actors import evicted_by, marked_for_taint
+from streams.rules.pod_ends.machine import concerns_machine
 from streams.rules.scheduling.blind_spot import NOT_PLACED
+from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER
 from streams.rules.scheduling.fit_machine import FULL_PCPUS_ONLY, TRUE
 from streams.rules.scheduling.selectors import COMPARISONS, OPERATORS
 from streams.rules.values.expressions import Amount, Expression, literal
@@ -114,6 +119,9 @@ def _said(sentence: Callable[..., Amount]) -> Amount:
 
 
 _IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
+_EVENT: Final = _columns(
+    "component", "reason", f"trimBoth(replaceRegexpOne(message, {literal('^' + re.escape(COMBINED))}, ''))"
+)
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
     "layout": _layout(),
@@ -137,7 +145,14 @@ RULES: Final[Mapping[str, Amount]] = {
     "kubelet_start": f"(object_kind = 'Node' AND reason = '{STARTING}' AND trimBoth(message) IN {STARTS})",
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
+    "evicted_by": evicted_by(*_EVENT),
+    "marked_for_taint": marked_for_taint(*_EVENT),
+    "concerns_machine": concerns_machine(*_columns("object_kind", "reason", "component")),
     "duration": _duration(),
+    "default_scheduler": literal(DEFAULT_SCHEDULER),
+    "first_threshold": first_met(*_columns("hard_threshold", "soft_threshold")),
+    "is_waiting": is_waiting(*_columns("change", "phase")),
+    "ready_state": ready_state(*_columns("deleted", "ready", "ready_message")),
     "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,

@@ -46,7 +46,6 @@ from streams.rules.pod_ends.causes import (
     OOM_KILLED,
     OUTLIVED_KILL,
     PREEMPTED,
-    SCHEDULER,
     SIGKILL,
     ContainerEnd,
     End,
@@ -71,7 +70,7 @@ from streams.rules.pod_ends.machine import (
 from streams.rules.pod_ends.restarts import attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
-from streams.rules.scheduling.constraints import constraints_of
+from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER, constraints_of
 
 DELETION_GRACE: Final = timedelta(seconds=30)
 """The usual time from a deletion that is asked for to its `deletionTimestamp`, where the Pod does not have it."""
@@ -262,7 +261,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     when, text, component = event_when(event, record.ts), message(event), component_of(event)
     at = when.at
     if component not in {"", KUBELET} or event.reason == PREEMPTED:
-        end = preempted_end(event.reason, text, component or SCHEDULER, when)
+        end = preempted_end(event.reason, text, component or DEFAULT_SCHEDULER, when)
         return (state if end is None else witnessed(state, new_row(record, about, end), rows)), rows
     if (mirror := state.mirrored.get(about.uid)) is not None:
         about = msgspec.structs.replace(about, uid=mirror)

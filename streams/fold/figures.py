@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from common.telemetry import Figure, Values
 from streams.fold.findings import BROKEN_GC, REPEAT_EVERY, Alert, EvictionSignal, ImageGc, NodeRow, NumaSkew
+from streams.rules.eviction.thresholds import first_met
 
 _NODE: Final = ("cluster", "node")
 _THRESHOLD: Final = (*_NODE, "signal", "threshold")
@@ -168,5 +169,5 @@ def _thresholds(found: _Found, row: EvictionSignal) -> None:
 
 def _nearness(row: EvictionSignal) -> float:
     """The room as a share of the capacity, 1 if there is no threshold."""
-    thresholds = [each for each in (row.hard_threshold, row.soft_threshold) if each is not None]
-    return (row.available - max(thresholds)) / row.capacity if thresholds and row.capacity > 0 else 1.0
+    first = first_met(row.hard_threshold, row.soft_threshold)
+    return 1.0 if first is None or row.capacity <= 0 else (row.available - first) / row.capacity

@@ -11,6 +11,7 @@ from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, T
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
 from streams.rules.eviction.shortage import evicted_for
+from streams.rules.pod_ends.machine import CONFIGURES, DRAINS
 
 APART: Final = timedelta(minutes=10)
 """A repetition within this time, or within this part of a longer range, belongs to the same episode."""
@@ -30,9 +31,9 @@ _OF_NODES: Final = {
     **dict.fromkeys(("Not Ready", "Not Ready by an Event"), Severity.CRITICAL),
     **dict.fromkeys(
         (
-            *("Ready by an Event", "cordoned", "uncordoned", "Cordon", "Drain", "Uncordon"),
-            *("cordoned by an Event", "uncordoned by an Event"),
-            *("DeprovisioningTerminating", "DisruptionTerminating", "OSUpdateStarted", "Reboot", "ScaleDown"),
+            *("Ready by an Event", "cordoned", "uncordoned", "cordoned by an Event", "uncordoned by an Event"),
+            *DRAINS,
+            *CONFIGURES,
         ),
         Severity.NOTE,
     ),

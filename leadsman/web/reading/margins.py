@@ -9,6 +9,7 @@ from leadsman.web.reading.asked import RowDict, by_node
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
 from streams.rules.eviction.signals import measured
+from streams.rules.eviction.thresholds import first_met
 
 SOON_SECONDS: Final = 3600.0
 """A threshold that is met within this time is near."""
@@ -39,8 +40,8 @@ class Margin(NamedTuple):
     @property
     def threshold(self) -> int | None:
         """The one that is met first."""
-        known = [each for each in (self.hard, self.soft) if each is not None]
-        return max(known) if known else None
+        first: int | None = first_met(self.hard, self.soft)
+        return first
 
     @property
     def room(self) -> float:

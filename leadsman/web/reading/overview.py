@@ -14,6 +14,7 @@ from leadsman.web.reading.scope import Scope, Span
 from sql.database.open import Database
 from streams.fold.findings import BROKEN_GC, gc_is_heard
 from streams.rules.eviction.order import UNEXPLAINED
+from streams.rules.pod_ends.machine import DRAINS, INTERRUPTED
 from streams.rules.pod_ends.when import DRAINERS, drainer
 
 
@@ -48,9 +49,10 @@ def read_begun(
         "uneven_nodes": [node.name for node in nodes if node.uneven],
         "cordoned": [row["node"] for row in not_ready if row["cordoned"] or drainer(row["taints"])],
     }
+    drains = {"drains": list(DRAINERS), "drain_events": [*DRAINS, INTERRUPTED]}
     found: dict[tuple[str, str], dict[str, Since]] = {}
     if late or any(about.values()):
-        for row in ask(db, "begun", scope, soon=SOON_SECONDS, uneven=UNEVEN, drains=list(DRAINERS), **about):
+        for row in ask(db, "begun", scope, soon=SOON_SECONDS, uneven=UNEVEN, **drains, **about):
             since = Since(max(row["since"], scope.since) if row["before"] else row["since"], bool(row["before"]))
             found.setdefault((row["kind"], row["what"]), {})[row["node"]] = since
     return found

@@ -15,7 +15,7 @@ WITH
             *,
             ifNull(available < hard_threshold, 0) AS meets_hard,
             ifNull(available < soft_threshold, 0) AS meets_soft,
-            multiIf(meets_hard, 'hard', meets_soft, 'soft', coalesce(hard_threshold, 0) >= coalesce(soft_threshold, 0), 'hard', 'soft') AS meets,
+            multiIf(meets_hard, 'hard', meets_soft, 'soft', ifNull({first_threshold} = hard_threshold, soft_threshold IS NULL), 'hard', 'soft') AS meets,
             if(meets = 'hard', hard_threshold, soft_threshold) AS threshold,
             multiIf(meets_hard OR meets_soft, 0, meets = 'hard', seconds_to_hard, seconds_to_soft) AS seconds_to_threshold,
             available - threshold AS room,

@@ -30,7 +30,7 @@ FROM
     SELECT
         cluster,
         node,
-        argMax(multiIf(ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady'), ts) AS ready,
+        argMax(replaceOne({ready_state}, 'Unsaid', 'Unknown'), ts) AS ready,
         max(ts) AS seen_at
     FROM nodes
     GROUP BY cluster, node

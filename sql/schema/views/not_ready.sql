@@ -26,7 +26,7 @@ WITH
             (
                 SELECT
                     cluster, node, ts, ready_message, if(deleted, ts, ifNull(ready_since, ts)) AS began,
-                    multiIf(deleted, 'Gone', ready IS NULL AND ready_message = '', 'Unsaid', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
+                    {ready_state} AS state,
                     toUInt8(state IN ('Unknown', 'NotReady')) AS is_out,
                     lagInFrame(is_out, 1, 2) OVER (PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS before
                 FROM nodes FINAL

@@ -41,7 +41,7 @@ FROM
         argMaxIf(waits_for, ts, waiting) AS waits_for
     FROM
     (
-        SELECT *, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+        SELECT *, {is_waiting} AS waiting
         FROM pod_bindings FINAL
     )
     GROUP BY cluster, namespace, pod, uid

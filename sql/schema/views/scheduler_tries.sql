@@ -8,7 +8,7 @@ FROM
 (
     SELECT cluster, object_uid AS uid, max(ts) AS tried_at
     FROM node_events FINAL
-    WHERE reason = 'FailedScheduling' AND object_uid != '' AND component IN ('', 'default-scheduler')
+    WHERE reason = 'FailedScheduling' AND object_uid != '' AND component IN ('', {default_scheduler})
     GROUP BY cluster, uid
 ) AS e
 LEFT JOIN (SELECT cluster, max(ts) AS seen_at FROM node_fit_latest GROUP BY cluster) AS s ON s.cluster = e.cluster

@@ -134,22 +134,17 @@ FROM
     (
         SELECT
             cluster, min(ended_at) AS ts, node, by_taint,
-            if(by_taint, 'marked for deletion for a NoExecute taint', concat('evicted by ', component)) AS ending,
+            if(by_taint, 'marked for deletion for a NoExecute taint', concat('evicted by ', author)) AS ending,
             uniqExact(named) AS pods, if(pods = 1, any(named), '') AS pod, argMax(said, (ended_at, named)) AS words,
             groupUniqArray(toString(namespace)) AS namespaces
         FROM
         (
-            SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, reason = 'TaintManagerEviction' AS by_taint, if(by_taint, '', toString(component)) AS component, message AS said
+            SELECT cluster, ts AS ended_at, node, namespace, concat(namespace, '/', object_name) AS named, {marked_for_taint} AS by_taint, {evicted_by} AS author, message AS said
             FROM node_events FINAL
-            WHERE object_kind = 'Pod' AND multiIf(
-                reason = 'TaintManagerEviction', startsWith(message, 'Marking for deletion'),
-                component IN ('karpenter', 'eks-auto-mode/compute'), reason = 'Evicted',
-                component = 'sigs.k8s.io/descheduler', match(message, '^pod evict(ion|ed) from '),
-                component = 'vpa-updater', reason IN ('EvictedByVPA', 'EvictedPod'),
-                0)
+            WHERE object_kind = 'Pod' AND (by_taint OR author != '')
                 AND (cluster, namespace, object_name) NOT IN (SELECT cluster, namespace, pod FROM pod_ends WHERE cause IN ('api_eviction', 'taint_manager'))
         )
-        GROUP BY cluster, node, by_taint, component, toStartOfMinute(ended_at)
+        GROUP BY cluster, node, by_taint, author, toStartOfMinute(ended_at)
     )
     UNION ALL
     -- Of kubelets' logs, what no Event tells
@@ -266,7 +261,7 @@ FROM
     (
         SELECT
             cluster, ifNull(ready_since, ts) AS ts, node, ready_message AS message,
-            multiIf(deleted = 1 OR (ready IS NULL AND ready_message = ''), '', ready IS NULL, 'Unknown', ready = 1, 'Ready', 'NotReady') AS state,
+            transform({ready_state}, ['Gone', 'Unsaid'], ['', '']) AS state,
             lagInFrame(state, 1, '') OVER (
                 PARTITION BY cluster, node ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
             ) AS before,
@@ -332,11 +327,7 @@ FROM
         toString(reason) AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM node_events FINAL
-    PREWHERE object_kind = 'Node' AND reason IN (
-        'NodeShutdown', 'Shutdown', 'DeletingNode', 'DeprovisioningTerminating', 'DisruptionTerminating', 'InstanceStopping',
-        'InstanceTerminating', 'Rebooted', 'ScaleDown', 'SpotInterrupted', 'TerminatingOnInterruption')
-        OR (object_kind = 'Node' AND component IN ('machineconfigdaemon', 'machine-config-controller', 'machineconfigcontroller', 'machineconfigcontroller-updatecontroller')
-            AND reason IN ('Cordon', 'Drain', 'FailedToDrain', 'OSUpdateStarted', 'Reboot', 'Uncordon'))
+    PREWHERE {concerns_machine}
     UNION ALL
     WITH said[condition] AS words
     SELECT
@@ -463,7 +454,7 @@ FROM
                 SELECT cluster, uid
                 FROM
                 (
-                    SELECT cluster, uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+                    SELECT cluster, uid, ts, {is_waiting} AS waiting
                     FROM pod_bindings
                     SETTINGS final = 0
                 )

@@ -19,7 +19,13 @@ from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
 from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
 from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
-from streams.rules.eviction.thresholds import NodeThresholds, SignalThresholds, effective_thresholds, threshold_value
+from streams.rules.eviction.thresholds import (
+    NodeThresholds,
+    SignalThresholds,
+    effective_thresholds,
+    first_met,
+    threshold_value,
+)
 from streams.rules.eviction.trend import Line
 from streams.rules.image_gc.thresholds import (
     DEFAULT_HIGH_PERCENT,
@@ -202,7 +208,7 @@ def _row(
     available, capacity = observed
     hard = _value(texts.hard, capacity)
     soft = _value(texts.soft, capacity)
-    first = soft if hard is None else hard if soft is None else max(hard, soft)
+    first = first_met(hard, soft)
     line = followed.line
     soft_earliest, soft_likely, soft_latest = forecast(followed.course, line, available, soft) or _NEVER
     hard_earliest, hard_likely, hard_latest = forecast(followed.course, line, available, hard) or _NEVER

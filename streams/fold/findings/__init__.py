@@ -32,6 +32,7 @@ from streams.fold.findings.nodes import (
     SettingsWarning,
     SourceError,
     Watch,
+    ready_state,
 )
 from streams.fold.findings.numa import (
     LateJoiners,
@@ -59,6 +60,7 @@ from streams.fold.findings.pods import (
     SchedulerBlindSpot,
     SchedulingFailure,
     StorageLimit,
+    is_waiting,
 )
 from streams.fold.findings.row import (
     HIGH_RATE,
@@ -128,6 +130,8 @@ __all__ = [
     "has_version",
     "image_gc_head",
     "is_of_time",
+    "is_waiting",
+    "ready_state",
     "stored_types",
     "stored_values",
     "version",

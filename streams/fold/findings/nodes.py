@@ -5,6 +5,8 @@ from typing import Final, NamedTuple
 
 from common.amounts import size
 from streams.fold.findings.row import row
+from streams.rules.values.expressions import Amount, is_null
+from streams.rules.values.wording import first_of
 
 
 @row(table="nodes")
@@ -42,7 +44,21 @@ class NodeRow(NamedTuple):
     @property
     def says_ready(self) -> bool:
         """True if its condition Ready was in what was read, with any status."""
-        return self.ready is not None or bool(self.ready_message)
+        return bool(ready_state(False, self.ready, self.ready_message) != _UNSAID)
+
+
+_UNSAID: Final = "Unsaid"
+
+
+def ready_state(deleted: Amount, ready: Amount, message: Amount) -> Amount:
+    """Return Ready, NotReady or Unknown by a Node's condition; Unsaid if it was not read, Gone if there is no Node."""
+    return first_of(
+        (deleted, "Gone"),
+        (is_null(ready) & (message == ""), _UNSAID),
+        (is_null(ready), "Unknown"),
+        (ready == 1, "Ready"),
+        otherwise="NotReady",
+    )
 
 
 @row(table="node_leases")

@@ -5,6 +5,13 @@ from typing import Final, NamedTuple
 
 from streams.fold.findings.row import row
 from streams.fold.titles import OUT_OF_MEMORY
+from streams.rules.pod_ends.when import DRAINERS
+from streams.rules.values.expressions import Amount
+
+
+def is_waiting(change: Amount, phase: Amount) -> Amount:
+    """Tell whether a pod was Pending after a change of it, scheduled or not."""
+    return (change == "pending") | ((phase == "Pending") & (change != "finished") & (change != "deleted"))
 
 
 @row(table="pod_bindings")
@@ -106,7 +113,7 @@ class PodEnd(NamedTuple):
     def ending(self) -> str:
         """Words for its end that follow "was"; empty if another sentence has them, or none does."""
         evicted_by = "the eviction API" if self.actor == "eviction API" else self.actor
-        drained = ", which drains the node" if self.actor in _DRAINERS else ""
+        drained = ", which drains the node" if self.actor in DRAINERS.values() else ""
         begun = "restarted" if self.container else "ended"
         return {
             "admission": f"rejected at admission: {self.reason}",
@@ -139,7 +146,6 @@ class PodEnd(NamedTuple):
         return f"{begun} with exit code {code}{name}{by}"
 
 
-_DRAINERS: Final = frozenset({"karpenter", "cluster-autoscaler"})
 _SIGNALS: Final = {137: " (SIGKILL)", 143: " (SIGTERM)"}
 _WINDOWS: Final = -65_536
 """Below it, a code is a status of Windows."""

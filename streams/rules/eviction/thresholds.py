@@ -17,6 +17,7 @@ from common.errors import BadValue
 from ingest.model.objects.node import KubeletConfiguration, Node
 from streams.rules.eviction import signals
 from streams.rules.eviction.signals import IMAGEFS_AVAILABLE, MEMORY_AVAILABLE, NODEFS_AVAILABLE, RESOURCES, Layout
+from streams.rules.values.expressions import Amount, most_known
 from streams.rules.values.quantity import InvalidQuantity, base_units
 from streams.rules.values.version import is_at_least
 
@@ -50,6 +51,11 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     by_signal: dict[str, SignalThresholds] = {}
     assumed: bool = False
     """The hard ones are the version's defaults, because no configuration has them."""
+
+
+def first_met(hard: Amount, soft: Amount) -> Amount:
+    """The higher of two thresholds, which a signal that falls meets first; None if there is none."""
+    return most_known(hard, soft)
 
 
 def effective_thresholds(

@@ -4,7 +4,6 @@ Such an Event announces what may still fail, so it ends nothing by itself: it on
 """
 
 import re
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -12,6 +11,8 @@ from ingest.model.objects.event import Event
 from streams.rules.events.counting import component_of, message
 from streams.rules.events.messages import plain
 from streams.rules.pod_ends.causes import Cause
+from streams.rules.values.expressions import Amount, begins_as, is_among
+from streams.rules.values.wording import first_of
 
 ASKED_BEFORE: Final = timedelta(minutes=2)
 """So long the autoscaler of clusters tries to evict a pod, after its Event about that."""
@@ -33,60 +34,65 @@ class Act(NamedTuple):
 class _Author(NamedTuple):
     """A program that ends pods, by its Events about them."""
 
-    components: frozenset[str]
+    components: tuple[str, ...]
     reason: str
     """Empty if it is one of many."""
-    is_text: Callable[[str], object]
+    text: str
+    """The pattern with which the text begins."""
     cause: Cause
     actor: str
+    is_done: bool = True
+    """The API took the eviction before the Event was written."""
 
 
 _KNOWN: Final = (
     _Author(
-        frozenset({"", "sigs.k8s.io/descheduler", "sigs.k8s.io.descheduler"}),
+        ("", "sigs.k8s.io/descheduler", "sigs.k8s.io.descheduler"),
         "",
-        re.compile(r"pod evict(?:ed|ion) (?:from \S{1,253} node )?by sigs\.k8s\.io/descheduler").match,
+        r"pod evict(?:ed|ion) (?:from \S{1,253} node )?by sigs\.k8s\.io/descheduler",
         "api_eviction",
         "descheduler",
     ),
     _Author(
-        frozenset({"", "vpa-updater"}),
+        ("", "vpa-updater"),
         "EvictedByVPA",
-        re.compile(r"Pod was evicted by VPA Updater").match,
+        r"Pod was evicted by VPA Updater",
         "api_eviction",
         "vpa-updater",
     ),
-    _Author(frozenset({"karpenter"}), "Evicted", re.compile("Evicted pod").match, "api_eviction", "karpenter"),
+    _Author(("karpenter",), "Evicted", "Evicted pod", "api_eviction", "karpenter"),
     _Author(
-        frozenset({"eks-auto-mode/compute"}),
+        ("eks-auto-mode/compute",),
         "Evicted",
-        re.compile("Evicted pod").match,
+        "Evicted pod",
         "api_eviction",
         "EKS Auto Mode",
     ),
-    _Author(frozenset({"karpenter"}), "Disrupted", re.compile("Deleting the pod ").match, "deleted", "karpenter"),
+    _Author(("karpenter",), "Disrupted", "Deleting the pod ", "deleted", "karpenter"),
     _Author(
-        frozenset({"", "cluster-autoscaler"}),
+        ("", "cluster-autoscaler"),
         "ScaleDown",
-        re.compile("deleting pod for node scale down").fullmatch,
+        "deleting pod for node scale down$",
         "api_eviction",
         "cluster-autoscaler",
+        is_done=False,
     ),
     _Author(
-        frozenset({"", "taint-eviction-controller", "taint-controller"}),
+        ("", "taint-eviction-controller", "taint-controller"),
         "TaintManagerEviction",
-        re.compile("Marking for deletion Pod ").match,
+        "Marking for deletion Pod ",
         "taint_manager",
         "taint-eviction-controller",
     ),
     _Author(
-        frozenset({"", "node-controller", "controllermanager"}),
+        ("", "node-controller", "controllermanager"),
         "NodeControllerEviction",
-        re.compile("Marking for deletion Pod ").match,
+        "Marking for deletion Pod ",
         "node_lost",
         "node-controller",
     ),
 )
+_OF: Final = {name: [each for each in _KNOWN if name in each.components] for author in _KNOWN for name in author[0]}
 _CONTROLLERS: Final = frozenset({"Job", "ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet"})
 _DELETED: Final = re.compile(r"Deleted pod: (\S{1,253})|delete Pod (\S{1,253}) in StatefulSet \S{1,253} successful")
 
@@ -101,12 +107,27 @@ def act_of(event: Event) -> Act | None:
         return Act("deleted", actor, about.namespace, found[1] or found[2], "")
     if about.kind != "Pod":
         return None
-    author = next((each for each in _KNOWN if _wrote(each, component, event.reason, text)), None)
+    author = next((each for each in _OF.get(component, ()) if _wrote(each, component, event.reason, text)), None)
     return author and Act(author.cause, author.actor, about.namespace, about.name, about.uid)
 
 
-def _wrote(author: _Author, component: str, reason: str, text: str) -> bool:
-    return component in author.components and author.reason in {"", reason} and bool(author.is_text(text))
+def _wrote(author: _Author, component: Amount, reason: Amount, text: Amount) -> Amount:
+    """`text` is without the prefix of combined Events."""
+    by_it = is_among(component, author.components)
+    by_it = by_it & (reason == author.reason) if author.reason else by_it
+    return by_it & begins_as(text, author.text)
+
+
+def evicted_by(component: Amount, reason: Amount, text: Amount) -> Amount:
+    """Return who evicted a pod, by an Event about it that is written afterwards; empty for any other."""
+    after = [each for each in _KNOWN if each.cause == "api_eviction" and each.is_done]
+    return first_of(*((_wrote(each, component, reason, text), each.actor) for each in after), otherwise="")
+
+
+def marked_for_taint(component: Amount, reason: Amount, text: Amount) -> Amount:
+    """Tell whether an Event says that a pod is deleted for a taint of its node."""
+    [author] = (each for each in _KNOWN if each.cause == "taint_manager")
+    return _wrote(author, component, reason, text)
 
 
 def explains(cause: str, at: datetime, ended_as: str, earliest: datetime, latest: datetime) -> bool:

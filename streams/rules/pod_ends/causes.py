@@ -24,6 +24,7 @@ from streams.rules.eviction.messages import (
 )
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.qos import FINISHED
+from streams.rules.scheduling.constraints import DEFAULT_SCHEDULER
 
 Cause: TypeAlias = Literal[
     "node_pressure",
@@ -44,7 +45,6 @@ Cause: TypeAlias = Literal[
     "exited",
     "deleted",
 ]
-SCHEDULER: Final = "default-scheduler"
 KUBELET: Final = "kubelet"
 OOM_KILLED: Final = "OOMKilled"
 SIGKILL: Final = 137
@@ -56,8 +56,8 @@ OUTLIVED_KILL: Final = frozenset({0, SIGTERM})
 
 _CONDITIONS: Final[dict[str, tuple[Cause, str]]] = {
     "EvictionByEvictionAPI": ("api_eviction", "eviction API"),
-    "PreemptionByScheduler": ("scheduler_preemption", SCHEDULER),
-    "PreemptionByKubeScheduler": ("scheduler_preemption", SCHEDULER),  # 1.25
+    "PreemptionByScheduler": ("scheduler_preemption", DEFAULT_SCHEDULER),
+    "PreemptionByKubeScheduler": ("scheduler_preemption", DEFAULT_SCHEDULER),  # 1.25
     "DeletionByTaintManager": ("taint_manager", "taint-eviction-controller"),
     "DeletionByPodGC": ("pod_gc", "pod-garbage-collector"),
     "DeletionByGCPControllerManager": ("pod_gc", "gcp-controller-manager"),  # GKE, where the node is gone too

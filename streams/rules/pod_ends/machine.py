@@ -11,6 +11,7 @@ from ingest.model.objects.pod import ContainerTerminated
 from streams.rules.pod_ends.causes import SIGKILL, SIGTERM, is_shutdown, known_code
 from streams.rules.pod_ends.when import When
 from streams.rules.scheduling.selectors import NODE_NAME, Terms, meets_any
+from streams.rules.values.expressions import Amount, is_among
 
 MAX_TIMES: Final = 40
 """Times of a kind that later witnesses can still complete."""
@@ -18,6 +19,22 @@ RESTART: Final = timedelta(minutes=15)
 """The longest time from the end of a container to the Event that its machine was rebooted."""
 LATE: Final = timedelta(minutes=1)
 """The longest time from a start after the reboot to that Event, which waits for the node's first status."""
+DRAINS: Final = ("DeprovisioningTerminating", "DisruptionTerminating", "ScaleDown")
+"""Reasons of Events with which Karpenter and the cluster autoscaler drain a node as they mean to."""
+INTERRUPTED: Final = "TerminatingOnInterruption"
+"""Reason with which Karpenter drains one because the cloud takes its machine."""
+CONFIGURES: Final = ("Cordon", "Drain", "OSUpdateStarted", "Reboot", "Uncordon")
+"""Reasons with which OpenShift's machine config drains, updates and reboots a node."""
+_CONFIGURERS: Final = (
+    "machineconfigdaemon",
+    "machine-config-controller",
+    "machineconfigcontroller",
+    "machineconfigcontroller-updatecontroller",
+)
+_ENDS: Final = (
+    *("DeletingNode", "InstanceStopping", "InstanceTerminating", "NodeShutdown", "Rebooted", "Shutdown"),
+    "SpotInterrupted",
+)
 _LOST_CODE: Final = 255
 """Exit code that container runtimes write for a container that is gone when they start."""
 
@@ -33,6 +50,12 @@ class Machine(msgspec.Struct, frozen=True):
     """Its kubelet no longer reported."""
     labels: dict[str, str] | None = None
     """Labels of its Node as last seen; None if it was not seen."""
+
+
+def concerns_machine(kind: Amount, reason: Amount, component: Amount) -> Amount:
+    """Tell whether an Event is about what happens to a node's machine, as a drain and a reboot."""
+    configured = is_among(component, _CONFIGURERS) & is_among(reason, (*CONFIGURES, "FailedToDrain"))
+    return (kind == "Node") & (is_among(reason, (*DRAINS, INTERRUPTED, *_ENDS)) | configured)
 
 
 def with_event(machine: Machine, reason: str, message: str, at: datetime) -> Machine:

@@ -4,6 +4,7 @@ Such a function takes integers and truths, or the columns of a query as `Express
 `least` and `most`, and no `if`, `and` or `or`, which would look at the value.
 """
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -36,6 +37,9 @@ class Expression:
 
     def __eq__(self, other: Amount) -> "Expression":  # type: ignore[override]
         return Expression(f"({self} = {_sql(other)})")
+
+    def __ne__(self, other: Amount) -> "Expression":  # type: ignore[override]
+        return Expression(f"({self} != {_sql(other)})")
 
     def __lt__(self, other: Amount) -> "Expression":
         return Expression(f"({self} < {_sql(other)})")
@@ -93,6 +97,30 @@ def most(one: Amount, other: Amount) -> Amount:
     if isinstance(one, Expression) or isinstance(other, Expression):
         return Expression(f"greatest({_sql(one)}, {_sql(other)})")
     return max(one, other)
+
+
+def most_known(one: Amount, other: Amount) -> Amount:
+    """The larger of those that are known; None or null if neither is."""
+    if isinstance(one, Expression):
+        return Expression(f"if(ifNull({other} > {one}, {one} IS NULL), {other}, {one})")
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def is_null(amount: Amount) -> Amount:
+    return Expression(f"isNull({amount})") if isinstance(amount, Expression) else amount is None
+
+
+def is_among(amount: Amount, names: tuple[str, ...]) -> Amount:
+    if isinstance(amount, Expression):
+        return Expression(f"{amount} IN ({', '.join(map(literal, names))})")
+    return amount in names
+
+
+def begins_as(text: Amount, pattern: str) -> Amount:
+    """Tell whether a text begins with what matches a pattern, which RE2 and Python read alike."""
+    if isinstance(text, Expression):
+        return Expression(f"match({text}, {literal('^(?:' + pattern + ')')})")
+    return re.match(pattern, text) is not None
 
 
 def literal(text: str) -> str:

@@ -35,19 +35,15 @@ ASKED: Final = {
     "node_imbalance": {"meets", "imbalance", "not_placed"},
     "node_sizing": {"sizing"},
     "nodes_without_new_pods": {"not_placed"},
-    "not_ready": {"before_not_ready"},
+    "next_eviction": {"first_threshold"},
+    "node_evidence": {"ready_state"},
+    "not_ready": {"before_not_ready", "ready_state"},
+    "pod_waits": {"is_waiting"},
     "pressure_history": {"resource_condition"},
     "restart_ends": {"whole_cores"},
-    "story": {
-        "kubelet_start",
-        "signal_resource",
-        "settable_signals",
-        "is_low",
-        "was_low",
-        "is_near",
-        "pressures",
-        "pressure_reasons",
-    }
+    "scheduler_tries": {"default_scheduler"},
+    "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
+    | {"concerns_machine", "evicted_by", "is_waiting", "kubelet_start", "marked_for_taint", "ready_state"}
     | {*SENTENCES},
     "unguarded_signals": {
         "settable_signals",

@@ -68,8 +68,7 @@ FROM
                 e.reason NOT IN ('NodeNotSchedulable', 'NodeSchedulable') OR arrayExists(at -> e.ts >= at - toIntervalSecond(1) AND e.ts < at + toIntervalMinute(1), s.known),
                 ['after'], ['before', 'after']) AS change
             WHERE e.cluster = {cluster:String} AND e.node IN {cordoned:Array(String)} AND e.ts < {until:DateTime64(6)}
-                AND e.object_kind = 'Node' AND e.reason IN (
-                    'NodeNotSchedulable', 'NodeSchedulable', 'DeprovisioningTerminating', 'DisruptionTerminating', 'ScaleDown', 'TerminatingOnInterruption')
+                AND e.object_kind = 'Node' AND (e.reason IN ('NodeNotSchedulable', 'NodeSchedulable') OR e.reason IN {drain_events:Array(String)})
             UNION ALL
             SELECT 'late' AS kind, '' AS node, ts, verdict = 'late_joiners_emptier' AS holds
             FROM late_joiners

@@ -11,7 +11,7 @@ WHERE cluster = {cluster:String} AND since < {until:DateTime64(6)} AND (until IS
         SELECT uid
         FROM
         (
-            SELECT uid, ts, change = 'pending' OR (phase = 'Pending' AND change NOT IN ('finished', 'deleted')) AS waiting
+            SELECT uid, ts, {is_waiting} AS waiting
             FROM pod_bindings
             WHERE cluster = {cluster:String}
         )

@@ -2,20 +2,27 @@
 
 import random
 from collections import defaultdict
+from collections.abc import Callable
 from itertools import product
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from msgspec import convert
 
 from common.durations import parse_duration
 from components.rows import dicts, row, store
 from ingest.messages.reasons import is_kubelet_start
+from ingest.model.objects.event import Event
 from sql.database.open import Database
 from sql.schema.views import RULES
-from streams.fold.findings import EvictionSignal, NodeEvent
+from streams.fold.findings import EvictionSignal, NodeEvent, is_waiting, ready_state
 from streams.rules.eviction.signals import SIGNALS
+from streams.rules.eviction.thresholds import first_met
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, unguarded_of
+from streams.rules.pod_ends.actors import act_of
+from streams.rules.pod_ends.machine import concerns_machine
 from streams.rules.scheduling.selectors import Requirement, matches
+from streams.rules.values.expressions import Expression, literal
 
 OPERATORS: Final = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Unheard"]
 LABELS: Final[list[dict[str, str]]] = [{}, {"a": ""}, {"a": "5"}, {"a": "x"}, {"b": "5"}]
@@ -102,3 +109,88 @@ def test_a_view_reads_durations_as_go_prints_them(database: Database) -> None:
     texts = ["1.234s", "812.5µs", "812.5μs", "1m2.000000003s", "1h0m0.5s", "950ms", "15us", "7ns", "0s"]
     found = database.query(f"SELECT arrayMap({RULES['duration']}, {{texts:Array(String)}})", {"texts": texts}).rows
     assert list(found[0][0]) == list(map(parse_duration, texts))
+
+
+DESCHEDULED: Final = "pod evicted from n node by sigs.k8s.io/descheduler"
+BY_TAINT: Final = ("taint-eviction-controller", "TaintManagerEviction", "Marking for deletion Pod shop/web")
+
+
+@pytest.mark.parametrize(
+    ("component", "reason", "message", "author"),
+    [
+        ("sigs.k8s.io/descheduler", "LowNodeUtilization", DESCHEDULED, "descheduler"),
+        ("sigs.k8s.io.descheduler", "Descheduled", DESCHEDULED, "descheduler"),
+        ("", "Descheduled", f"(combined from similar events): {DESCHEDULED}", "descheduler"),
+        ("web", "Descheduled", DESCHEDULED, ""),
+        (
+            "vpa-updater",
+            "EvictedByVPA",
+            "Pod was evicted by VPA Updater to apply resource recommendation.",
+            "vpa-updater",
+        ),
+        ("vpa-updater", "EvictedPod", "VPA Updater evicted Pod web to apply resource recommendation.", ""),
+        ("karpenter", "Evicted", "Evicted pod: Underutilized", "karpenter"),
+        ("karpenter", "Disrupted", "Deleting the pod to accommodate the terminationTime", ""),
+        ("cluster-autoscaler", "ScaleDown", "deleting pod for node scale down", ""),
+        ("kubelet", "Evicted", "Evicted pod: Underutilized", ""),
+        (*BY_TAINT, ""),
+    ],
+)
+def test_the_story_names_who_evicted_a_pod_by_the_rule(
+    component: str, reason: str, message: str, author: str, database: Database
+) -> None:
+    """The autoscaler and Karpenter announce some ends, which can still fail: these alone evict nothing."""
+    about = {"kind": "Pod", "name": "web", "namespace": "shop"}
+    event = convert(
+        {
+            "metadata": about,
+            "reason": reason,
+            "message": message,
+            "involvedObject": about,
+            "source": {"component": component},
+        },
+        Event,
+    )
+    act = act_of(event)
+    assert not author or (act is not None and (act.cause, act.actor) == ("api_eviction", author))
+    where = {"object_kind": "Pod", "object_name": "web", "namespace": "shop", "node": "n", "name": "e"}
+    store(database, row(NodeEvent, reason=reason, component=component, message=message, **where))
+    found = [line["about"] for line in dicts(database, "SELECT about FROM story WHERE kind = 'pod_end'")]
+    by_taint = ["marked for deletion for a NoExecute taint"] if (component, reason, message) == BY_TAINT else []
+    assert found == ([f"evicted by {author}"] if author else by_taint)
+
+
+STATES: Final[list[dict[str, Any]]] = [
+    {"deleted": gone, "ready": ready, "message": message}
+    for gone, ready, message in product([0, 1], [None, 0, 1], ["", "x"])
+]
+CHANGES: Final[list[dict[str, Any]]] = [
+    {"change": change, "phase": phase}
+    for change, phase in product(["pending", "bound", "updated", "finished", "deleted"], ["Pending", "Running", ""])
+]
+THRESHOLDS: Final[list[dict[str, Any]]] = [
+    {"hard": hard, "soft": soft} for hard, soft in product([None, 0, 5], [None, 0, 4, 9])
+]
+EVENTS: Final[list[dict[str, Any]]] = [
+    {"kind": kind, "reason": reason, "component": component}
+    for kind, reason, component in product(
+        ["Node", "Pod"], ["ScaleDown", "Drain", "Rebooted", "Started"], ["", "kubelet", "machineconfigdaemon"]
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "cases"),
+    [(ready_state, STATES), (is_waiting, CHANGES), (first_met, THRESHOLDS), (concerns_machine, EVENTS)],
+)
+def test_a_rule_decides_alike_about_values_and_columns(
+    rule: Callable[..., Any], cases: list[dict[str, Any]], database: Database
+) -> None:
+    columns = {name: Expression(name) for name in cases[0]}
+    types = ", ".join(
+        f"{name} {'String' if isinstance(value, str) else 'Nullable(Int64)' if cases[0][name] is None else 'UInt8'}"
+        for name, value in cases[-1].items()
+    )
+    rows = [str(tuple(case.values())).replace("None", "NULL") for case in cases]
+    found = database.query(f"SELECT {rule(**columns)} FROM values({literal(types)}, {', '.join(rows)})").rows
+    assert [value for (value,) in found] == [rule(**case) for case in cases]
