@@ -16,7 +16,7 @@ NANOSECONDS: Final = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-"""Of each unit; one that begins as another does stands before it."""
+"""Nanoseconds of each unit; `ms` stands before `m`, with which it begins."""
 _PART: Final = re.compile(rf"([0-9]*)(?:\.([0-9]*))?({'|'.join(NANOSECONDS)})")
 UNITS: Final = (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1))
 _ROUGH: Final = 90

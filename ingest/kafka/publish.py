@@ -342,19 +342,16 @@ class Publisher:
 
     async def _supervise(self) -> None:
         while True:
-            await self._until_broken()
+            async with Tasks() as begin:
+                if self._producer is not None:
+                    begin(self._watch(self._producer))
+                await self._broken.wait()
             async with self._order:
                 await self._discard_producer()
             if self._refusal:
                 await self._backoff.wait()
             async with self._order:
                 await self._start_producer()
-
-    async def _until_broken(self) -> None:
-        async with Tasks() as begin:
-            if self._producer is not None:
-                begin(self._watch(self._producer))
-            await self._broken.wait()
 
     async def _watch(self, producer: AIOKafkaProducer) -> None:
         try:

@@ -90,7 +90,9 @@ class Feed:
             messages = _messages(records)
         except BadRecord as error:
             complaint = error
-        sent = await self._send(messages, Position(source, _place(messages)))
+        sent = await self._send(
+            messages, Position(source, f"{xxhash.xxh3_64_intdigest(b''.join(each.value for each in messages)):016x}")
+        )
         if complaint is None:
             return sent
         observation = received.redacted(strict=self._strict)
@@ -130,10 +132,6 @@ def _messages(records: Sequence[Record]) -> list[_Message]:
     if longest > MAX_MESSAGE_BYTES - PAYLOAD_BYTES:
         raise BadRecord("too_long", f"the record has {size(longest)}")
     return messages
-
-
-def _place(messages: Sequence[_Message]) -> str:
-    return f"{xxhash.xxh3_64_intdigest(b''.join(message.value for message in messages)):016x}"
 
 
 async def replay_into_kafka(

@@ -162,10 +162,6 @@ def _passed(shape: _Shape, found: re.Match[str]) -> str:
     return "".join(part for pair in zip(outside, passing, strict=True) for part in pair) + end
 
 
-def _hole(kind: str) -> str:
-    return _TEXTS[kind][0] if kind in _TEXTS else _TYPES[kind]
-
-
 def _read(lines: Sequence[str]) -> Iterator[tuple[str, _Shape]]:
     """Pairs of a reason and a shape; below the lines of its reasons, a shape is indented."""
     reasons: list[str] = []
@@ -173,7 +169,10 @@ def _read(lines: Sequence[str]) -> Iterator[tuple[str, _Shape]]:
     for line in lines:
         if line.startswith("  "):
             pieces = _HOLE.split(line.strip())
-            pattern = "".join(_hole(piece) if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
+            pattern = "".join(
+                (_TEXTS[piece][0] if piece in _TEXTS else _TYPES[piece]) if i % 2 else re.escape(piece)
+                for i, piece in enumerate(pieces)
+            )
             shape = _Shape(
                 re.compile(pattern, re.DOTALL), tuple(_TEXTS[kind][1] for kind in pieces[1::2] if kind in _TEXTS)
             )

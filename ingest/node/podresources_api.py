@@ -188,14 +188,13 @@ def _parsed(name: str, data: bytes) -> Any:
 
 def _pool() -> DescriptorPool:
     pool = DescriptorPool()
-    messages = [_descriptor(name, fields) for name, fields in _SCHEMA.items()]
+    messages = [
+        DescriptorProto(name=name, field=[_field(field, *described) for field, described in fields.items()])
+        for name, fields in _SCHEMA.items()
+    ]
     file = FileDescriptorProto(name="podresources.proto", package="v1", syntax="proto3", message_type=messages)
     pool.AddSerializedFile(file.SerializeToString())
     return pool
-
-
-def _descriptor(name: str, fields: Mapping[str, tuple[int, str]]) -> DescriptorProto:
-    return DescriptorProto(name=name, field=[_field(field, *described) for field, described in fields.items()])
 
 
 def _field(name: str, number: int, described: str) -> FieldDescriptorProto:

@@ -155,12 +155,10 @@ def _cell(name: str, value: Any, subject: str, zone: tzinfo | None, *, flag: boo
 
 def _several(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{key}={_part(key, each)}" for key, each in value.items())
+        return ", ".join(
+            f"{key}={_of(key)(each) if isinstance(each, int | float) else each}" for key, each in value.items()
+        )
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def _part(key: str, value: Any) -> str:
-    return _of(key)(value) if isinstance(value, int | float) else str(value)
 
 
 def _amount(name: str, value: float, subject: str) -> str:

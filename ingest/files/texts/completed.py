@@ -3,7 +3,7 @@
 An object of the API has more than text about it: then the text is left out, and its Events get the pod's UID.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from itertools import chain
@@ -186,13 +186,11 @@ def _fullest(facts: list[Fact]) -> Fact:
 def _rank(made: Mapping[str, Any]) -> tuple[bool, bool, int]:
     """Sort key: whether it has the readiness of a Node or the end of a pod, then containers, then restarts."""
     status = made["status"]
-    is_told = is_by_kubelet(status.get("reason", "")) or any(each["type"] == "Ready" for each in _conditions(made))
+    is_told = is_by_kubelet(status.get("reason", "")) or (
+        made["kind"] == "Node" and any(each["type"] == "Ready" for each in status.get("conditions", ()))
+    )
     restarts = (each["restartCount"] for kind in _OF_CONTAINERS for each in status.get(kind, ()))
     return is_told, bool(made["spec"].get("containers")), max(restarts, default=0)
-
-
-def _conditions(made: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
-    return made["status"].get("conditions", ()) if made["kind"] == "Node" else ()
 
 
 def _with_taints(node: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dict[str, Any]:

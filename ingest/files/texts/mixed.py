@@ -78,16 +78,12 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
             continue
         begun = _begun(line) if end is None and not is_object else None
         if begun is not None and any(each.strip() for each in chunk):
-            is_object = _is_object(chunk)
+            is_object = _OBJECT.match("\n".join(chunk[:_MOST_BEFORE]).lstrip()) is not None
             if not is_object:
                 yield marks, chunk
                 marks, chunk, end = [], [], begun
         chunk.append(line)
     yield marks, chunk
-
-
-def _is_object(chunk: list[str]) -> bool:
-    return _OBJECT.match("\n".join(chunk[:_MOST_BEFORE]).lstrip()) is not None
 
 
 def _begun(line: str) -> Callable[[str], object] | None:

@@ -32,7 +32,9 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     counted_only = [node for node in view.nodes if node.numa and node.numa["fidelity"] != "exact"]
     if counts_only := tuple(node.name for node in counted_only if _policy(node) not in {"", "none"}):
         yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", counts_only
-    if guessed := tuple(node.name for node in counted_only if not _policy(node) and _might_hold(node)):
+    if guessed := tuple(
+        node.name for node in counted_only if not _policy(node) and (node.numa or {}).get("exclusive_cpus")
+    ):
         yield "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:", guessed
     for row in unknown.source_errors:
         if row["kind"] == "partial":
@@ -44,10 +46,6 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 def _policy(node: NodeLine) -> str:
     return str((node.numa or {}).get("cpu_manager_policy") or "")
-
-
-def _might_hold(node: NodeLine) -> bool:
-    return bool((node.numa or {}).get("exclusive_cpus"))
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:

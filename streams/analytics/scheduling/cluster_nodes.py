@@ -1,7 +1,6 @@
 """A cluster's nodes since when each exists and takes pods, and the failures that are not judged yet."""
 
 from bisect import bisect_right, insort
-from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 from zlib import crc32
@@ -230,7 +229,11 @@ def forget_old(state: State, watermark: datetime, over: datetime, back: timedelt
             waiting = taken(waiting, key)
     return msgspec.structs.replace(
         state,
-        open={name: left for name, shelf in state.open.items() if (left := _still_open(shelf, over))},
+        open={
+            name: left
+            for name, shelf in state.open.items()
+            if (left := {key: each for key, each in shelf.items() if each.row.ts >= over})
+        },
         placed={
             node: minute
             for node, minute in state.placed.items()
@@ -238,7 +241,3 @@ def forget_old(state: State, watermark: datetime, over: datetime, back: timedelt
         },
         waiting=waiting,
     )
-
-
-def _still_open(shelf: Mapping[str, OpenFailure], over: datetime) -> dict[str, OpenFailure]:
-    return {key: failure for key, failure in shelf.items() if failure.row.ts >= over}

@@ -51,7 +51,7 @@ _UNSAID: Final = "Unsaid"
 
 
 def ready_state(deleted: Amount, ready: Amount, message: Amount) -> Amount:
-    """Return Ready, NotReady or Unknown by a Node's condition; Unsaid if it was not read, Gone if there is no Node."""
+    """Return Ready, NotReady or Unknown by a condition; Unsaid if it was not read, Gone if there is no Node."""
     return first_of(
         (deleted, "Gone"),
         (is_null(ready) & (message == ""), _UNSAID),

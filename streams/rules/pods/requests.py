@@ -260,11 +260,11 @@ def _has_pod_level_resources(pod: Pod) -> bool:
 
 
 def _pod_level(resources: ResourceList | None) -> _Amounts:
-    return {name: amount for name, amount in _nanos(resources).items() if _is_pod_level(name)}
-
-
-def _is_pod_level(name: str) -> bool:
-    return name in {"cpu", "memory"} or name.startswith("hugepages-")
+    return {
+        name: amount
+        for name, amount in _nanos(resources).items()
+        if name in {"cpu", "memory"} or name.startswith("hugepages-")
+    }
 
 
 def _nanos(resources: ResourceList | None) -> _Amounts:
@@ -292,8 +292,7 @@ def _max(*terms: _Amounts) -> _Amounts:
 
 
 def _in_units(amounts: _Amounts) -> dict[str, int]:
-    return {name: _in_unit(name, amount) for name, amount in sorted(amounts.items())}
-
-
-def _in_unit(name: str, amount: int) -> int:
-    return nano_to_millicores(amount) if name == "cpu" else nano_to_base_units(amount)
+    return {
+        name: nano_to_millicores(amount) if name == "cpu" else nano_to_base_units(amount)
+        for name, amount in sorted(amounts.items())
+    }
