@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.recognize import Thing
-from ingest.messages.reasons import is_kubelet_start
+from ingest.messages.reasons import STARTS, is_kubelet_start
 from ingest.model.objects.base import in_utc
 from ingest.model.objects.event import Event, EventAbout, ObjectReference, event_time
 from ingest.model.objects.node import Node, NodeStatus
@@ -25,7 +25,7 @@ _NODE: Final = msgspec.json.Decoder(Node)
 _POD: Final = msgspec.json.Decoder(Pod)
 _EVENT: Final = msgspec.json.Decoder(Event)
 _EVENT_ABOUT: Final = msgspec.json.Decoder(EventAbout)
-_STARTS: Final = b"Starting kubelet."
+_STARTS: Final = STARTS[0].encode()
 
 
 class Version(NamedTuple):
