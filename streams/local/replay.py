@@ -132,7 +132,8 @@ class Replay:
                 if self._batch.size >= BATCH_ROWS:
                     self.write()
                 if self.report.read % CHECKPOINT_EVERY == 0:
-                    self.checkpoint()
+                    self.store()
+                    self.checkpoint([*self._passes.so_far()] if self._passes else ())
             self._end()
         return self.report
 

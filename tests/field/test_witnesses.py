@@ -2,13 +2,21 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from field.folding import Stored
+from ingest.files.sources import read_sources
+from ingest.normalize.decoded import Decoded, decode
+from streams.analytics.registry import REDUCERS
+from streams.fold.passes import Passes
+from streams.local import replay
 
 TEXT = "The node was low on resource: memory. "
 TABLE = (
@@ -99,3 +107,25 @@ def test_an_event_without_a_time_leaves_bounds(tmp_path: Path, times: dict[str, 
     for row in ends(tmp_path):
         assert not row["time_known"]
         assert (row["earliest"], row["latest"]) == (datetime(2026, 3, 1, 8, tzinfo=UTC), AT)
+
+
+def test_a_pass_that_was_killed_behind_a_checkpoint_leaves_no_row_that_the_whole_does_not_imply(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(replay, "CHECKPOINT_EVERY", 2)
+    items = [pod(f"web-{number}", "2026-03-01T08:00:00Z") for number in range(5)]
+    (tmp_path / "part.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    items.append(event(lastTimestamp="2026-03-01T09:10:00Z"))
+    (tmp_path / "whole.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    once, again = Stored(), Stored()
+    once.replay(tmp_path / "whole.json")
+    with suppress(KeyboardInterrupt):
+        replay.Replay(REDUCERS, again, again, Passes(again, again)).run(killed_after(4, tmp_path / "part.json"))
+    assert again.rows["pod_bindings"]
+    again.replay(tmp_path / "whole.json")
+    assert again.comparable() == once.comparable()
+
+
+def killed_after(number: int, path: Path) -> Iterator[Decoded]:
+    yield from islice(map(decode, read_sources([path])), number)
+    raise KeyboardInterrupt
