@@ -154,6 +154,21 @@ def _as_lines(data: bytes) -> bytes:
     return b"".join(msgspec.json.encode(record) + NEWLINE for record in texts if record)
 
 
+_VERBOSE: Final = re.compile(
+    rb"^(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [A-Z+\-\d]{1,6}) \[s=[^\n]*\n"
+    rb"((?:[ \t]+[A-Z_][A-Z0-9_]{0,63}=[^\n]*(?:\n|\Z))+)",
+    re.MULTILINE,
+)
+_FIELD_OF_VERBOSE: Final = re.compile(rb"^[ \t]+([A-Z_][A-Z0-9_]*)=([^\n]*)$", re.MULTILINE)
+
+
+def _as_full(record: re.Match[bytes]) -> bytes:
+    """A record of `journalctl -o verbose` as the line that `-o short-full` has of it."""
+    fields = dict(_FIELD_OF_VERBOSE.findall(record[2]))
+    host, program = fields.get(b"_HOSTNAME", b""), fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM", b"")
+    return b"%b %b %b: %b\n" % (record[1], host, program, fields.get(b"MESSAGE", b""))
+
+
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;]{0,20}[mK]")
 _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\x7e\r\n\t]){4}")
 
@@ -198,6 +213,8 @@ def as_utf8(data: bytes) -> bytes:
         data = _RECORDS.sub(b"", data)
     if data.startswith(b"__CURSOR="):
         data = _as_lines(data.replace(b"\r\n", NEWLINE))
+    if b" [s=" in data[:_FIRST_BYTES]:
+        data = _VERBOSE.sub(_as_full, data.replace(b"\r\n", NEWLINE))
     if b"&quot;" in data and b'"' not in data:
         data = html.unescape(data.decode(errors="replace")).encode()
     if quoted := _QUOTED.search(data, 0, _FIRST_BYTES):

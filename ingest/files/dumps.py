@@ -102,6 +102,8 @@ class _Dump:
         self._snapshot = snapshot
         self._facts: list[tuple[Fact, DumpFile]] = []
         self._nodes: set[str] = set()
+        self._answering: set[str] = set()
+        """The nodes whose kubelets' answers name them."""
         self._by_folder: dict[Path, datetime] = {}
         """The newest time in the files of each folder, and in those below it."""
         self._logs = Logs()
@@ -236,6 +238,7 @@ class _Dump:
         """All of them, each with the node that it is of, and the newest time in them; else that of the files."""
         found: list[Fact] = []
         intended: list[Fact] = []
+        self._answering = {each.thing.node for each, _ in self._facts} - {""}
         for each, file in self._facts:
             fact = each._replace(beside=self._newest_beside(file.path)) if each.newest is None else each
             if fact.thing.is_of_all_nodes:
@@ -245,12 +248,8 @@ class _Dump:
             elif node := self._node(fact.thing, file):
                 found.append(fact._replace(node=node))
         for fact in intended if not self._nodes else ():
-            self._snapshot.refused.append(
-                SourceError(
-                    f"{plain(fact.position.source)}: settings of kubelets that are not in the dump;"
-                    " save the nodes too: kubectl get nodes -o json"
-                )
-            )
+            what = "settings of kubelets that are not in the dump; save the nodes too: kubectl get nodes -o json"
+            self._refuse(fact.position.source, what)
         answered = {fact.node for fact in found if fact.thing.resource == CONFIGZ.name}
         silent = sorted(self._nodes - answered - {""})
         found += [fact._replace(node=node) for fact in intended for node in silent]
@@ -278,18 +277,17 @@ class _Dump:
         return next((self._by_folder[each] for each in path.parents if each in self._by_folder), None)
 
     def _node_of_log(self, path: Path, host: str) -> str:
-        only = next(iter(self._nodes)) if len(self._nodes) == 1 else ""
-        node = self._snapshot.node or host or only
+        node = self._snapshot.node or host or _only(self._nodes or self._answering)
         if not node and self._unnamed in (None, path):
             self._unnamed = path
             return UNKNOWN_NAME
         if not node:
-            text = (
-                f"{plain(named(path))}: the node of this kubelet's log is unknown; name the file NODE.kubelet.log,"
-                " or give it to leadsman replay --node NODE"
-            )
-            self._snapshot.refused.append(SourceError(text))
+            what = "the node of this kubelet's log is unknown; name the file NODE.kubelet.log"
+            self._refuse(named(path), f"{what}, or give it to leadsman replay --node NODE")
         return node
+
+    def _refuse(self, source: str, what: str) -> None:
+        self._snapshot.refused.append(SourceError(f"{plain(source)}: {what}"))
 
     def _thing(self, found: Found, path: Path, skipped: Counter[str]) -> Thing | None:
         self.clusters.note(found, path)
@@ -309,17 +307,12 @@ class _Dump:
 
     def _node(self, thing: Thing, file: DumpFile) -> str:
         by_path, given = node_in_path(file.path), self._snapshot.node
-        nodes = self._nodes or self._logs.hosts
-        only = next(iter(nodes)) if len(nodes) == 1 else ""
-        node = thing.node or (by_path or given if file.in_folder else given or by_path) or only
+        node = thing.node or (by_path or given if file.in_folder else given or by_path)
+        node = node or _only(self._nodes or (self._answering | self._logs.hosts) - {""})
         if not node:
-            self._snapshot.refused.append(
-                SourceError(
-                    f"{plain(named(file.path))}: the node of this {thing.resource} is unknown;"
-                    f" name the file NODE.{thing.resource.replace('/', '-')}.json,"
-                    " or give it to leadsman replay --node NODE"
-                )
-            )
+            name = f"NODE.{thing.resource.replace('/', '-')}.json"
+            what = f"the node of this {thing.resource} is unknown; name the file {name}"
+            self._refuse(named(file.path), f"{what}, or give it to leadsman replay --node NODE")
         return node
 
     def _refuse_empty(self, path: Path, unreadable_before: int, skipped: Counter[str]) -> None:
@@ -328,12 +321,18 @@ class _Dump:
         if bad:
             del self.unreadable[unreadable_before:]
             first = bad[0]
+            is_repr = first.raw.lstrip(b"[ \n").startswith(b"{'")
+            why = f"objects as Python prints them; {SAVE}" if is_repr else first.reason
             raise SourceError(
-                f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {first.reason}"
+                f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {why}"
             )
         if skipped:
             kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
             raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}; {SAVE}")
+
+
+def _only(nodes: set[str]) -> str:
+    return next(iter(nodes)) if len(nodes) == 1 else ""
 
 
 def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:

@@ -56,6 +56,10 @@ _ENFORCED: Final = "enforceNodeAllocatable"
 """A file that leaves it out has the default; a kubelet that leaves it out of its answer has none."""
 
 
+_OF_SETTINGS: Final = frozenset({"syncFrequency", "fileCheckFrequency", "nodeStatusUpdateFrequency", "cgroupDriver"})
+"""Every kubelet's answer has these fields; they are left in what `jq .kubeletconfig` makes of one."""
+
+
 class _Data(msgspec.Struct, frozen=True):
     kubelet: str = ""
 
@@ -125,6 +129,9 @@ def _named(found: Found) -> Found:
         config = {_ENFORCED: ["pods"]} | msgspec.json.decode(found.raw)
         fields = {"kubeletconfig": msgspec.Raw(msgspec.json.encode(config))}
         return found._replace(kind="", fields=fields, raw=msgspec.json.encode(fields))
+    if not found.kind and len(_OF_SETTINGS & found.fields.keys()) > 1:
+        fields = {"kubeletconfig": msgspec.Raw(found.raw)}
+        return found._replace(fields=fields, raw=msgspec.json.encode(fields))
     return found
 
 

@@ -15,7 +15,7 @@ from ingest.files.lines import DamagedError, SourceError, SourceFile, named
 from ingest.files.texts.kubelet_log import is_kubelets_log
 from ingest.files.texts.mixed import has_objects, is_mixed
 from ingest.files.texts.pasted import is_pasted
-from ingest.files.unread import is_log_of_container, unread
+from ingest.files.unread import is_archive, is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
 from ingest.resources.table import WATCHED
 
@@ -103,6 +103,8 @@ def head_of(path: Path) -> bytes:
 
 def kind_of(head: bytes) -> FileKind | None:
     """Identify a file by its first bytes; None for one that is not read."""
+    if is_archive(head):
+        return None
     if _LINE.search(head) and not _WATCH_EVENT.match(head) and any(each in head for each in _ENVELOPE):
         return FileKind.CAPTURE
     return next((kind for kind, is_so in _FORMS if is_so(head)), None)

@@ -88,6 +88,10 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
         "text in base64; decode it first: base64 -d FILE > FILE.json (and gunzip it if it was compressed)",
     ),
     (
+        r"[^\n]{0,200}&?(?:v1\.)?(?:Pod|Node|Event)(?:List)?\{(?:ObjectMeta|TypeMeta|ListMeta|Items):",
+        f"objects as Go prints its structures; {SAVE}",
+    ),
+    (
         r"[^\n]{0,2000}\b(?:PodStatus|KubeletVersion)\b[^\n]{0,2000},",
         f"pods or nodes of Log Analytics, which do not say how one ended; export KubeEvents, or {SAVE}",
     ),
@@ -188,12 +192,17 @@ def unread(path: PurePath, head: bytes) -> Unread:
         if found := pattern.match(text):
             line = found.groupdict().get("line") or b""
             return Unread(what.format(line=line.decode(errors="replace").strip()), is_evidence=True)
-    if head[257:262] == b"ustar" or (head.startswith(_ARCHIVES) and path.suffix not in _OF_OFFICE):
+    if is_archive(head) and path.suffix not in _OF_OFFICE:
         return Unread("an archive inside a folder; unpack it first", is_evidence=True)
     if head.startswith(_COMPRESSED):
         return Unread("compressed data that are compressed again, or damaged; unpack them first", is_evidence=True)
     is_text = b"\0" not in head[:1024] and not head.startswith(_MEDIA)
     return Unread("other text" if is_text else "binary", is_evidence=False)
+
+
+def is_archive(head: bytes) -> bool:
+    """Tell whether a file is a tar or a zip, by its first bytes; one that is not compressed has text in it."""
+    return b"\0" in head[:512] and (head[257:262] == b"ustar" or head.startswith(_ARCHIVES))
 
 
 def left_out(text: bytes) -> Iterator[tuple[int, Unread]]:

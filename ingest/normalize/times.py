@@ -1,7 +1,8 @@
 """Impossible times of objects: anyone who can create an Event or write a status can use any year.
 
 Such a time counts as missing, and the record is used without it: an Event has its creation, or else the time of the
-observation. The time of a deletion, whose presence matters, becomes that of the observation.
+observation. The time of a deletion, whose presence matters, becomes that of the observation, and so does the latest
+time that something can have.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,7 +29,7 @@ _NEVER: Final = datetime(1, 1, 1, tzinfo=UTC)
 """Zero time of Go: the event has not happened, and nothing is wrong."""
 _NO_CLOCK: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """So do kubelets, and the first day is that of machines that booted without a clock."""
-_KEPT: Final = "deletion_timestamp"
+_KEPT: Final = frozenset({"deletion_timestamp", "latest"})
 
 R = TypeVar("R", bound=Record)
 
@@ -95,7 +96,7 @@ def _is_time(hint: Any) -> bool:
 
 def _field(name: str, hint: Any) -> _Visit | None:
     if _is_time(hint):
-        return _of_time(name, is_needed=hint is datetime or name == _KEPT)
+        return _of_time(name, is_needed=hint is datetime or name in _KEPT)
     return _visitor(hint)
 
 

@@ -16,6 +16,11 @@ from ingest.resources.resource import Fields, KubeletResource, node_of
 
 _SHOWN: Final = 5
 _LEFT_OUT: Final = object()
+_is_average: Final = re.compile(r".*\.avg\d+").fullmatch
+_is_statistic: Final = re.compile(
+    r".*(?:Bytes|Cores|Seconds|Faults|[iI]nodes|inodesFree|inodesUsed|maxpid|curproc|process_count|\.total|\.avg\d+)"
+).fullmatch
+"""Match the path of a field."""
 _strict: Final = msgspec.json.Decoder(Summary).decode
 _anything: Final = msgspec.json.Decoder().decode
 _SERVICE_ACCOUNT_VOLUME: Final = "kube-api-access-"
@@ -103,22 +108,23 @@ def _decode(data: bytes | msgspec.Raw) -> Summary:
     except msgspec.ValidationError:
         left_out: list[str] = []
         possible = _possible(_anything(data), "", left_out)
-        if not left_out:
-            raise
         summary = msgspec.convert(possible, Summary)
         return msgspec.structs.replace(summary, impossible="; ".join(left_out[:_SHOWN]))
 
 
 def _possible(value: Any, path: str, left_out: list[str]) -> Any:
-    """JSON without the numbers that no statistic has."""
+    """JSON without the numbers that no statistic has. Programs write large ones with an exponent, which stay."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and 0 <= value <= INT64_MAX and (_is_average(path) or value == int(value)):
+        return value if _is_average(path) else int(value)
+    if is_number or (value is not None and _is_statistic(path)):
+        left_out.append(f"{path} is {value}" if is_number else f"{path} is no number")
+        return _LEFT_OUT
     if isinstance(value, dict):
         kept = {name: _possible(each, f"{path}.{name}" if path else name, left_out) for name, each in value.items()}
         return {name: each for name, each in kept.items() if each is not _LEFT_OUT}
     if isinstance(value, list):
         return [_possible(each, path, left_out) for each in value]
-    if isinstance(value, int | float) and not isinstance(value, bool) and not 0 <= value <= INT64_MAX:
-        left_out.append(f"{path} is {value}")
-        return _LEFT_OUT
     return value
 
 

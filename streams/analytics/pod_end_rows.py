@@ -10,7 +10,7 @@ from streams.fold.findings import PodEnd
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.pod_ends.actors import explains
 from streams.rules.pod_ends.causes import EVICTED, WITHOUT_WITNESS, End, exit_code
-from streams.rules.pod_ends.when import When, is_refused_again
+from streams.rules.pod_ends.when import When, agreed, is_refused_again
 
 LOG: Final = "log"
 """A witness that has the time, and the kubelet's whole text only where it is verbose."""
@@ -99,12 +99,14 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
         return with_witness(fuller, known) if known.time_known or not row.time_known else fuller
     is_no_more = row.cause != known.cause or row.witness in {LOG, known.witness} or known.witness == "both"
     confirmed = known.witness if is_no_more else "both"
-    timed = row if row.time_known and not known.time_known and row.cause == known.cause else known
+    when, other = (When(each.ts, each.time_known, each.earliest, each.latest) for each in (known, row))
+    if row.cause == known.cause:
+        when = agreed(other, when) if row.witness == LOG else agreed(when, other)
     return known._replace(
-        ts=timed.ts,
-        time_known=timed.time_known,
-        earliest=timed.earliest,
-        latest=timed.latest,
+        ts=when.at,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
         restart_policy=known.restart_policy or row.restart_policy,
         witness=confirmed,
         exit_code=known.exit_code if row.exit_code is None else row.exit_code,

@@ -59,26 +59,28 @@ class Fold:
             log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()
         }
 
-    def step(self, log: LogState, record: Record) -> list[Output | Rejected]:
+    def step(self, log: LogState, record: Record, *, keeps: bool = False) -> list[Output | Rejected]:
         """Fold one record of a log into its states; return what the reducers conclude, in the order of `reducers`.
 
         Impossible times are taken out of the record first, and rejected. A record that a reducer emits for the same
         log is folded right after this one; a chain of more than MOST_FOLLOWING is cut and rejected. A reducer that
         fails keeps its state, and the others fold on. MemoryError and OSError are raised: the record must then be
         folded again from the old states. A log whose last state is dropped counts as new at its next record.
+
+        With `keeps` nothing is forgotten first: a dump is a set of facts, and no time passes between two of them.
         """
         record, impossible = with_possible_times(record)
-        concluded = self._fold_or_forget(log, record)
+        concluded = self._fold_or_forget(log, record, keeps=keeps)
         return concluded if impossible is None else [*concluded, Rejected("", impossible)]
 
-    def _fold_or_forget(self, log: LogState, record: Record) -> list[Output | Rejected]:
+    def _fold_or_forget(self, log: LogState, record: Record, *, keeps: bool) -> list[Output | Rejected]:
         """Fold the record, and forget the log first if its node has been gone for FORGOTTEN_AFTER. A log that is new,
         or new again, is registered with its cluster's log, which alone can later order it to be forgotten.
         """
         if not (record.node and self._forgets):
             return self._fold(log, record)
         over_at = _EPOCH + EXPIRE_EVERY * log.minute + FORGOTTEN_AFTER
-        is_over = bool(log.states) and not log.exists and record.ts >= over_at
+        is_over = bool(log.states) and not log.exists and record.ts >= over_at and not keeps
         if isinstance(record, ForgetRecord):
             if not log.states or log.exists:
                 return []

@@ -190,6 +190,17 @@ class Passes:
             if number and is_of_time(number, row):
                 self._named[row.cluster][table][each] = number
 
+    def so_far(self) -> Iterable[Entry]:
+        """Yield the entries of passes that go on, once their rows are stored: a later pass knows of a killed one."""
+        for cluster, read in self._read.items():
+            before, rows = self._load(cluster), self._rows[cluster]
+            after = {_READ: dict.fromkeys(read.union(before.get(_READ, ())), 0)}
+            for table in sorted(_TAKEN_BACK & (before.keys() | rows.keys())):
+                earlier = dict.fromkeys(before.get(table, ()), 0) | self._before[cluster].get(table, {})
+                after[table] = _greatest(earlier, rows[table])
+            if _STREAMED not in before and sum(map(len, after.values())) <= MOST:
+                yield from _entries(cluster, after)
+
     def end(self) -> Ended:
         """Take back what earlier passes concluded and this one does not. All rows are stored then."""
         again: list[Row] = []
@@ -226,11 +237,7 @@ class Passes:
                     names if is_whole else _greatest(self._before[cluster].get(table + _NAMES, {}), names)
                 )
         if is_alone and sum(map(len, after.values())) <= MOST:
-            for key, versions in after.items():
-                identities = sorted(versions)
-                yield _entry(cluster, key, identities)
-                if key.removesuffix(_NAMES) in _WITH_VERSION:
-                    yield _entry(cluster, key + _VERSIONS, [versions[each] for each in identities])
+            yield from _entries(cluster, after)
         else:  # no later pass takes anything back, not even what it shares with one that is forgotten
             yield from (_entry(cluster, key, ()) for key in (after.keys() | before.keys()) - {_STREAMED})
             yield Entry(cluster, _KIND, _STREAMED, b"")
@@ -242,6 +249,14 @@ class Passes:
 def _greatest(some: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
     """Return the greater version of each identity."""
     return {key: max(some.get(key, 0), others.get(key, 0)) for key in some.keys() | others.keys()}
+
+
+def _entries(cluster: str, after: Mapping[str, Mapping[int, int]]) -> Iterable[Entry]:
+    for key, versions in after.items():
+        identities = sorted(versions)
+        yield _entry(cluster, key, identities)
+        if key.removesuffix(_NAMES) in _WITH_VERSION:
+            yield _entry(cluster, key + _VERSIONS, [versions[each] for each in identities])
 
 
 def _entry(cluster: str, key: str, values: Sequence[int]) -> Entry:

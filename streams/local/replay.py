@@ -29,14 +29,14 @@ class Logs:
         self._logs: dict[LogKey, LogState] = {}
         self._changed: set[LogKey] = set()
 
-    def step(self, record: Record) -> Sequence[Output | Rejected]:
-        """Fold a record into its log; gives what is concluded."""
+    def step(self, record: Record, *, keeps: bool = False) -> Sequence[Output | Rejected]:
+        """Fold a record into its log; gives what is concluded. With `keeps` the log is not forgotten before."""
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
             log = self._logs[key] = LogState()
         self._changed.add(key)
-        concluded = self._fold.step(log, record)
+        concluded = self._fold.step(log, record, keeps=keeps)
         if not log.states:
             self._logs.pop(key, None)
         return concluded
@@ -132,7 +132,8 @@ class Replay:
                 if self._batch.size >= BATCH_ROWS:
                     self.write()
                 if self.report.read % CHECKPOINT_EVERY == 0:
-                    self.checkpoint()
+                    self.store()
+                    self.checkpoint([*self._passes.so_far()] if self._passes else ())
             self._end()
         return self.report
 
@@ -241,7 +242,7 @@ class Replay:
             if not record.intended_by:
                 self._answered.add(key)
         rows: list[Row] = []
-        for output in self._logs.step(record):
+        for output in self._logs.step(record, keeps=bool(item.fact)):
             if isinstance(output, Record):
                 self._fold_record(output, item)
             elif isinstance(output, Rejected):

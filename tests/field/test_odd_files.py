@@ -372,6 +372,10 @@ UNREAD: dict[str, tuple[str, str]] = {
         'It waits:\n\n```\nNormal  Pulled  3s (x3 over 3s)  kubelet  Container image "a"\n```\n',
         "rows of Events without their object",
     ),
+    "structures.txt": (
+        "&Pod{ObjectMeta:{web-0  shop  1 12 0 2026-03-01 08:00:00 +0000 UTC},Status:PodStatus{Reason:Evicted,}}",
+        "objects as Go prints its structures",
+    ),
     "conditions.txt": (
         "  MemoryPressure   True    Tue, 01 Feb 2022 09:44:34 +0100   Thu, 20 Jan 2022 04:54:21 +0100   A   b\n",
         "a part of a described node, without its name; write the command above it",
@@ -582,6 +586,53 @@ def test_settings_in_a_file_are_those_of_the_only_node(tmp_path: Path) -> None:
     )
     (tmp_path / "node.json").write_text(json.dumps(next(each for each in ITEMS if each["kind"] == "Node")))
     assert read(tmp_path) == (Counter(nodes=1, configz=1), [], "", Counter())
+
+
+SETTINGS = {"syncFrequency": "1m0s", "fileCheckFrequency": "20s", "evictionHard": {"memory.available": "5%"}}
+SUMMARY = {"node": {"nodeName": "n1", "memory": {"time": "2026-07-31T14:40:00Z", "availableBytes": 1}}, "pods": []}
+
+
+@pytest.mark.parametrize("nodes", [["n1"], ["n1", "n2"]])
+@pytest.mark.parametrize("settings", [SETTINGS, {"kubeletconfig": SETTINGS}])
+def test_settings_beside_a_summary_are_those_of_its_node_if_it_is_the_only_one(
+    tmp_path: Path, nodes: list[str], settings: dict[str, Any]
+) -> None:
+    """`jq .kubeletconfig` leaves the settings alone."""
+    for name in nodes:
+        (tmp_path / f"{name}.json").write_text(json.dumps(SUMMARY | {"node": {"nodeName": name}}))
+    (tmp_path / "settings.json").write_text(json.dumps(settings))
+    found, _, refused, _ = read(tmp_path)
+    is_alone = len(nodes) == 1
+    assert found == Counter({"stats/summary": len(nodes), "configz": int(is_alone)}) - Counter()
+    assert ("the node of this configz is unknown" in refused) is not is_alone
+
+
+def test_a_summary_and_settings_in_one_file_are_of_one_node(tmp_path: Path) -> None:
+    (tmp_path / "n1.json").write_text(f"{json.dumps(SUMMARY)}\n{json.dumps({'kubeletconfig': SETTINGS})}\n")
+    assert read(tmp_path)[0] == Counter({"stats/summary": 1, "configz": 1})
+
+
+def zipped_after_windows() -> bytes:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as archive:
+        archive.writestr("pods.json", b"\xef\xbb\xbf" + listed("Pod").replace("\n", "\r\n").encode())
+        archive.writestr("event.yaml", yaml.safe_dump(next(each for each in ITEMS if each["kind"] == "Event")))
+    return held.getvalue()
+
+
+@pytest.mark.parametrize("archive", [zipped(), zipped_after_windows(), tar("w"), tar("w:gz")])
+def test_an_archive_inside_a_folder_is_named_and_never_read_as_text(tmp_path: Path, archive: bytes) -> None:
+    """One that is not compressed has its objects in plain sight, and a few of them would be read."""
+    (tmp_path / "all.bin").write_bytes(archive)
+    (tmp_path / "dump.json").write_text(TEXT)
+    found, unreadable, refused, skipped = read(tmp_path)
+    assert (found, unreadable, skipped) == (ALL, [], Counter())
+    assert refused == f"{tmp_path / 'all.bin'}: an archive inside a folder; unpack it first"
+
+
+def test_objects_as_python_prints_them_are_named(tmp_path: Path) -> None:
+    (tmp_path / "printed.txt").write_text(repr(ITEMS[0]))
+    assert "objects as Python prints them; save the objects: kubectl get" in read(tmp_path / "printed.txt")[2]
 
 
 def test_half_of_a_surrogate_pair_costs_its_object_alone() -> None:

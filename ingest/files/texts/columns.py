@@ -42,7 +42,6 @@ _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "pods": {
         "NAMESPACE": "metadata.namespace",
-        "NS": "metadata.namespace",
         "NAME": "metadata.name",
         "POD": "metadata.name",
         "UID": "metadata.uid",
@@ -65,6 +64,7 @@ _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
         "VERSION": "status.nodeInfo.kubeletVersion",
     },
 }
+_SHORT: Final = {"NS": "NAMESPACE", "MSG": "MESSAGE"}
 _SURE: Final[Mapping[str, Sequence[frozenset[str]]]] = {
     "events": [frozenset({"KIND", "NAME", "REASON", "MESSAGE"})],
     "pods": [frozenset({"NAME", "NODE", each}) for each in ("PHASE", "STATUS", "REASON")],
@@ -96,7 +96,7 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]
     if len(heads) > MOST_COLUMNS:
         return "", [], []
-    names = [re.sub(r"[ _.-]", "", name).upper() for name, _ in heads]
+    names = [_SHORT.get(each, each) for each in (re.sub(r"[ _.-]", "", name).upper() for name, _ in heads)]
     if command.columns and command.resource:
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]

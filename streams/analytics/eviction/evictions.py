@@ -45,7 +45,7 @@ from streams.rules.eviction.thresholds import (
     signal_by_node,
     threshold_kind,
 )
-from streams.rules.pod_ends.when import When, ended_by_status, event_when
+from streams.rules.pod_ends.when import When, agreed, ended_by_status, event_when
 from streams.rules.pods.qos import has_ended
 from streams.rules.values.quantity import InvalidQuantity
 
@@ -212,7 +212,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     owner = witness.uid or f"{witness.namespace}/{witness.pod}"  # exporters of Events drop uids
     story = on_shelf(state.stories, owner)
     if is_bare and story is not None:
-        return state, ()
+        return _bare(state, record, witness, story)
     parsed = UnexplainedEviction() if is_bare else parse_evicted(witness.text)
     if parsed is None:
         raise BadRecord("unknown_text", f"{witness.kind} of an eviction says {witness.text[:200]!r}")
@@ -220,7 +220,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     if story is None or (story.cause, cause) in {("admission", "pressure"), ("admission", "limit")}:
         row = _new(state, record, witness, parsed, cause)  # names alone can be of a pod that took another one's place
     elif story.cause == UNKNOWN_CAUSE:
-        when = _when(story) if story.time_known else witness.when
+        when = agreed(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif story.cause != cause:
         return state, ()  # the first counts
@@ -234,7 +234,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         )
         row = _new(state, record, witness, parsed, cause)._replace(evidence=evidence)
     elif story.evidence == LOG and witness.kind != LOG:
-        when = When(story.ts) if story.time_known else witness.when
+        when = agreed(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif witness.kind == LOG and story.evidence == LOG and len(witness.text) > len(story.message):
         row = _new(
@@ -251,8 +251,32 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
     return msgspec.structs.replace(state, stories=put(state.stories, owner, row, MAX_STORIES)), (row,)
 
 
+def _bare(state: State, record: Record, witness: _Witness, story: Eviction) -> tuple[State, Sequence[Output]]:
+    """A witness without a text can still have the time of a known eviction."""
+    when = agreed(_when(story), witness.when or _until(record))
+    if when == _when(story):
+        return state, ()
+    row, owner = _dated(story, when, record), witness.uid or f"{witness.namespace}/{witness.pod}"
+    return msgspec.structs.replace(state, stories=put(state.stories, owner, row, MAX_STORIES)), (row,)
+
+
 def _when(row: Eviction) -> When:
     return When(row.ts, row.time_known, row.earliest, row.latest)
+
+
+def _until(record: Record) -> When:
+    return When(record.ts, is_known=False, latest=record.ts)
+
+
+def _dated(row: Eviction, when: When, record: Record) -> Eviction:
+    return row._replace(
+        ts=when.at,
+        found_late=not when.is_known or record.ts - when.at > FOUND_LATE,
+        time_known=when.is_known,
+        earliest=when.earliest,
+        latest=when.latest,
+        updated_at=record.ts,
+    )
 
 
 def _cause(parsed: EvictionMessage | UnexplainedEviction) -> str:
@@ -270,7 +294,7 @@ def _cause(parsed: EvictionMessage | UnexplainedEviction) -> str:
 def _new(
     state: State, record: Record, witness: _Witness, parsed: EvictionMessage | UnexplainedEviction, cause: str
 ) -> Eviction:
-    when = witness.when or When(record.ts, is_known=False, latest=record.ts)
+    when = witness.when or _until(record)
     row = Eviction(
         cluster=record.cluster,
         ts=when.at,
@@ -292,11 +316,12 @@ def _new(
         evidence=witness.kind,
         message=witness.text,
         updated_at=record.ts,
-        found_late=not when.is_known or record.ts - when.at > FOUND_LATE,
-        time_known=when.is_known,
-        earliest=when.earliest,
-        latest=when.latest,
+        found_late=False,
+        time_known=False,
+        earliest=None,
+        latest=None,
     )
+    row = _dated(row, when, record)
     match parsed:
         case LimitEviction(limit=limit):
             return row._replace(threshold=limit)

@@ -29,10 +29,30 @@ class When(NamedTuple):
     latest: datetime | None = None
 
 
+def agreed(first: When, second: When) -> When:
+    """When something ended by two witnesses: the known time, else what the bounds of both allow.
+
+    It is the first if they contradict each other.
+    """
+    if first.is_known or second.is_known:
+        return first if first.is_known else second
+    earliest = max((each for each in (first.earliest, second.earliest) if each), default=None)
+    latest = min((each for each in (first.latest, second.latest) if each), default=None)
+    if earliest and latest and earliest > latest:
+        return first
+    at = min(max(first.at, earliest or first.at), latest or first.at)
+    return When(at, is_known=False, earliest=earliest, latest=latest)
+
+
 def event_when(event: Event, read_at: datetime) -> When:
-    """When an Event last occurred: text that people paste has its age, and a log may lack year and zone."""
-    is_known = event.earliest is None and event.latest is None
-    return When(event_time(event) or read_at, is_known, event.earliest, event.latest)
+    """When an Event last occurred: text that people paste has its age, and a log may lack year and zone.
+
+    One without any time was before it was read.
+    """
+    at = event_time(event)
+    if at is None:
+        return When(read_at, is_known=False, earliest=event.earliest, latest=event.latest or read_at)
+    return When(at, event.earliest is None and event.latest is None, event.earliest, event.latest)
 
 
 def ended_by_status(pod: Pod, read_at: datetime, *, starts_with_it: bool, is_rejection: bool = False) -> When:

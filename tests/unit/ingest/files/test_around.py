@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ingest.files.around import rows_as_json, without_fences, without_prefixes
+from ingest.files.around import as_utf8, rows_as_json, without_fences, without_prefixes
 from ingest.files.documents import Found
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import event_of_row
@@ -92,3 +92,15 @@ def test_a_row_of_azure_has_its_time_in_each_form(seen: str) -> None:
 def test_files_behind_each_other_may_begin_with_different_fields(files: list[str]) -> None:
     found = [part for part in yaml_parts("".join(files).encode()) if isinstance(part, Found)]
     assert [(each.kind, json.loads(each.raw)["metadata"]["name"]) for each in found] == [("Pod", "a"), ("Pod", "b")]
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b""])
+def test_a_journal_in_its_longest_form_is_lines_with_their_time_and_machine(end: bytes) -> None:
+    record = (
+        b"Sun 2026-03-01 09:10:00.123456 UTC [s=1;i=2;b=3;m=4;t=5;x=6]\n    _HOSTNAME=w-1\n    PRIORITY=6\n"
+        b"    SYSLOG_IDENTIFIER=kubelet\n    MESSAGE=I0301 09:10:00.123456       1 a.go:1] x=y\n"
+    )
+    text = b"-- Logs begin at Sun 2026-03-01 --\n" + record + record
+    text = text.removesuffix(b"\n") if not end else text.replace(b"\n", end)
+    line = b"Sun 2026-03-01 09:10:00.123456 UTC w-1 kubelet: I0301 09:10:00.123456       1 a.go:1] x=y\n"
+    assert as_utf8(text) == b"-- Logs begin at Sun 2026-03-01 --\n" + line + line

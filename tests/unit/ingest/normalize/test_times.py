@@ -66,6 +66,14 @@ def test_a_deletion_in_the_future_is_one_still() -> None:
     assert error is not None
 
 
+def test_a_bound_in_the_future_is_one_still() -> None:
+    """A text of another day is printed later than all that lies beside it."""
+    bounded = event(last_timestamp=NINE_THOUSAND)
+    bounded = msgspec.structs.replace(bounded, object=msgspec.structs.replace(bounded.object, latest=NINE_THOUSAND))
+    found, _ = with_possible_times(bounded)
+    assert (found.object.last_timestamp, found.object.latest) == (None, SEEN)
+
+
 def test_a_time_that_a_record_must_have_is_that_of_its_observation() -> None:
     of = {"target": "n", "namespace": "d", "uid": "u", "reason": "r", "message": ""}
     record = RejectionRecord(ts=SEEN, cluster="c", rejected_at=NINE_THOUSAND, **of)

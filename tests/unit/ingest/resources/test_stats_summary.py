@@ -164,10 +164,24 @@ def test_a_number_that_cannot_be_costs_its_field_alone_and_is_reported(value: in
     assert f"node.memory.availableBytes is {value}" in summary.impossible
 
 
-@pytest.mark.parametrize("value", [1.5, "5", True])
-def test_what_is_no_whole_number_is_refused(value: object) -> None:
-    with pytest.raises(msgspec.ValidationError):
-        decoded({"memory": {"availableBytes": value}})
+@pytest.mark.parametrize("value", [1.5, -0.5, "5", "300Mi", True, [], {}])
+def test_what_is_no_whole_number_costs_its_field_alone(value: object) -> None:
+    summary = STATS_SUMMARY.decode(
+        msgspec.json.encode({"node": {"nodeName": "n", "memory": {"availableBytes": value, "workingSetBytes": 7}}})
+    )
+    sample = node_sample(summary.node)
+    assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (None, 7)
+    assert summary.impossible.startswith("node.memory.availableBytes is ")
+
+
+def test_whole_numbers_with_an_exponent_are_statistics_as_jq_prints_them() -> None:
+    memory = (
+        b'{"availableBytes":3.1e8,"workingSetBytes":1.8446744073709552e19,"psi":{"full":{"total":2,"avg10":0.5}}}'
+    )
+    summary = STATS_SUMMARY.decode(b'{"node":{"nodeName":"n","memory":%b}}' % memory)
+    sample = node_sample(summary.node)
+    assert (sample.memory_available_bytes, sample.memory_working_set_bytes) == (310_000_000, None)
+    assert summary.impossible == "node.memory.workingSetBytes is 1.8446744073709552e+19"
 
 
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}", b'{"node":[]}', b'{"node":{}', b'{"node":{},"pods":[{}]}'])

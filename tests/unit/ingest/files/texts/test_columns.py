@@ -52,6 +52,11 @@ def test_the_command_names_columns_that_their_heads_do_not() -> None:
     assert objects("get po -n shop", "a      why       where\nweb-0  Evicted   n1\n") == []
 
 
+def test_short_heads_are_those_of_the_same_columns() -> None:
+    (event,) = objects("get ev", "NS     KIND   NAME    REASON    MSG\nshop   Pod    web-0   Evicted   x\n")
+    assert (event["message"], event["involvedObject"]["namespace"]) == ("x", "shop")
+
+
 def test_a_time_in_a_column_is_that_of_the_event() -> None:
     table = "LAST                   KIND   NAME    REASON    MESSAGE\n{}   Pod    web-0   Evicted   x\n"
     (known,), (unknown,) = (objects("get ev", table.format(at)) for at in ("2024-05-06T09:58:09Z", "<none>"))
