@@ -250,7 +250,6 @@ class Live:
         while True:
             await self._clock.sleep(CHECK_SECONDS)
             for silence in self._silences(self._clock.now()):
-                self._reported[silence.resource] = silence.ts
                 await self._emit(Received(silence))
             if self._clock.monotonic() - bookmarked_at >= BOOKMARK_SECONDS:
                 bookmarked_at = self._clock.monotonic()
@@ -269,10 +268,14 @@ class Live:
             if name not in silent and at and (reported is None or reported < at):
                 yield bookmark_observation(at, self._settings.cluster, name)
 
-    def _silences(self, at: datetime) -> list[Observation]:
-        """A custom resource that does not exist is polled rarely, and does not count as silent."""
+    def _silences(self, at: datetime) -> Iterator[Observation]:
+        """Yield a report of each silence. A custom resource that does not exist is polled rarely, so it is none."""
         absent = self._absent()
-        return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
+        for silence in self._freshness.silent(at):
+            if silence.stream not in absent:
+                report = self._silence(silence)
+                self._reported[silence.stream] = report.ts
+                yield report
 
     def _seen_of_nodes(self) -> tuple[int, datetime | None]:
         watch = self._watches[NODES.name]
