@@ -117,8 +117,10 @@ class Changes:
         return Key.of(found.metadata), [self._step(thing, "list") for thing in news]
 
     def vanished(self, present: Iterable[Key | None], version: str) -> Iterator[Seen]:
-        """Yield the deletion of all that a complete list at `version` no longer has, each with the time at which it
-        is taken: thousands wait for their place in a queue, and others get theirs in between.
+        """Yield the deletion of all that a complete list at `version` no longer has.
+
+        Each has the time at which it is taken. Thousands wait for their place in a queue, and others get theirs in
+        between.
         """
         for thing in self._inventory.vanished(filter(None, present), version):
             yield self._step(thing, "list")

@@ -259,8 +259,8 @@ class Live:
     def _bookmarks(self) -> Iterator[Observation]:
         """Yield a bookmark of each complete watch, so that the next watcher knows until when there was no gap.
 
-        None is older than the last report about its stream: a replay takes them in order of their times, so it would
-        find that the stream was whole before the list that made it so.
+        Each is newer than the last report about its stream. A replay takes them in order of their times, and would
+        else find that the stream was whole before the list that made it so.
         """
         silent = {silence.stream for silence in self._silent_now()}
         for name, watch in self._watches.items():
@@ -269,7 +269,7 @@ class Live:
                 yield bookmark_observation(at, self._settings.cluster, name)
 
     def _silences(self, at: datetime) -> Iterator[Observation]:
-        """Yield a report of each silence. A custom resource that does not exist is polled rarely, so it is none."""
+        """Yield a report of each silence, but not of a custom resource that does not exist: it is polled rarely."""
         absent = self._absent()
         for silence in self._freshness.silent(at):
             if silence.stream not in absent:

@@ -51,7 +51,7 @@ async def test_a_request_that_cannot_be_read_is_one_line_without_its_content(
 async def test_a_body_that_is_not_compressed_as_it_says_is_one_line_too(
     method: bytes, status: int, encoding: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Whether it is needed or not: each would be a traceback of 30 lines."""
+    """Each would be a traceback of 30 lines, whether somebody needs the body or not."""
 
     async def empty(_: web.Request) -> web.Response:
         return web.Response()

@@ -169,7 +169,7 @@ async def test_after_410_the_list_is_at_the_last_version_and_reports_what_vanish
 
 
 async def test_each_of_many_deletions_has_the_time_at_which_it_is_taken() -> None:
-    """What others report while it waits for its place in the queue is older, in a replay too."""
+    """It waits for its place in the queue while others report, and is newer than these in a replay too."""
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [
             listing("7", [pod("a", "3"), pod("b", "4"), pod("c", "5")]),
