@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Container, Iterable
 from contextlib import asynccontextmanager
 from socket import socket
-from typing import Final, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import structlog
 from aiohttp import web
@@ -21,6 +21,7 @@ END_SECONDS: Final = 5.0
 FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 BAD: Final = 400
 TOO_LARGE: Final = 431
+_REFUSED: Final = "a request was refused: it cannot be read"
 log = structlog.get_logger(__name__)
 
 
@@ -63,15 +64,23 @@ class _Connection(web.RequestHandler):
         exc: BaseException | None = None,
         message: str | None = None,
     ) -> web.StreamResponse:
-        if not isinstance(exc, HttpProcessingError):
+        if not isinstance(exc, HttpProcessingError | web.RequestPayloadError):
             return super().handle_error(request, status, exc, message)
         status = TOO_LARGE if isinstance(exc, LineTooLong) else BAD
-        log.warning("a request was refused: it cannot be read", remote=request.remote, status=status)
+        if isinstance(exc, HttpProcessingError):  # the other is logged when the rest of its body is read
+            log.warning(_REFUSED, remote=request.remote, status=status)
         if request.writer.output_size:
             raise ConnectionError("an answer has begun")
         answer = web.Response(status=status)
         answer.force_close()
         return answer
+
+    def log_exception(self, *args: Any, **kw: Any) -> None:
+        """Log a body that cannot be read as one line."""
+        if isinstance(kw.get("exc_info"), web.RequestPayloadError):
+            log.warning(_REFUSED, remote=(self.peername or ("",))[0], status=BAD)
+        else:
+            super().log_exception(*args, **kw)
 
 
 @asynccontextmanager

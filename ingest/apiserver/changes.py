@@ -116,9 +116,14 @@ class Changes:
         self._glance(found.metadata.name, data)
         return Key.of(found.metadata), [self._step(thing, "list") for thing in news]
 
-    def vanished(self, present: Iterable[Key | None], version: str) -> list[Seen]:
-        """Yield the deletion of all that a complete list at `version` no longer has."""
-        return [self._step(thing, "list") for thing in self._inventory.vanished(filter(None, present), version)]
+    def vanished(self, present: Iterable[Key | None], version: str) -> Iterator[Seen]:
+        """Yield the deletion of all that a complete list at `version` no longer has.
+
+        Each has the time at which it is taken. Thousands wait for their place in a queue, and others get theirs in
+        between.
+        """
+        for thing in self._inventory.vanished(filter(None, present), version):
+            yield self._step(thing, "list")
 
     def watched(self, event: WatchEvent, version: str) -> list[Seen]:
         """The steps of a watch event at `version`; the last one carries the version that it leads to."""

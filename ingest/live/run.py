@@ -250,7 +250,6 @@ class Live:
         while True:
             await self._clock.sleep(CHECK_SECONDS)
             for silence in self._silences(self._clock.now()):
-                self._reported[silence.resource] = silence.ts
                 await self._emit(Received(silence))
             if self._clock.monotonic() - bookmarked_at >= BOOKMARK_SECONDS:
                 bookmarked_at = self._clock.monotonic()
@@ -260,8 +259,8 @@ class Live:
     def _bookmarks(self) -> Iterator[Observation]:
         """Yield a bookmark of each complete watch, so that the next watcher knows until when there was no gap.
 
-        None is older than the last report about its stream. A replay takes them in order of their times, so it would
-        find that the stream was whole before the list that made it so.
+        Each is newer than the last report about its stream. A replay takes them in order of their times, and would
+        else find that the stream was whole before the list that made it so.
         """
         silent = {silence.stream for silence in self._silent_now()}
         for name, watch in self._watches.items():
@@ -269,10 +268,14 @@ class Live:
             if name not in silent and at and (reported is None or reported < at):
                 yield bookmark_observation(at, self._settings.cluster, name)
 
-    def _silences(self, at: datetime) -> list[Observation]:
-        """A custom resource that does not exist is polled rarely, and does not count as silent."""
+    def _silences(self, at: datetime) -> Iterator[Observation]:
+        """Yield a report of each silence, but not of a custom resource that does not exist: it is polled rarely."""
         absent = self._absent()
-        return [self._silence(silence) for silence in self._freshness.silent(at) if silence.stream not in absent]
+        for silence in self._freshness.silent(at):
+            if silence.stream not in absent:
+                report = self._silence(silence)
+                self._reported[silence.stream] = report.ts
+                yield report
 
     def _seen_of_nodes(self) -> tuple[int, datetime | None]:
         watch = self._watches[NODES.name]

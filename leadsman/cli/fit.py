@@ -174,7 +174,9 @@ def _read(manifest: IO[bytes]) -> Any:
         return first_document(manifest.read())
     except AliasError:
         raise BadQuestion("the manifest is too large with its YAML aliases: replace each by what it is for") from None
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, ValueError) as error:
+    except RecursionError:
+        raise BadQuestion("not YAML that can be read: it is nested too deep") from None
+    except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
         raise BadQuestion(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
 

@@ -278,6 +278,15 @@ def _opened(target: Target, *, read_only: bool) -> Database:
 
 
 def bound(sql: str, parameters: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the parameters that have a placeholder; with any other, the driver would format the text with `%`."""
+    """Return the parameters that have a placeholder; with any other, the driver would format the text with `%`.
+
+    Raises QueryFailed if the statement or a value has bytes that are not UTF-8, as an argument of a command can.
+    """
+    for text in (sql, *(parameters or {}).values()):
+        if isinstance(text, str):
+            try:
+                text.encode()
+            except UnicodeEncodeError:
+                raise QueryFailed(f"{plain(text)} is not text in UTF-8") from None
     named = set(_PLACEHOLDER.findall(sql)) & (parameters or {}).keys()
     return {name: (parameters or {})[name] for name in named} or None

@@ -9,7 +9,7 @@ import msgspec
 from common.text import nearest, plain
 from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
 from sql.database.held import Held
-from sql.database.open import Database, Result
+from sql.database.open import Database, Result, bound
 from sql.questions.frames import OWN, Answered, Asked
 from sql.questions.limits import SHARED, Limits
 from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
@@ -182,6 +182,7 @@ def only_reads(db: Database) -> bool:
 
 
 def _asked_there(db: Held, asked: Asked) -> Result:
+    bound(asked.sql, asked.given)
     answered = msgspec.msgpack.decode(db.post(OWN, msgspec.msgpack.encode(asked)), type=Answered)
     if answered.problem:
         raise QueryFailed(answered.problem, answered.code)

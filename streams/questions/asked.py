@@ -12,7 +12,7 @@ from common.errors import WrongUsage
 from ingest.model.objects.pod import Container, Pod, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
-from streams.rules.pods.containers import declared_requests, is_sidecar
+from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical
 from streams.rules.scheduling.constraints import constraints_of, unattached
@@ -150,6 +150,7 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
     """
     try:
         pod, given = _pod_in(manifest)
+        _check_amounts(pod)
         requests = effective_requests(pod)
         request = _request(pod, requests)
         request = request._replace(made=given.made, unknown=(*request.unknown, *map(unattached, given.of_a_set)))
@@ -164,6 +165,16 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
     if insists and not exclusive:
         raise BadQuestion("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
     return Question(cpus, memory, exclusive, rest, 1, count), request._replace(insists=insists)
+
+
+def _check_amounts(pod: Pod) -> None:
+    """Refuse an amount below 0, as the API server does: in a sum with others it would make them less."""
+    resources = [*(each.resources for each in all_containers(pod)), pod.spec.resources]
+    given = [each for each in resources if each is not None]
+    for amounts in (*(each.requests for each in given), *(each.limits for each in given), pod.spec.overhead):
+        for name, amount in in_base_units(amounts).items():
+            if amount < 0:
+                raise BadQuestion(f"{name[:80]}: an amount of it is below 0")
 
 
 class _Given(NamedTuple):

@@ -44,3 +44,31 @@ async def test_a_request_that_cannot_be_read_is_one_line_without_its_content(
     assert len(lines) == 1
     assert not caplog.records, "aiohttp logs a traceback with the content"
     assert "canary" not in str(lines)
+
+
+@pytest.mark.parametrize("encoding", [b"gzip", b"zstd"])
+@pytest.mark.parametrize(("method", "status"), [(b"GET", 200), (b"POST", 400)])
+async def test_a_body_that_is_not_compressed_as_it_says_is_one_line_too(
+    method: bytes, status: int, encoding: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each would be a traceback of 30 lines, whether somebody needs the body or not."""
+
+    async def empty(_: web.Request) -> web.Response:
+        return web.Response()
+
+    async def read(request: web.Request) -> web.Response:
+        return web.Response(body=await request.read())
+
+    app = web.Application()
+    app.add_routes([web.get("/", empty), web.post("/", read)])
+    with structlog.testing.capture_logs() as lines:
+        async with listening_at(app, (HOST, 0), ()) as (_, port), asyncio.timeout(PATIENCE_SECONDS):
+            reader, writer = await asyncio.open_connection(HOST, port)
+            head = method + GET.removeprefix(b"GET") + b"Content-Encoding: " + encoding
+            writer.write(head + b"\r\nContent-Length: 6\r\n\r\ncanary")
+            answer = await reader.read(MIB)
+            writer.transport.abort()
+    assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+    assert b"canary" not in answer
+    assert [line["event"] for line in lines] == ["a request was refused: it cannot be read"]
+    assert not caplog.records, "aiohttp logs a traceback"

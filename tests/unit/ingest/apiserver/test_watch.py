@@ -168,6 +168,27 @@ async def test_after_410_the_list_is_at_the_last_version_and_reports_what_vanish
     assert _versions(steps)[-1] == "20"
 
 
+async def test_each_of_many_deletions_has_the_time_at_which_it_is_taken() -> None:
+    """It waits for its place in the queue while others report, and is newer than these in a replay too."""
+    async with _stage() as stage:
+        stage.server.script[PODS_PATH] = [
+            listing("7", [pod("a", "3"), pod("b", "4"), pod("c", "5")]),
+            _too_old(),
+            listing("20", []),
+            watching(),
+        ]
+        taken_at: list[timedelta] = []
+
+        def three_deletions(taken: list[Seen]) -> bool:
+            if (seen := taken[-1].observation) and seen.type == "DELETED":
+                taken_at.append(stage.clock.clock.now() - seen.ts)
+                stage.clock.seconds += 7
+            return len(taken_at) == 3
+
+        await stage.until(three_deletions)
+    assert taken_at == [timedelta(0)] * 3
+
+
 async def test_a_synthetic_deleted_has_what_was_kept_of_the_object_and_the_version_of_the_list() -> None:
     async with _stage() as stage:
         stage.server.script[PODS_PATH] = [

@@ -16,7 +16,7 @@ TERMS = "".join(f"l{n}: &l{n} [{f'*l{n - 1}, ' * 2 if n else 'x'}]\n" for n in r
     [
         (TERMS, "too large with its YAML aliases"),
         ("a: &a\n  b: *a\n", "aliases"),
-        ("[" * 600 + "]" * 600, "not YAML"),
+        ("[" * 600 + "]" * 600, "not YAML that can be read: it is nested too deep"),
         ("a: [", "not YAML"),
         ("\xff", "not YAML"),
     ],

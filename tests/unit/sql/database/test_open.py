@@ -242,6 +242,12 @@ def test_a_wrong_query_is_reported_in_one_line(database: Database) -> None:
     assert "\n" not in str(failure.value)
 
 
+@pytest.mark.parametrize(("sql", "given"), [("SELECT '\udce4'", {}), ("SELECT {x:String}", {"x": "\udce4"})])
+def test_text_that_is_not_utf_8_is_refused_in_words(database: Database, sql: str, given: dict[str, str]) -> None:
+    with pytest.raises(QueryFailed, match=r"\\udce4.* is not text in UTF-8"):
+        database.query(sql, given)
+
+
 @pytest.mark.parametrize("milliseconds", [2**63 - 1, 1 - 2**63])
 def test_a_value_that_python_cannot_hold_fails_the_query_alone(database: Database, milliseconds: int) -> None:
     """A time of the year 292,278,994: the driver raised an error of its own, which ended who asked."""

@@ -58,6 +58,21 @@ def test_what_is_no_pod_is_refused(manifest: Any) -> None:
         asked_by(manifest, None)
 
 
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        pod("-1"),
+        pod("3", initContainers=[{"name": "i", "resources": {"requests": {"cpu": "-2"}}}]),
+        pod("3", overhead={"cpu": "-1"}),
+        pod("3", resources={"requests": {"cpu": "-1"}}),
+    ],
+    ids=["a container", "an init container", "the overhead", "the pod"],
+)
+def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> None:
+    with pytest.raises(BadQuestion, match="cpu: an amount of it is below 0"):
+        asked_by(manifest, None)
+
+
 def test_a_workload_that_wants_none_asks_for_a_count() -> None:
     with pytest.raises(BadQuestion, match="--count"):
         asked_by({"spec": {"replicas": 0, "template": pod()}}, None)
