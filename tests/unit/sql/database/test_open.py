@@ -28,6 +28,7 @@ from streams.fold.findings import (
     DeadLetter,
     EvictionSignal,
     KubeletSetting,
+    NodeEvent,
     NodeRow,
     PodBinding,
     stored_values,
@@ -177,6 +178,16 @@ def test_the_embedded_engine_takes_its_settings(database: Database) -> None:
         " UNION ALL SELECT name, value FROM system.merge_tree_settings WHERE changed"
     )
     assert wanted.items() <= dict(taken.rows).items()
+
+
+def test_what_is_above_a_union_is_planned_once_and_its_filter_reaches_each_branch(database: Database) -> None:
+    store(database, row(NodeRow), row(PodBinding), row(NodeEvent))
+    tables = "nodes", "pod_bindings", "node_events"
+    union = " UNION ALL ".join(f"SELECT cluster, ts FROM {each} SETTINGS final = 0" for each in tables)
+    explained = f"EXPLAIN pretty = 0, compact = 0 SELECT hex(cluster) FROM ({union}) WHERE ts > '2026-01-01'"
+    plan = [line.strip() for (line,) in database.query(explained).rows]
+    assert sum("FUNCTION hex" in line for line in plan) == 1
+    assert sum(line.startswith("Prewhere filter column: greater") for line in plan) == len(tables)
 
 
 def test_databases_of_one_folder_are_apart(database: Database) -> None:
