@@ -223,7 +223,7 @@ def read_nodes(
     lines = (
         _line(name, states.get(name))._replace(
             sampled_at=samples.get(name),
-            stale=is_stale(last.get(name), scope),
+            stale=is_stale(last.get(name), scope.of_node(name)),
             sample_age=age(last[name], scope) if name in last else "",
             margins=tuple(near.get(name, ())),
             lowest_room=rooms.get(name),
