@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from datetime import timedelta
 from io import StringIO
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from rich.console import Console
@@ -54,9 +55,10 @@ def _lines(name: str, *, is_seen_to_end: bool, is_sampled: bool) -> Iterator[so.
 KINDS: Final = {"seen": (True, True), "unseen": (False, True), "silent": (True, False)}
 
 
-class Told:
-    def __init__(self, look: str, report: str, answers: dict[str, Sequence[dict[str, object]]]) -> None:
-        self.look, self.report, self.answers = look, report, answers
+class Told(NamedTuple):
+    look: str
+    report: str
+    answers: dict[str, list[dict[str, Any]]]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
         for kind in KINDS:
             out = StringIO()
             print_story(database, [kind], Console(file=out, width=10_000), None, EVERY_LINE)
-            report = write_report(database, Asked(cluster=kind, last=ALL), so.T0 + so.timedelta(minutes=so.END))
+            report = write_report(database, Asked(cluster=kind, last=ALL), so.T0 + timedelta(minutes=so.END))
             answers = {}
             for name in ("alerts", "image_gc", "next_eviction"):
                 read = run(database, saved_query(name), {"cluster": kind})

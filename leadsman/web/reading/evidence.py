@@ -131,8 +131,8 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
 
 def of_node(evidence: Evidence, node: str, sampled_at: datetime | None) -> Evidence:
     """The same of one node, by its last sample in the range: others' samples say nothing of it."""
-    of_it = {"nodes": 1, "sampled_nodes": int(sampled_at is not None), "last_sample_at": sampled_at}
-    return evidence._replace(scope=evidence.scope.of_node(node), **of_it)
+    scope, sampled = evidence.scope.of_node(node), int(sampled_at is not None)
+    return evidence._replace(scope=scope, nodes=1, sampled_nodes=sampled, last_sample_at=sampled_at)
 
 
 def paced(db: Database, scope: Scope) -> Scope:

@@ -534,9 +534,9 @@ def test_each_node_is_old_after_six_intervals_of_its_own_pace(database: Database
     paces = {"often": 10, "each-minute": 60, "seldom": 300}
     for name, seconds in paces.items():
         store(database, ready(name))
-        times = [last - timedelta(seconds=seconds * each) for each in range(7)]
-        left = {"memory_available_bytes": GIB, "memory_working_set_bytes": GIB}
-        store_samples(database, *(summary(at, name, **left) for at in times))
+        times = [last - timedelta(seconds=seconds * nth) for nth in range(7)]
+        each = (summary(at, name, memory_available_bytes=GIB, memory_working_set_bytes=GIB) for at in times)
+        store_samples(database, *each)
     for seconds in paces.values():
         for intervals in (5.5, 6.5):
             now = last + timedelta(seconds=seconds * intervals)
