@@ -151,7 +151,7 @@ class Answer(msgspec.Struct, frozen=True):
     names_node: bool = False
     """The pod names its node, so no scheduler places it."""
     not_judged: list[str] = []
-    """What may still keep such pods away, or find room for them."""
+    """Rules outside this answer that may keep such pods away, or find room for them."""
 
 
 def answer(

@@ -253,7 +253,7 @@ def _of_this(states: Mapping[str, _State], rows: Iterable[RowDict]) -> dict[str,
 
 
 def _ended(pressure: RowDict, state: _State | None) -> RowDict:
-    """What an earlier node of that name was under is over."""
+    """End a condition of an earlier node of that name."""
     is_over = state is not None and state.created_at is not None and pressure["changed_at"] < state.created_at
     return pressure | {"under": pressure["under"] and not is_over}
 

@@ -123,7 +123,7 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
 
 
 def _kept_off(node: NodeState, pod: PodRequest, scheduler_minor: int) -> Judgement | None:
-    """What keeps the pod from the node's kubelet. No scheduler looks at a pod that names its node."""
+    """Return why the pod does not reach the kubelet. No scheduler looks at a pod that names its node."""
     is_named = pod.node_name == node.node
     reasons = [] if is_named else scheduler_reasons(node, pod, scheduler_minor)
     if reasons or (node.ready is False and not is_named and not tolerates(pod.tolerations, NOT_READY)):
