@@ -85,7 +85,8 @@ def command(
     A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
     manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
     claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a
-    template is unknown. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
+    template is unknown. No scheduler judges a pod that names its node. ResourceQuota, LimitRange and preemption are
+    not judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
     With --like it shows what one more node would take. That node is ready, and has only the pods of DaemonSets and

@@ -61,7 +61,7 @@ def step(state: State, record: NodeRecord | InventoryRecord | EventRecord) -> tu
 
 def _began(before: NodeRow | None, now: NodeRow | None) -> LogBeganRecord | None:
     """The cluster's log must know the UID of a node that took another's place, although nobody saw that one's end."""
-    if before is None or before.deleted or now is None or now.uid in {before.uid, ""}:
+    if now is None or not _is_another(before, now):
         return None
     return LogBeganRecord(ts=now.ts, cluster=now.cluster, target=now.node, uid=now.uid)
 
@@ -79,7 +79,23 @@ def _concluded(state: State, after: State) -> tuple[State, Sequence[Output]]:
     ):  # an Event showed a change in between: the return is a row of its own
         again = after.announced.at
         new = [now[-1]._replace(ts=max(again, before[-1].ts + _MICROSECOND), ready_since=again)]
-    return after, new
+    return after, [*_replaced(state, after, new), *new]
+
+
+def _replaced(state: State, after: State, new: Sequence[NodeRow]) -> Sequence[NodeRow]:
+    """Return the end of a node that nobody saw, if another has its name since."""
+    before = _rows(state)
+    ended_at = new[0].ts - _MICROSECOND if new else None
+    if ended_at is None or not _is_another(state.last, after.last) or ended_at <= before[-1].ts:
+        return ()
+    return [before[-1]._replace(ts=ended_at, deleted=True)]
+
+
+def _is_another(before: NodeRow | None, now: NodeRow | None) -> bool:
+    """Tell whether a node took the name of one that was not seen to be deleted."""
+    if before is None or before.deleted or now is None:
+        return False
+    return now.uid not in {before.uid, ""} and before.uid != ""
 
 
 def _with_node(state: State, record: NodeRecord) -> State:

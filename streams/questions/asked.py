@@ -153,7 +153,11 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
         _check_amounts(pod)
         requests = effective_requests(pod)
         request = _request(pod, requests)
-        request = request._replace(made=given.made, unknown=(*request.unknown, *map(unattached, given.of_a_set)))
+        request = request._replace(
+            made=given.made,
+            unknown=(*request.unknown, *map(unattached, given.of_a_set)),
+            may_preempt=request.may_preempt and given.preempts,
+        )
     except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
         raise BadQuestion(f"not the manifest of a pod: {error}") from None
     count = given.count if count is None else count
@@ -184,6 +188,7 @@ class _Given(NamedTuple):
     """Claims that are made with each pod, by volume."""
     of_a_set: list[str]
     """Volumes of a StatefulSet, whose claims may be there already."""
+    preempts: bool = True
 
 
 def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
@@ -202,7 +207,8 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
             pod = msgspec.convert({"metadata": named, "spec": spec}, Pod)
             if is_of_daemons:
                 pod = _of_daemon_set(pod)
-            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set)
+            preempts = spec.get("preemptionPolicy") != "Never"
+            return pod, _Given(count, dict(_made(spec.get("volumes") or ())), of_a_set, preempts)
         of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
         is_of_daemons = found.get("kind") == "DaemonSet"
         found, count = inner, spec.get("replicas", _at_once(spec, count))
@@ -246,6 +252,7 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
         tolerations=tuple(pod.spec.tolerations or ()),
         node_name=pod.spec.node_name,
         is_critical=is_critical(pod) or pod.spec.priority_class_name in _SYSTEM_CLASSES,
+        may_preempt=(pod.spec.priority or 0) > 0 or bool(pod.spec.priority_class_name),
         unknown=(f"the overhead of runtime class {pod.spec.runtime_class_name}",) if overhead else (),
     )
 

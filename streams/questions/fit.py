@@ -5,12 +5,12 @@ Pods that are placed at the same time bear on the next: by affinity, anti-affini
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.questions.asked import MEMORY_TYPES, Question, pod_of
+from streams.questions.asked import Question, pod_of
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import NodeState, PodRequest, node_shortages, perhaps_ignored, place_of
 from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
@@ -148,6 +148,10 @@ class Answer(msgspec.Struct, frozen=True):
     """Free CPUs of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
     largest_free_cpus: int
     """The most of these on one NUMA node."""
+    names_node: bool = False
+    """The pod names its node, so no scheduler places it."""
+    not_judged: list[str] = []
+    """Rules outside this answer that may keep such pods away, or find room for them."""
 
 
 def answer(
@@ -169,6 +173,7 @@ def answer(
     and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Pods
     can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
+    is_of_manifest = pod is not None
     pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
     known = set().union(*(each.allocatable for each in everywhere or [each.state for each in candidates]))
     pod = pod._replace(ignored=perhaps_ignored(pod.requests, known))
@@ -177,7 +182,7 @@ def answer(
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
     most = 1 if alone else asked.count
     nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
-    if depends_on_neighbours(pod.itself, places):
+    if depends_on_neighbours(pod.itself, places) and not pod.node_name:
         nodes = _side_by_side(pod.itself, nodes, places, most)
     takes = min(most, sum(each.pods for each in nodes))
     free = [cpus for each in candidates for cpus in _free_exclusive(each.state)]
@@ -191,7 +196,16 @@ def answer(
         ],
         free_exclusive_cpus=sum(free),
         largest_free_cpus=max(free, default=0),
+        names_node=bool(pod.node_name),
+        not_judged=[*_not_judged(pod, nodes, takes, asked.count)] if is_of_manifest else [],
     )
+
+
+def _not_judged(pod: PodRequest, nodes: Sequence[NodeAnswer], takes: int, count: int) -> Iterator[str]:
+    if takes:
+        yield f"a ResourceQuota or LimitRange of namespace {pod.itself.namespace}, which can refuse or change it"
+    if takes < count and pod.may_preempt and not pod.node_name and any(each.insufficient for each in nodes):
+        yield "whether it would preempt pods of lower priority"
 
 
 def _largest(pod: PodRequest) -> int:
@@ -267,14 +281,14 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
 
 def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
     notes = [judgement.note] if judgement.note else []
-    if judgement.verdict != "refused_by_scheduler" and (asked.exclusive or asked.devices):
+    devices = sorted(name for name in asked.devices if "/" in name)
+    if judgement.verdict != "refused_by_scheduler" and (asked.exclusive or devices):
         known = each.state.machine.devices if each.state.machine else {}
         notes += [
-            f"no source reports the NUMA nodes of {name}: they give no hint"
-            for name in sorted(asked.devices)
-            if name not in known and not name.startswith(MEMORY_TYPES)
+            f"no source reports the NUMA nodes of {name}: they give no hint" for name in devices if name not in known
         ]
-        notes += each.numa_doubts
+        pins = any(of_kubelet.cpu_policy == "static" for of_kubelet in each.state.settings)
+        notes += each.numa_doubts if pins else ()
     return notes
 
 

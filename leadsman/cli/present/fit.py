@@ -41,7 +41,7 @@ def fit_lines(
     if more and 0 < found.pods < asked.count:
         yield f"{counted(-(-asked.count // found.pods), 'such node')} would take all of them."
     failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
-    if failing:
+    if failing and not found.names_node:
         nodes = counted(len(failing), "node")
         yield f"On {nodes} the scheduler sees room for it, but the kubelet would reject it."
     for each in found.strategies:
@@ -50,6 +50,8 @@ def fit_lines(
             f"The same pods placed again by {plain(each.strategy)}: {would}, "
             f"{counted(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
+    if found.not_judged:
+        yield f"Not judged: {plain('; '.join(found.not_judged))}."
 
 
 def fit_rows(found: Answer) -> Result:
@@ -87,7 +89,8 @@ def format_quantity_of(name: str, amount: int) -> str:
     """Format an amount in base units (cpu in millicores) for a manifest."""
     if name == "cpu":
         return f"{amount / MILLI:g}"
-    return format_quantity(amount, "BinarySI" if name == "memory" or name.startswith("hugepages-") else "DecimalSI")
+    is_of_bytes = name in {"memory", "ephemeral-storage"} or name.startswith("hugepages-")
+    return format_quantity(amount, "BinarySI" if is_of_bytes else "DecimalSI")
 
 
 def _cells(node: NodeAnswer) -> tuple[str, ...]:

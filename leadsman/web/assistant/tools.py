@@ -7,7 +7,7 @@ import msgspec
 
 from common.text import plain
 from leadsman.web.reading.detail import read_details
-from leadsman.web.reading.evidence import absent, freshness, nothing_found, read_evidence
+from leadsman.web.reading.evidence import absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
 from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
@@ -66,7 +66,7 @@ class Tools:
             },
             LIMITS.settings(embedded=self._db.embedded),
         )
-        evidence = read_evidence(self._db, scope)
+        evidence = read_evidence(self._db, paced(self._db, scope))
         none = absent(evidence, f"Nothing was found on node {plain(node)}") if node else nothing_found(evidence)
         nothing = {} if result.rows else {"nothing": none}
         known = {"evidence": freshness(evidence), **nothing}

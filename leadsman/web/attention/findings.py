@@ -142,7 +142,7 @@ _IMAGE_GC_ALERTS: Final = {
 }
 
 
-_GONE: Final = "The node is gone.", "The nodes are gone."
+_GONE: Final = "That node is gone.", "Those nodes are gone."
 _NOT_HEARD: Final = "Whether it still does is not known: nothing was heard of it since."
 
 
@@ -161,7 +161,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
                 if not goes_on:
                     is_gone = all(row["is_gone"] for row in rows)
-                    text = f"{text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
+                    text = f"As last reported: {text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
                 yield Item(
                     Severity.CRITICAL,
                     head,

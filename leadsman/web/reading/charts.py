@@ -107,7 +107,8 @@ def read_charts(db: Database, scope: Scope, near: Mapping[str, Sequence[Margin]]
         lines.setdefault(row["node"], {})[row["signal"]] = row
     settings = by_node(ask(db, "gc_settings", scope, nodes=list(near)))
     return {
-        node: charts(margins, lines.get(node, {}), settings.get(node, ()), scope) for node, margins in near.items()
+        node: charts(margins, lines.get(node, {}), settings.get(node, ()), scope.of_node(node))
+        for node, margins in near.items()
     }
 
 

@@ -129,17 +129,23 @@ def read_evidence(db: Database, scope: Scope) -> Evidence:
     return Evidence(scope, **row | seen | {"unread": tuple(row["unread"])})
 
 
-def of_node(evidence: Evidence, sampled_at: datetime | None) -> Evidence:
+def of_node(evidence: Evidence, node: str, sampled_at: datetime | None) -> Evidence:
     """The same of one node, by its last sample in the range: others' samples say nothing of it."""
-    return evidence._replace(nodes=1, sampled_nodes=int(sampled_at is not None), last_sample_at=sampled_at)
+    scope, sampled = evidence.scope.of_node(node), int(sampled_at is not None)
+    return evidence._replace(scope=scope, nodes=1, sampled_nodes=sampled, last_sample_at=sampled_at)
 
 
 def paced(db: Database, scope: Scope) -> Scope:
-    """The scope, by which samples are old after INTERVALS of their own pace."""
+    """The scope, by which samples are old after INTERVALS of their node's own pace."""
     (row,) = ask(db, "pace", scope)
     if row["pace_seconds"] is None:
         return scope
-    return scope._replace(stale_after=max(_SOONEST, timedelta(seconds=INTERVALS * row["pace_seconds"])))
+    of_nodes = {node: _stale_after(seconds) for node, seconds in row["paces"]}
+    return scope._replace(stale_after=_stale_after(row["pace_seconds"]), stale_after_of=of_nodes)
+
+
+def _stale_after(seconds: float) -> timedelta:
+    return max(_SOONEST, timedelta(seconds=INTERVALS * seconds))
 
 
 def is_stale(seen_at: datetime | None, scope: Scope) -> bool:

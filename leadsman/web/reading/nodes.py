@@ -83,6 +83,7 @@ class _State(NamedTuple):
     zone_key: str = ""
     pool: str = ""
     has_message: bool = False
+    created_at: datetime | None = None
 
 
 class Fit(NamedTuple):
@@ -202,13 +203,13 @@ def read_nodes(
     objects = ask(db, "nodes", scope, node=node)
     states = {row["node"]: _values(row["state"]) for row in objects}
     deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}
-    samples = {row["node"]: row["last_at"] for row in ask(db, "samples", scope, node=node)}
-    fitted = {row["node"]: row["last_at"] for row in ask(db, "fit_last", scope, node=node)}
+    samples = _of_this(states, ask(db, "samples", scope, node=node))
+    fitted = _of_this(states, ask(db, "fit_last", scope, node=node))
     near = margins(_at_last(db, "signals_now", scope, samples))
     fits = _fits(_at_last(db, "fit_now", scope, fitted))
     rooms = {row["node"]: row["room"] for row in ask(db, "rooms", scope, node=node)}
     evicted = {row.pop("node"): Evicted(**row) for row in ask(db, "evictions_by_node", scope, node=node)}
-    pressure = by_node(ask(db, "pressure_now", scope, node=node))
+    pressure = by_node(_ended(row, states.get(row["node"])) for row in ask(db, "pressure_now", scope, node=node))
     # The last verdict about each node comes first; a harmless one does not end the trouble before it.
     verdicts: dict[str, RowDict] = {}
     for row in sorted(image_gc, key=lambda row: bool(row["verdict"] == HARMLESS)):
@@ -218,11 +219,11 @@ def read_nodes(
     names = (names | {node} if named else names) - {""}
     before = [name for name in names if name not in samples]
     earlier = ask(db, "last_samples", scope, nodes=before) if before else []
-    last = samples | {row["node"]: row["last_at"] for row in earlier}
+    last = samples | _of_this(states, earlier)
     lines = (
         _line(name, states.get(name))._replace(
             sampled_at=samples.get(name),
-            stale=is_stale(last.get(name), scope),
+            stale=is_stale(last.get(name), scope.of_node(name)),
             sample_age=age(last[name], scope) if name in last else "",
             margins=tuple(near.get(name, ())),
             lowest_room=rooms.get(name),
@@ -240,6 +241,21 @@ def read_nodes(
         for name in sorted(names)
     )
     return tuple(line if line.deleted_at is None else _gone(line) for line in lines)
+
+
+def _of_this(states: Mapping[str, _State], rows: Iterable[RowDict]) -> dict[str, datetime]:
+    """Return when each node was last sampled, without samples of an earlier node of that name."""
+    return {
+        row["node"]: row["last_at"]
+        for row in rows
+        if row["last_at"] >= (states.get(row["node"], _State()).created_at or row["last_at"])
+    }
+
+
+def _ended(pressure: RowDict, state: _State | None) -> RowDict:
+    """End a condition of an earlier node of that name."""
+    is_over = state is not None and state.created_at is not None and pressure["changed_at"] < state.created_at
+    return pressure | {"under": pressure["under"] and not is_over}
 
 
 def _gone(line: NodeLine) -> NodeLine:

@@ -269,7 +269,7 @@ def narrowed(view: Overview, node: NodeLine, warnings: Sequence[RowDict]) -> Ove
         unknown=unknown._replace(
             source_errors=tuple(row for row in unknown.source_errors if node.name in row["nodes"])
         ),
-        evidence=of_node(view.evidence, node.sampled_at),
+        evidence=of_node(view.evidence, node.name, node.sampled_at),
         waiting=on_it(view.waiting),
         warnings=tuple(warnings),
         not_ready=on_it(view.not_ready),
@@ -317,7 +317,7 @@ def _goes_on(row: RowDict, scope: Scope, recovered_at: datetime | None) -> bool:
     ):
         return False
     is_news = scope.judged_at - row["last_at"] < gc_is_heard(row["verdict"], row["reason"])
-    return is_news or not is_stale(row["sampled_at"], scope)
+    return is_news or not is_stale(row["sampled_at"], scope.of_node(row["node"]))
 
 
 def _unknown(db: Database, scope: Scope, nodes: Iterable[NodeLine], node: str) -> Unknown:

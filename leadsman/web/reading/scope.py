@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from common.errors import WrongUsage
@@ -58,7 +59,9 @@ class Scope(NamedTuple):
     namespace: str = ""
     """Pods, and objects of a namespace, only of this one; empty is all. Nodes and what concerns the cluster stay."""
     stale_after: timedelta = STALE
-    """Samples of this age say nothing about how it is now: six intervals of their own pace, where that is known."""
+    """Samples of this age say nothing about how it is now: six intervals of the nodes' median pace, where known."""
+    stale_after_of: Mapping[str, timedelta] = MappingProxyType({})
+    """The same of each node whose own pace is known."""
 
     @property
     def judged_at(self) -> datetime:
@@ -68,6 +71,10 @@ class Scope(NamedTuple):
     @property
     def seconds(self) -> float:
         return (self.until - self.since).total_seconds()
+
+    def of_node(self, node: str) -> "Scope":
+        """Return the scope by which samples of a node are old."""
+        return self._replace(stale_after=self.stale_after_of.get(node, self.stale_after))
 
     def parameters(self) -> dict[str, object]:
         times = {"since": sql_time(self.since), "until": sql_time(self.until)}

@@ -47,6 +47,7 @@ from sql.database.open import Database
 from sql.questions.query_process import QueryProcess
 from streams.alerting.runbook import runbooks
 from streams.fold.figures import FIGURES
+from streams.fold.titles import capital
 
 FILES: Final = {
     "icon.svg": "image/svg+xml",
@@ -186,7 +187,7 @@ class Site:
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
             links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
-            refused = note(status, heading, [str(error)], links, getattr(error, "ways", ()))
+            refused = note(status, heading, [capital(str(error))], links, getattr(error, "ways", ()))
             if isinstance(error, Busy):
                 refused.headers["Retry-After"] = "3"
             return refused

@@ -1,6 +1,17 @@
 -- column last_at: The last sample of the node
 CREATE OR REPLACE VIEW last_samples AS
-SELECT cluster, node, max(last_at) AS last_at
-FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0)
-GROUP BY cluster, node
-COMMENT 'When each node was last sampled, from the roll-ups'
+SELECT s.cluster AS cluster, s.node AS node, s.at AS last_at
+FROM
+(
+    SELECT cluster, node, max(last_at) AS at
+    FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0)
+    GROUP BY cluster, node
+) AS s
+LEFT JOIN
+(
+    SELECT cluster, node, argMax(created_at, ts) AS made_at
+    FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0)
+    GROUP BY cluster, node
+) AS n ON n.cluster = s.cluster AND n.node = s.node
+WHERE ifNull(s.at >= n.made_at, 1)
+COMMENT 'When each node was last sampled, from the roll-ups; without what an earlier node of its name left'

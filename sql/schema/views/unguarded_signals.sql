@@ -15,7 +15,7 @@ WITH
             groupArrayIf((capacity, available), hard_threshold IS NOT NULL OR soft_threshold IS NOT NULL)
                 OVER (PARTITION BY cluster, node, resource) AS guarded
         FROM signal_history
-        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, max(ts) FROM eviction_signals_5m GROUP BY cluster, node, signal SETTINGS final = 0)
+        WHERE (cluster, node, signal, ts) IN (SELECT cluster, node, signal, toStartOfInterval(last_at, toIntervalMinute(5)) FROM last_signals)
     )
 SELECT
     s.cluster AS cluster,

@@ -15,7 +15,15 @@ from common.amounts import counted
 from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import EventRecord, Metric, MetricsRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import (
+    EventRecord,
+    Metric,
+    MetricsRecord,
+    NodeRecord,
+    Record,
+    SampleRecord,
+    SettingsRecord,
+)
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
@@ -47,6 +55,8 @@ SAME_START: Final = timedelta(seconds=5)
 """A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
 """Without a sample for so long, usage may have been below meanwhile."""
+REGISTERS: Final = timedelta(minutes=1)
+"""A kubelet can report this long before it has made its Node."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
 
 
@@ -159,8 +169,20 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             if (collected, collected is None) != (state.collected, state.none_yet):
                 state = msgspec.structs.replace(state, collected=collected, none_yet=collected is None)
             return state, ()
+        case NodeRecord(object=node) if node.metadata.creation_timestamp is not None:
+            return _of_this_node(state, node.metadata.creation_timestamp), ()
         case _:
             return state, ()
+
+
+def _of_this_node(state: State, made_at: datetime) -> State:
+    """Forget what is older than the Node object: it is about an earlier node of that name."""
+    first = made_at - REGISTERS
+    episodes = {reason: each for reason, each in state.episodes.items() if each.last_at >= first}
+    above = state.above if state.above and state.above.since >= first else None
+    if (len(episodes), above) == (len(state.episodes), state.above):
+        return state
+    return msgspec.structs.replace(state, episodes=episodes, above=above)
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
@@ -359,7 +381,7 @@ REDUCER: Final = Reducer(
     name="image_gc",
     version=5,
     log="node",
-    takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord),
+    takes=(EventRecord, SettingsRecord, SampleRecord, MetricsRecord, NodeRecord),
     state=State,
     step=step,
     expire=expire,

@@ -53,6 +53,13 @@ class Shortage(NamedTuple):
         """The scheduler's words."""
         return "Too many pods" if self.resource == "pods" else f"Insufficient {self.resource}"
 
+    @property
+    def kubelets_reason(self) -> str:
+        return (
+            f"OutOf{self.resource}: Node didn't have enough resource: {self.resource}, requested: {self.requested}, "
+            f"used: {self.used}, capacity: {self.capacity}"
+        )
+
 
 def shortages(
     pod_requests: Mapping[str, int],
@@ -117,6 +124,8 @@ class PodRequest(NamedTuple):
     """If true, a node whose kubelet pins no CPUs does not fit it."""
     is_critical: bool = False
     """Kubelets under pressure admit it."""
+    may_preempt: bool = False
+    """Its priority may let the scheduler preempt other pods for it."""
 
     @property
     def known_needs(self) -> tuple[Need, ...]:
@@ -173,9 +182,7 @@ def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) ->
     ]
     if not is_among(Place(node.node, node.labels), pod.itself.constraints):
         reasons.append(_left_out(scheduler_minor))
-    if conflict(
-        pod.itself.constraints.ports, [each for other in node.neighbours for each in other.constraints.ports]
-    ):
+    if _ports_clash(node, pod):
         reasons.append(FREE_PORTS)
     reasons += [each.reason for each in node_shortages(node, pod, scheduler_minor)]
     reasons += _of_volumes(node, pod, scheduler_minor)[0]
@@ -228,6 +235,27 @@ def kubelets_pressure(node: NodeState, pod: PodRequest) -> str:
     """Return a kubelet's words of refusal under pressure; empty if it admits the pod (rules: eviction-messages)."""
     held = [] if pod.is_critical else [_REFUSING[key] for key in map(_key, node.taints) if key in _REFUSING]
     return f"The node had condition: [{' '.join(dict.fromkeys(held))}]" if held else ""
+
+
+def kubelets_checks(node: NodeState, pod: PodRequest, minor: int) -> str:
+    """Return a kubelet's words of refusal of a pod that names its node, so that no scheduler looks at it; empty if it
+    admits the pod (rules: admission-texts). It ignores extended resources that the node does not have.
+    """
+    short = [each for each in node_shortages(node, pod, minor) if each.resource in {*node.allocatable, "pods"}]
+    if short:
+        return short[0].kubelets_reason
+    if not is_among(Place(node.node, node.labels), pod.itself.constraints):
+        return f"NodeAffinity: Predicate NodeAffinity failed: {_left_out(minor)}"
+    if _ports_clash(node, pod):
+        return f"NodePorts: Predicate NodePorts failed: {FREE_PORTS}"
+    if any(taint.effect == "NoExecute" for taint in untolerated_taints(node, pod)):
+        return "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
+    return ""
+
+
+def _ports_clash(node: NodeState, pod: PodRequest) -> bool:
+    used = [each for other in node.neighbours for each in other.constraints.ports]
+    return conflict(pod.itself.constraints.ports, used)
 
 
 def _key(taint: str) -> str:

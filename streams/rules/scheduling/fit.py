@@ -17,6 +17,7 @@ from streams.rules.scheduling.filters import (
     NOT_READY,
     NodeState,
     PodRequest,
+    kubelets_checks,
     kubelets_pressure,
     missing_facts,
     scheduler_reasons,
@@ -27,6 +28,8 @@ Verdict: TypeAlias = Literal["fits", "refused_by_scheduler", "refused_by_kubelet
 
 _NOT_KNOWN_READY: Final = "whether the node is Ready is unknown"
 _TOLERATED: Final = "the pod tolerates that the node is not Ready: whether it starts is unknown"
+_NOT_READY: Final = "the node is not Ready: whether the pod starts there is unknown"
+_PREEMPTS: Final = "the kubelet may preempt pods for this critical one, which is not judged"
 _CACHES: Final = "which CPUs prefer-align-cpus-by-uncorecache picks is unknown: no source has the caches"
 
 
@@ -94,14 +97,11 @@ def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
 
 def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
     """Also the node with the pod on it, where it fits."""
-    reasons = scheduler_reasons(node, pod, scheduler_minor)
-    if reasons or (node.ready is False and not tolerates(pod.tolerations, NOT_READY)):
-        return Judgement("refused_by_scheduler", tuple(reasons) or ("the node is not Ready",)), node
-    if not node.ready:
-        return Judgement("unknown", note=_NOT_KNOWN_READY if node.ready is None else _TOLERATED), node
-    if pressure := kubelets_pressure(node, pod):
-        return Judgement("refused_by_kubelet", (pressure,)), node
+    if kept_off := _kept_off(node, pod, scheduler_minor):
+        return kept_off, node
     judgement, machine = _kubelets(node, pod)
+    if judgement.verdict == "fits" and pod.node_name == node.node:
+        judgement = _checked(node, pod, scheduler_minor) or judgement
     missing = missing_facts(node, pod, scheduler_minor)
     if judgement.verdict == "fits" and missing:
         return Judgement("unknown", note=f"unknown: {'; '.join(missing)}"), node
@@ -120,6 +120,26 @@ def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judg
         neighbours=neighbours,
         volumes=node.volumes.with_pod(pod.known_needs),
     )
+
+
+def _kept_off(node: NodeState, pod: PodRequest, scheduler_minor: int) -> Judgement | None:
+    """Return why the pod does not reach the kubelet. No scheduler looks at a pod that names its node."""
+    is_named = pod.node_name == node.node
+    reasons = [] if is_named else scheduler_reasons(node, pod, scheduler_minor)
+    if reasons or (node.ready is False and not is_named and not tolerates(pod.tolerations, NOT_READY)):
+        return Judgement("refused_by_scheduler", tuple(reasons) or ("the node is not Ready",))
+    if not node.ready:
+        note = _NOT_KNOWN_READY if node.ready is None else _NOT_READY if is_named else _TOLERATED
+        return Judgement("unknown", note=note)
+    pressure = kubelets_pressure(node, pod)
+    return Judgement("refused_by_kubelet", (pressure,)) if pressure else None
+
+
+def _checked(node: NodeState, pod: PodRequest, minor: int) -> Judgement | None:
+    refusal = kubelets_checks(node, pod, minor)
+    if pod.is_critical and refusal.startswith("OutOf"):
+        return Judgement("unknown", note=f"{refusal}; {_PREEMPTS}")
+    return Judgement("refused_by_kubelet", (refusal,)) if refusal else None
 
 
 def _kubelets(node: NodeState, pod: PodRequest) -> tuple[Judgement, Machine | None]:

@@ -18,12 +18,8 @@ SELECT
     settings_assumed,
     updated_at,
     s.sampled_at AS sampled_at,
-    e.node IN
-    (
-        SELECT node FROM nodes
-        WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({node:String} = '' OR node = {node:String})
-        GROUP BY node HAVING argMax(deleted, ts)
-    ) AS is_gone
+    -- The node is deleted, or another one has its name
+    n.gone OR e.last_at < n.created_at AS is_gone
 FROM image_gc_episodes AS e
 LEFT JOIN
 (
@@ -32,6 +28,15 @@ LEFT JOIN
     WHERE cluster = {cluster:String} AND first_at < {until:DateTime64(6)} AND last_at >= {until:DateTime64(6)} - INTERVAL 1 DAY
     GROUP BY node
 ) AS s ON s.node = e.node
+LEFT JOIN
+(
+    SELECT
+        node, argMax(deleted, ts) AS gone,
+        ifNull(argMax(created_at, ts), toDateTime64(0, 6, 'UTC')) AS created_at
+    FROM nodes
+    WHERE cluster = {cluster:String} AND ts < {until:DateTime64(6)} AND ({node:String} = '' OR node = {node:String})
+    GROUP BY node
+) AS n ON n.node = e.node
 WHERE cluster = {cluster:String} AND e.last_at >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}
     AND ({node:String} = '' OR e.node = {node:String})
 -- A run that recovered is told at the time of the last failure: what was concluded last counts

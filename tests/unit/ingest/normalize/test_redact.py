@@ -171,6 +171,8 @@ def test_by_default_a_text_without_a_credential_stays(thing: dict[str, Any]) -> 
     [
         ("cannot pull https://bot:hunter2@registry.example/x", "cannot pull https://[redacted]@registry.example/x"),
         ("login failed: password=hunter2", "login failed: password=[redacted]"),
+        ("mount -o user=svc,password=Tr0ub4dor&3 //fs/x", "mount -o user=svc,password=[redacted] //fs/x"),
+        ("Get /x?password=hunter2&next=1: refused", "Get /x?password=[redacted]&next=1: refused"),
         ("Authorization: Bearer abcdef0123456789", "Authorization: Bearer [redacted]"),
         ("401: got Bearer AbCdEfGhIjKl of shop/web", "401: got Bearer [redacted] of shop/web"),
         (f"token was ghp_{'a1B2' * 9}", "token was [redacted]"),

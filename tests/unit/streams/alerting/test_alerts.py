@@ -17,6 +17,7 @@ from streams.alerting import alerts
 from streams.alerting.definition import AnyAlert, Input, Now
 from streams.alerting.rules_file import ALERT_NAMES, ALERTS, DEFAULTS, PACKAGED, default_rules, discover, module_name
 from streams.alerting.runbook import runbooks
+from streams.rules.pod_ends.causes import Cause
 
 MODULES = {file.stem for file in (ROOT / "streams/alerting/alerts").glob("*.py")} - {"__init__"}
 UNIT_TESTS = TESTS / "unit/streams/alerting/alerts"
@@ -53,6 +54,13 @@ def test_an_alert_has_a_runbook_with_what_to_look_at_and_to_do(alert: AnyAlert) 
     text = runbooks()[alert.name].text
     assert "## Look" in text
     assert "## Do" in text
+
+
+def test_the_runbook_of_evictions_asks_for_the_end_of_each_cause() -> None:
+    text = runbooks()["PodsEvicted"].text
+    for cause, end in (("pressure", "node_pressure"), ("limit", "own_limit"), ("unknown", "kubelet_eviction")):
+        assert re.search(f"pod_ends --param cause={end} *# of `{cause}`", text)
+        assert end in get_args(Cause)
 
 
 def test_no_runbook_is_about_an_alert_that_there_is_not() -> None:

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from leadsman.cli.present.fit import format_quantity_of
 from streams.questions.asked import BadQuestion, Question, asked_by
 from streams.questions.fit import Answer, Candidate, answer
+from streams.rules.numa.topology_manager import Settings
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
 
@@ -249,3 +251,66 @@ def test_a_manifest_insists_on_cpus_of_its_own_only_where_that_is_asked() -> Non
     shared = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
     with pytest.raises(BadQuestion, match="no exclusive CPUs"):
         asked_by(shared, None, insists=True)
+
+
+# A pod that names its node: no scheduler looks at it, the kubelet does.
+
+
+@pytest.mark.parametrize("kept_off", [{"unschedulable": True}, {"taints": ("own=x:NoSchedule",)}])
+def test_what_keeps_the_scheduler_off_keeps_no_pod_off_that_names_its_node(kept_off: dict[str, Any]) -> None:
+    named, other = node("named", **kept_off), node("other")
+    assert placed(fitting(shared(nodeName="named"), named, other)) == {"named": 1}
+    assert placed(fitting(shared(), named, other)) == {"other": 1}
+
+
+@pytest.mark.parametrize(
+    ("spec", "there", "reason"),
+    [
+        (
+            {},
+            {"requested": {"cpu": 3500}},
+            "OutOfcpu: Node didn't have enough resource: cpu, requested: 900, used: 3500, capacity: 4000",
+        ),
+        ({}, {"taints": ("own=x:NoExecute",)}, "TaintToleration: "),
+        ({"nodeSelector": {"disk": "ssd"}}, {}, "NodeAffinity: Predicate NodeAffinity failed: node(s) didn't match"),
+    ],
+)
+def test_the_kubelet_refuses_a_pod_that_names_its_node(
+    spec: dict[str, Any], there: dict[str, Any], reason: str
+) -> None:
+    (of_named,) = fitting(shared(nodeName="named", **spec), node("named")._replace(**there)).nodes
+    assert of_named.verdict == "refused_by_kubelet"
+    assert of_named.reasons[0].startswith(reason)
+
+
+def test_the_kubelet_may_preempt_pods_for_a_critical_one() -> None:
+    full = node("named")._replace(requested={"cpu": 4000})
+    (of_named,) = fitting(shared(nodeName="named", priority=2_000_001_000), full).nodes
+    assert of_named.verdict == "unknown"
+    assert "may preempt" in of_named.notes[0]
+
+
+def test_what_is_not_judged_is_said_where_it_matters() -> None:
+    full, free = node("full")._replace(requested={"cpu": 4000}), node("free")
+    (limits,) = fitting(shared(), free).not_judged
+    assert "ResourceQuota" in limits
+    assert "namespace default" in limits
+    for spec, is_said in (
+        ({"priorityClassName": "high"}, True),
+        ({"priority": 5}, True),
+        ({"priority": 5, "preemptionPolicy": "Never"}, False),
+        ({}, False),
+    ):
+        assert bool(fitting(shared(**spec), full).not_judged) == is_said
+    assert not [each for each in fitting(shared(priority=5), free).not_judged if "preempt" in each]
+
+
+def test_storage_has_no_numa_nodes_and_a_kubelet_that_pins_nothing_leaves_no_doubt_about_cpus() -> None:
+    manifest = pod("2")
+    manifest["spec"]["containers"][0]["resources"]["limits"]["ephemeral-storage"] = "1Gi"
+    room = node("n", settings=(Settings(cpu_policy="none"),))
+    room = room._replace(allocatable=room.allocatable | {"ephemeral-storage": 1 << 40})
+    asked, request = asked_by(manifest, None)
+    (of_node,) = answer(asked, [Candidate(room, numa_doubts=("doubt",))], {}, MINOR, pod=request).nodes
+    assert of_node.notes == ["its CPUs are not pinned there: the CPU Manager's policy is none"]
+    assert format_quantity_of("ephemeral-storage", 1 << 30) == "1Gi"

@@ -671,7 +671,9 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
     assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)
-    assert card.text == "It fails. Whether it still does is not known: nothing was heard of it since."
+    assert (
+        card.text == "As last reported: It fails. Whether it still does is not known: nothing was heard of it since."
+    )
 
 
 @pytest.mark.parametrize(

@@ -528,6 +528,23 @@ def test_evidence_is_old_after_six_intervals_of_its_own_pace(database: Database,
         assert node.stale == stale
 
 
+def test_each_node_is_old_after_six_intervals_of_its_own_pace(database: Database) -> None:
+    """Kubelets of one cluster are asked every 10 s, 60 s and 300 s, and all answer last at the same time."""
+    last = T0 + timedelta(minutes=30)
+    paces = {"often": 10, "each-minute": 60, "seldom": 300}
+    for name, seconds in paces.items():
+        store(database, ready(name))
+        times = [last - timedelta(seconds=seconds * nth) for nth in range(7)]
+        each = (summary(at, name, memory_available_bytes=GIB, memory_working_set_bytes=GIB) for at in times)
+        store_samples(database, *each)
+    for seconds in paces.values():
+        for intervals in (5.5, 6.5):
+            now = last + timedelta(seconds=seconds * intervals)
+            scope = Scope("c", T0, last + timedelta(seconds=1), now=now)
+            found = {node.name: node.stale for node in read_overview(database, scope, []).nodes}
+            assert found == {name: 6 * pace < seconds * intervals for name, pace in paces.items()}
+
+
 def test_a_page_of_a_poll_that_ended_minutes_ago_is_not_now(database: Database) -> None:
     last = polled(database, 10, samples=30)
     assert "Nothing is known of now" in page(database, last + timedelta(seconds=405)).text

@@ -111,9 +111,10 @@ ANSWERS = (
     ("/static/README.md", 404, "There is no such page"),
     ("/static/..%2frender.py", 404, "There is no such page"),
     ("/?cluster=other", 400, "There are: c"),
-    ("/?since=%3Cb%3E", 400, "since cannot be &#39;&lt;b&gt;&#39;"),
-    ("/?kind=none", 400, "kind cannot be"),
-    ("/?severity=bad", 400, "severity cannot be"),
+    ("/?cluster=other", 400, ">There is no cluster &#39;other&#39;"),
+    ("/?since=%3Cb%3E", 400, ">Since cannot be &#39;&lt;b&gt;&#39;"),
+    ("/?kind=none", 400, "Kind cannot be"),
+    ("/?severity=bad", 400, "Severity cannot be"),
     ("/?q=" + "x" * 501, 400, "longer than 500"),
     ("/healthz", 200, '"alive": true'),
     ("/runbooks/", 200, "The kubelet evicted running pods"),
@@ -142,7 +143,7 @@ ANSWERS = (
     ("/ask?sql=SELECT+file%28%27%2Fetc%2Fpasswd%27%29", 200, "the function file is not allowed"),
     ("/ask?sql=" + "x" * 4001, 400, "longer than 4,000"),
     ("/ask?sql=SELECT+1&name=nodes", 400, "not both"),
-    ("/ask?sql=SELECT+1+FROM&format=csv", 400, "syntax error at line 1, column 14"),
+    ("/ask?sql=SELECT+1+FROM&format=csv", 400, "Syntax error at line 1, column 14"),
     ("/ask?format=csv", 404, "There is no such page"),
 )
 
