@@ -203,9 +203,7 @@ async def test_in_metrics(db: Database) -> None:
 
 @pytest.mark.parametrize("status", ["firing", "resolved"])
 @pytest.mark.parametrize("told", [slack_message, partial(event, "key"), message], ids=["Slack", "PagerDuty", "Teams"])
-def test_in_messages_of_receivers(
-    told: Callable[[Received], Any], status: Literal["firing", "resolved"]
-) -> None:
+def test_in_messages_of_receivers(told: Callable[[Received], Any], status: Literal["firing", "resolved"]) -> None:
     told_of = AlertMessage(
         status=status,
         fingerprint="f",
