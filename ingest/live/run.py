@@ -260,8 +260,8 @@ class Live:
     def _bookmarks(self) -> Iterator[Observation]:
         """Yield a bookmark of each complete watch, so that the next watcher knows until when there was no gap.
 
-        None is older than the last report about its stream: a replay takes them in order of their times, so it would
-        find that the stream was whole before the list that made it so.
+        None is older than the last report about its stream. A replay takes them in order of their times, so it would
+        find the stream whole before the list that made it so.
         """
         silent = {silence.stream for silence in self._silent_now()}
         for name, watch in self._watches.items():
