@@ -41,6 +41,9 @@ WATCH_TIMEOUT_SECONDS: Final = 300
 """A watch asks the server to end it after one to two times this."""
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
+PROBE_PART: Final = 0.1
+"""A watch after a silence asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not promised
+(rules: list-and-watch), but an answer that ends in time held everything that happened before its end."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
 """A watch that was open for so long is soon opened again when it fails. A longer wait would hide that its server is
@@ -106,6 +109,7 @@ class Watch:
         self._comparing = Comparing(clock)
         self._opened_at_seconds = math.inf
         """When the server began the last watch, until that fails."""
+        self._was_silent = False
 
     @property
     def absent(self) -> bool:
@@ -279,10 +283,10 @@ class Watch:
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
-        started, lines_read = self._clock.monotonic(), 0
+        started, lines_read, asked_seconds = self._clock.monotonic(), 0, self._timeout_seconds()
         silence_seconds = min(self._silence_seconds, self._comparing.due_in_seconds)
         timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
-        async with get(self._client, self._progress.path, self._query(), timeouts) as response:
+        async with get(self._client, self._progress.path, self._query(asked_seconds), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
             self._progress.opened(self._clock.now())
@@ -302,6 +306,7 @@ class Watch:
                         self._progress.seen_until(at)
                     if self._comparing.is_due:
                         return
+                self._ended(self._clock.monotonic() - started >= asked_seconds)
             except TimeoutError:
                 self._fell_silent(silence_seconds)
             except (aiohttp.ClientError, OSError) as problem:
@@ -311,13 +316,24 @@ class Watch:
                 raise _CutError
             await self._clock.sleep(SHORT_WATCH_SECONDS)
 
+    def _ended(self, as_asked: bool) -> None:
+        """Count the end of an answer as a sign of life, unless it came too early to be the server's own."""
+        if as_asked:
+            self._contacted()
+
     def _fell_silent(self, seconds: float) -> None:
         """Count a silence, unless the read timeout was only the wait for a comparison."""
         if seconds >= self._silence_seconds:
+            self._was_silent = True
             self._changes.count("silent")
 
-    def _query(self) -> dict[str, str]:
-        seconds = int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
+    def _timeout_seconds(self) -> int:
+        """Seconds after which the server shall end the next watch."""
+        if self._was_silent:
+            return math.ceil(PROBE_PART * self._silence_seconds)
+        return int(WATCH_TIMEOUT_SECONDS * (1 + self._clock.random()))
+
+    def _query(self, seconds: int) -> dict[str, str]:
         return {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -350,6 +366,7 @@ class Watch:
         return self._changes.oversized(found, self._progress.version)
 
     def _contacted(self) -> None:
+        self._was_silent = False
         self._progress.contacted(self._clock.monotonic())
         self.failure.recovered()
         self._contact(self.resource.name)

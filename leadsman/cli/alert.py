@@ -23,7 +23,9 @@ from leadsman.cli.exits import EXIT_USAGE, EXIT_WRONG, fail, note
 @click.option("--test", is_flag=True, help="Send one alert to each receiver, and end. Needs no Kafka.")
 @options.config
 @options.kafka
-@click.option("--db", metavar="DSN", help="Apply the silences of this database. By default: the settings'.")
+@click.option(
+    "--db", metavar="DSN", help="Apply the silences of this database; by default of the one in the settings."
+)
 def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None, *, test: bool) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @options.sources
 @options.since_until
 @click.option(
-    "--rules", type=options.READABLE, metavar="FILE", help="Rules as YAML; omitted settings are the packaged ones."
+    "--rules", type=options.READABLE, metavar="FILE", help="Rules as YAML; omitted settings keep their defaults."
 )
 @click.option("--compare", type=options.READABLE, metavar="FILE", help="A second rule set, side by side.")
 @options.output

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     "--count",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of such pods, all at the same time; 1, or what the manifest wants.",
+    help="Place this many such pods at once; by default 1, or the replicas of the manifest.",
 )
 @options.of_database("--node", completion.nodes, "This node only.")
 @options.of_database(

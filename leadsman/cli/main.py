@@ -92,7 +92,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "query": "Run a saved question, or SQL of your own",
         "fit": "Show which nodes can take a pod, and why others cannot",
         "report": "Write an incident as one HTML file",
-        "serve": "Serve the same as a live, read-only page",
+        "serve": "Serve the report as a live, read-only page",
         "mcp": "Answer an assistant's questions, read-only",
     },
     "What if": {

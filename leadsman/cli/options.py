@@ -214,7 +214,7 @@ live_for_long = _all(
     click.option(
         "--leader-election/--no-leader-election",
         default=None,
-        help="Elect a leader: of several watchers only the Lease holder works.",
+        help="Elect a leader, so that only one of several watchers works: the one that holds the Lease.",
     ),
 )
 

@@ -29,7 +29,7 @@ MOST_ROWS: Final = 50
     "leadsman query --sql 'SELECT node, max(ts) FROM node_samples GROUP BY node'",
 )
 @click.argument("name", required=False, shell_complete=completion.questions)
-@click.option("--list", "list_", is_flag=True, help="List the saved questions; -o wide with their parameters.")
+@click.option("--list", "list_", is_flag=True, help="List the saved questions; -o wide adds their parameters.")
 @click.option("--sql", metavar="TEXT", help="Your own query instead.")
 @options.asked_cluster
 @options.asked_node
@@ -39,9 +39,11 @@ MOST_ROWS: Final = 50
     "--by",
     metavar="WHAT",
     shell_complete=completion.forms,
-    help="Count by something else, for example pending_pods --by node; the list names what.",
+    help="Group another way, for example pending_pods --by node; the list shows the choices.",
 )
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Pods of each node that an order shows; 0 is all.")
+@click.option(
+    "--depth", type=click.IntRange(0), metavar="N", help="Pods to show of each node's eviction order; 0 is all."
+)
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -143,7 +145,7 @@ def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool)
         found = ask(database, sql, given)
     except QueryFailed as error:
         if error.forbidden:
-            raise QueryFailed(f"leadsman query only reads; add --write if you mean it. {error}") from None
+            raise QueryFailed(f"{error}. leadsman query only reads; add --write if you mean it") from None
         raise
     if isinstance(database, Held) and len(found.rows) > SHARED.rows:
         note(f"only the first {SHARED.rows:,} rows: another process holds the database. Stop it first to get all")

@@ -335,7 +335,10 @@ async def _check(watch: LiveSettings, report: Report) -> None:
         raise ClusterUnusable(f"{first.what}: {first.problem}{hint}")
     unreadable = {each.resource for each in checked if not each.usable}
     readable = dict.fromkeys(each.resource for each in checked if each.resource not in unreadable)
-    report(f"may be read: {', '.join(readable)}" + (f" of namespace {watch.namespace}" if watch.namespace else ""))
+    report(
+        f"this account may read {', '.join(readable)}"
+        + (f" of namespace {watch.namespace}" if watch.namespace else "")
+    )
     for each in checked:
         if each.needed and not each.usable:
             report(f"{each.what}: {plain(each.problem or each.note)}")

@@ -88,7 +88,7 @@ def _no_table(name: str, known: Iterable[str]) -> str:
     hint = nearest(name, known)
     if not hint:
         alike = sorted(each for each in known if len(name) >= _SHORTEST and name.removesuffix("s") in each)
-        hint = f"There are {', '.join(alike[:_LISTED])}" if alike else "SHOW TABLES lists them"
+        hint = f"Similar: {', '.join(alike[:_LISTED])}" if alike else "SHOW TABLES lists them"
     return f"there is no table or view {plain(name)}. {hint}"
 
 
@@ -104,7 +104,7 @@ def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) 
     hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(asked, known)
     if not hint and known:
         more = f" and {len(known) - _LISTED} more: DESCRIBE TABLE {tables[0]}" if len(known) > _LISTED else ""
-        hint = f"There are {', '.join(known[:_LISTED])}{more}"
+        hint = f"Columns: {', '.join(known[:_LISTED])}{more}"
     return f"there is no column {plain(name)}. {hint}".rstrip(". ")
 
 

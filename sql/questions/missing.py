@@ -226,7 +226,7 @@ def _suggestion(name: str, known: set[str]) -> str:
     whole = min((each for each in known if each.startswith(f"{name}.")), default="")  # of a name as tables shorten it
     if hint := whole or match(name, known):
         return f"Did you mean {plain(hint)}?"
-    return f"There are {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
+    return f"Known: {', '.join(plain(each) for each in sorted(known)[:_MOST_NAMED])}" if known else ""
 
 
 def _parts(query: SavedQuery) -> set[str]:

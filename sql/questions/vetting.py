@@ -105,7 +105,7 @@ def check(formatted: str, language: Language, others: frozenset[str], settings: 
     `others` are the databases that are not asked, in lower case; `settings` are those that may be given.
     """
     if not formatted.startswith(STATEMENTS):
-        raise refusal("only questions are answered here: SELECT, SHOW, DESCRIBE and EXPLAIN")
+        raise refusal("only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here")
     found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))
     for place, token in enumerate(found):
         before, after = at(found, place - 1), at(found, place + 1)

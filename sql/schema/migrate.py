@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from common.amounts import counted
 from common.text import argument
 from sql.database.engine import check_room
 from sql.database.errors import (
@@ -103,7 +104,9 @@ class _Applied(NamedTuple):
 
 
 def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
-    """Applies new migrations in order and returns their names; then makes or replaces views that differ.
+    """Applies new migrations in order, then makes or replaces views that differ.
+
+    Returns what it applied: the names of migrations, and the number of views that it replaced (`3 views`).
 
     Raises SchemaUnreleased, SchemaNewer, MigrationChanged or MigrationMissing, each with the migration's name, or
     DatabaseError if the disk is nearly full, before it changes anything.
@@ -120,8 +123,8 @@ def migrate(db: Database, folder: Path = MIGRATIONS) -> list[str]:
             for statement in migration.statements:
                 db.define(statement if db.embedded else with_retention(statement))
             _record(db, migration)
-    replace_views(db, leadsman_version())
-    return [migration.name for migration in new]
+    replaced = replace_views(db, leadsman_version())
+    return [*(migration.name for migration in new), *([counted(replaced, "view")] if replaced else [])]
 
 
 def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:

@@ -227,8 +227,8 @@ class View(NamedTuple):
         return hashlib.sha256(self.statement.encode()).hexdigest()
 
 
-def replace_views(db: Database, leadsman: str) -> None:
-    """Makes or replaces those that differ. Raises DatabaseError.
+def replace_views(db: Database, leadsman: str) -> int:
+    """Makes or replaces those that differ; returns how many there were before. Raises DatabaseError.
 
     On a cluster it replaces all, since another replica may lack one.
     """
@@ -246,6 +246,7 @@ def replace_views(db: Database, leadsman: str) -> None:
         names, checksums = [view.name for view in changed], [view.checksum for view in changed]
         given = {"names": names, "checksums": checksums, "stored": [stored[name] for name in names]}
         db.command(_RECORD, {**given, "leadsman": leadsman})
+    return sum(view.name in there for view in changed)
 
 
 def makers(db: Database) -> set[str]:

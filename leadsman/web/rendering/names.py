@@ -36,23 +36,29 @@ class Placed(NamedTuple):
         """The width with a letter's space on both sides."""
         return WIDE * (len(self.text) + 1)
 
-    @property
-    def corners(self) -> Course:
-        """Return its outline as a line that no other name may cross."""
-        return (self.left, self.foot - HIGH), (self.left + self.wide, self.foot + DEEP)
+    def overlaps(self, other: "Placed") -> bool:
+        beside = self.left >= other.left + other.wide or other.left >= self.left + self.wide
+        return not beside and abs(self.foot - other.foot) < HIGH + DEEP
 
 
 def placed(
-    texts: Sequence[str], since: float, until: float, level: float, lines: Sequence[Course], bottom: float
+    texts: Sequence[str],
+    since: float,
+    until: float,
+    level: float,
+    lines: Sequence[Course],
+    bottom: float,
+    names: Sequence["Placed"] = (),
 ) -> Placed:
     """The first of the texts that has a place along a level from `since` to `until` where no line crosses it.
 
     It is above the level if possible, as near to its beginning as possible; else beneath it, or before it begins. If
-    every place is crossed, the first text is at the beginning.
+    lines cross every place, it is where only no other of `names` does; else the first text is at the beginning.
     """
-    places = (place for text in texts for place in _places(text, since, until, level, bottom))
-    free = (place for place in places if not any(_crosses(line, place) for line in lines))
-    return next(free, Placed(texts[0], since, level - ABOVE))
+    places = [place for text in texts for place in _places(text, since, until, level, bottom)]
+    apart = [place for place in places if not any(map(place.overlaps, names))]
+    free = (place for place in apart if not any(_crosses(line, place) for line in lines))
+    return next(free, next(iter(apart), Placed(texts[0], since, level - ABOVE)))
 
 
 def _places(text: str, since: float, until: float, level: float, bottom: float) -> Iterable[Placed]:
@@ -125,14 +131,14 @@ def notes(frame: Frame, lines: Sequence[Line], thresholds: Sequence[Threshold], 
     """Place names where no line and no other name crosses them, if there is such a place."""
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
-    taken: list[Course] = []
+    taken: list[Placed] = []
     for threshold in thresholds:
         others = [course for each, course in limits.items() if each is not threshold]
         for (left, y), (until, _), value, last in _levels(frame, threshold):
             if frame.holds(value) and until - left > _NOTED_PERCENT:
                 texts = (f"{threshold.name} {amount(value, signal)}", threshold.name)
-                note = placed(texts, left, until, y, [*drawn, *others, *taken], TOP + HEIGHT)
-                taken.append(note.corners)
+                note = placed(texts, left, until, y, [*drawn, *others], TOP + HEIGHT, taken)
+                taken.append(note)
                 yield Note(note.left, note.foot, threshold.kind, note.text, last)
 
 

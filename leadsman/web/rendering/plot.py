@@ -88,6 +88,10 @@ class Plot(NamedTuple):
         marks = (mark for lane in self.lanes for mark in lane.marks if mark.shape == "eviction")
         return [self.axis.percent(mark.since.timestamp()) for mark in marks]
 
+    def beneath(self, y: float, pixels: float) -> float:
+        """Return where a label stands so far below a mark, or above it if the axis is nearer."""
+        return y + pixels if y + pixels < self.bottom else y - 8
+
     @property
     def step_seconds(self) -> int:
         """Return the step of the readout by keys: from one sample to the next, if none is missing."""

@@ -64,7 +64,7 @@ def tenant(cluster: Cluster, tmp_path: Path) -> Iterator[Tenant]:
 def test_look_shows_the_namespace_that_the_account_may_read(tenant: Tenant) -> None:
     done = leadsman("look", f"--kubeconfig={tenant.kubeconfig}", "-n", tenant.namespace, "--for=8s")
     assert done.returncode == 0, done.stderr
-    assert f"may be read: pods, events of namespace {tenant.namespace}\n" in done.stderr
+    assert f"this account may read pods, events of namespace {tenant.namespace}\n" in done.stderr
     assert f"{tenant.namespace}-0" in done.stdout
     assert "bank-" not in done.stdout
     assert "cannot be read" not in done.stderr

@@ -216,6 +216,27 @@ async def test_what_happens_after_a_restart_of_the_api_server_is_seen(cluster: C
     assert [name for _, change, name in running.told if change == "ADDED"] == ["before", "after"]
 
 
+async def test_a_resource_that_never_changed_is_heard_though_it_has_no_bookmarks(cluster: Cluster) -> None:
+    """Etcd reports the progress of a quiet watch every 10 minutes by default (rules: list-and-watch).
+
+    The API server sends no bookmark before that.
+    """
+    heard: list[str] = []
+    async with _space(cluster) as space:
+        unused = dataclasses.replace(PODS, name="limitranges", paths=("/api/v1/limitranges",))
+        client = await space.client()
+        watch = Watch(
+            unused, "lab", client, clock=SYSTEM, tally=space.tally, contact=heard.append, silence_seconds=2.0
+        )
+        async with aclosing(watch.follow()) as steps:
+            following = asyncio.ensure_future(Running(steps).until(lambda _: False))
+            await until(lambda: space.tally["limitranges", "silent"])
+            before = len(heard)
+            await until(lambda: len(heard) > before)
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
+
+
 async def test_a_connection_that_hangs_is_made_anew_and_loses_nothing(cluster: Cluster) -> None:
     async with _space(cluster) as space, Wire(cluster.port).running() as wire:
         running = await space.watch(port=wire.port, silence_seconds=1.0)

@@ -100,7 +100,9 @@ async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_tool_only_reads_and_says_what_is_wrong_with_a_question(database: Path) -> None:
     async with child(database) as client:
-        assert "only questions are answered here" in await refused(client, "sql", query="DROP TABLE nodes")
+        assert "only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here" in await refused(
+            client, "sql", query="DROP TABLE nodes"
+        )
         assert "the function file is not allowed" in await refused(
             client, "sql", query="SELECT * FROM file('/etc/passwd')"
         )

@@ -46,7 +46,7 @@ def test_a_size(value: float, shown: str) -> None:
         (5, 5, ("5 B", "5 B")),
     ],
 )
-def test_two_sizes_have_as_many_digits_as_tell_them_apart(one: int, other: int, shown: tuple[str, str]) -> None:
+def test_two_sizes_have_enough_digits_to_differ(one: int, other: int, shown: tuple[str, str]) -> None:
     assert two_sizes(one, other) == shown
 
 

@@ -167,7 +167,7 @@ def test_in_a_file_of_a_page(db: Database, table: str) -> None:
     check_form(text, "csv")
 
 
-def test_in_what_an_assistant_is_told(db: Database) -> None:
+def test_in_answers_of_the_mcp_tools(db: Database) -> None:
     with closing(Tools(db)) as tools:
         for answer in (tools.clusters(), tools.story(last="all"), tools.ask_saved_question("nodes")):
             check("".join(_texts(_seen(answer))).replace("\r", "").replace("\t", ""))
@@ -203,9 +203,7 @@ async def test_in_metrics(db: Database) -> None:
 
 @pytest.mark.parametrize("status", ["firing", "resolved"])
 @pytest.mark.parametrize("told", [slack_message, partial(event, "key"), message], ids=["Slack", "PagerDuty", "Teams"])
-def test_in_what_people_are_told_of_an_alert(
-    told: Callable[[Received], Any], status: Literal["firing", "resolved"]
-) -> None:
+def test_in_messages_of_receivers(told: Callable[[Received], Any], status: Literal["firing", "resolved"]) -> None:
     told_of = AlertMessage(
         status=status,
         fingerprint="f",

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, SupportsIndex
 
 import msgspec
 import pytest
@@ -630,6 +630,32 @@ async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_co
         await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=0.05)
     assert stage.tally["pods", "silent"] == 4
     assert stage.heard == ["pods", "pods"]
+
+
+class Lasting(list[Answer]):
+    """Answers of a server that each take so many seconds of the stage's clock."""
+
+    def __init__(self, stage: Stage, seconds: float, *answers: Answer) -> None:
+        super().__init__(answers)
+        self._stage, self._seconds = stage, seconds
+
+    def pop(self, index: SupportsIndex = -1) -> Answer:
+        self._stage.clock.seconds += self._seconds
+        return super().pop(index)
+
+
+@pytest.mark.parametrize(("seconds", "heard"), [(1.0, 3), (0.9, 2)], ids=["as asked", "too early"])
+async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(seconds: float, heard: int) -> None:
+    """A resource that never changed may have no bookmarks (rules: list-and-watch). The third answer has no byte:
+    after a silence it is due in a tenth of that, in whole seconds.
+    """
+    async with _stage() as stage:
+        answers = listing("7", []), watching(), Answer(), watching(bookmark("8")), watching()
+        stage.server.script[PODS_PATH] = Lasting(stage, seconds, *answers)
+        await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=0.05)
+        asked = [query["timeoutSeconds"] for query in stage.server.asked(PODS_PATH)[1:]]
+    assert asked[:2] == ["300", "1"]
+    assert stage.heard == ["pods"] * heard
 
 
 async def test_opening_a_watch_of_events_without_bookmarks_counts_as_contact() -> None:

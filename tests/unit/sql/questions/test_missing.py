@@ -196,7 +196,7 @@ def test_a_name_that_was_never_seen_is_no_answer_about_it(database: Database) ->
     query = saved_query("requests")
     for given, told in (
         ({"cluster": "othr"}, "There is no cluster othr. Did you mean other?"),
-        ({"cluster": "prod-eu"}, "There is no cluster prod-eu. There are c, other"),
+        ({"cluster": "prod-eu"}, "There is no cluster prod-eu. Known: c, other"),
         ({"node": "worker1"}, "No node worker1 was seen. Did you mean worker-1?"),
         ({"node": "ip-1"}, "No node ip-1 was seen. Did you mean ip-1.example?"),
         (

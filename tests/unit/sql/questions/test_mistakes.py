@@ -33,7 +33,7 @@ def refusal(db: Database, sql: str) -> QueryFailed:
         ("SELECT * FROM xyzzy", "view xyzzy. SHOW TABLES lists them"),
         ("SELECT nod FROM nodes", "there is no column nod. Did you mean node?"),
         ("SELECT n.zone_kee FROM nodes AS n", "there is no column n.zone_kee. Did you mean n.zone_key?"),
-        ("SELECT qqq FROM numa_skew", "there is no column qqq. There are cluster, ts"),
+        ("SELECT qqq FROM numa_skew", "there is no column qqq. Columns: cluster, ts"),
         (
             "SELECT reason FROM evictions UNION ALL SELECT reason FROM pod_ends",
             "there is no column reason in evictions. Only pod_ends has it",

@@ -196,7 +196,7 @@ def test_the_time_of_an_agent_forgets_nothing() -> None:
 
 
 @pytest.mark.parametrize("on_its_way", [False, True], ids=["in time", "after it was created again"])
-def test_a_list_tells_the_log_of_a_node_that_only_its_cluster_saw_go(on_its_way: bool) -> None:
+def test_a_list_deletes_a_node_whose_own_log_missed_the_deletion(on_its_way: bool) -> None:
     """A watcher died between the two messages of a deletion. What a log emits reaches its cluster at any time."""
     cluster = Cluster(nodes.REDUCER)
     node = NodeRecord(ts=T0, cluster="c", node="n", change="ADDED", object=Node(NodeMetadata("n", uid="u")))

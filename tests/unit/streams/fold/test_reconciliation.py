@@ -118,7 +118,7 @@ def _check_rows(world: World) -> None:
 
 
 @pytest.mark.parametrize("lost", [CLUSTER, None], ids=["its cluster had not heard of it", "all logs had"])
-def test_a_pod_that_was_bound_is_not_pending_because_a_watcher_that_resumes_tells_both_again(
+def test_a_bound_pod_stays_bound_when_a_resumed_watcher_repeats_both_versions(
     lost: LogKey | None,
 ) -> None:
     """Its node's log has no news then; so the last row would have it as pending until it changes."""

@@ -108,7 +108,7 @@ def around(*events: Observation) -> list[Observation]:
 
 
 @pytest.mark.parametrize("reason", FORGED)
-def test_what_an_event_alone_tells_is_marked_and_changes_nothing_that_is_known_otherwise(reason: str) -> None:
+def test_findings_from_events_alone_are_marked_and_change_no_others(reason: str) -> None:
     """No row about the node and its pod is another or missing; what there is more has the Event as its witness."""
     honest, found = concluded(around()), concluded(around(forged(reason)))
     assert [row for row in honest if row not in found] == []

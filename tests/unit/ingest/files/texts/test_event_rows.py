@@ -56,7 +56,7 @@ def test_what_only_a_pod_or_a_node_has_is_read_without_its_name(head: str, row: 
     assert about(head + row) == [told]
 
 
-def test_pods_without_a_name_are_told_apart_by_what_is_said_of_them() -> None:
+def test_unnamed_pods_with_different_messages_are_different_pods() -> None:
     first, second = (events(HEAD + row)[0]["involvedObject"]["uid"] for row in (KILLED, KILLED.replace("1Gi", "2Gi")))
     assert first != second
 

@@ -574,7 +574,7 @@ ROUND = ("1231 23:59:50.100000", LOW), ("1231 23:59:50.200000", MUST), ("0101 00
     "begin", ["", "2025-01-06T12:44:17.{n}Z n1 kubelet[1]: ", "2025-01-06T12:44:17Z n1 kubelet[1]: "]
 )
 @pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
-def test_a_store_that_answers_with_the_newest_first_tells_the_same(begin: str, step: int) -> None:
+def test_a_log_in_reverse_order_reads_the_same(begin: str, step: int) -> None:
     """Over New Year, and with times of the store in whole seconds."""
     rounds = (*ROUND, ("0101 00:00:01.400000", WAITING))
     lines = [f"{begin.format(n=n)}I{at}    1 {line}\n" for n, (at, line) in enumerate(rounds)]

@@ -274,7 +274,7 @@ def test_a_pod_that_was_refused_was_not_killed_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_table_that_tells_if_a_node_is_ready_counts_before_a_longer_one(order: int, tmp_path: Path) -> None:
+def test_a_table_with_readiness_takes_precedence_over_a_longer_one(order: int, tmp_path: Path) -> None:
     nodes = "NAME   STATUS     ROLES    AGE   VERSION\nn1     NotReady   <none>   5d    v1.20.0\n"
     taints = (
         "NAME   TAINTS\nn1     [map[effect:NoSchedule key:dedicated value:databases-of-the-payments-team]]" + " " * 9

@@ -136,7 +136,7 @@ def test_a_finding_of_a_node_has_a_card_with_a_next_step(changed: NodeLine, seve
     ],
     ids=("a dump", "asked in vain", "others were asked"),
 )
-def test_who_asked_no_kubelet_is_told_how_to_save_what_it_knows(errors: tuple[RowDict, ...], step: str) -> None:
+def test_without_kubelet_statistics_the_card_shows_how_to_save_them(errors: tuple[RowDict, ...], step: str) -> None:
     """Only of a kubelet that was asked there is an error to see."""
     seen = view(node(stale=True), unknown=NOTHING._replace(source_errors=errors))
     (card,) = [item for item in attention(seen) if item.title.startswith("No recent statistics")]
@@ -382,7 +382,7 @@ def test_a_taint_of_the_autoscaler_on_a_ready_node_has_its_age() -> None:
     assert str(item.step).endswith("kubectl taint node n ToBeDeletedByClusterAutoscaler-.")
 
 
-def test_a_foretelling_alert_does_not_move_back_since_when_a_threshold_is_met() -> None:
+def test_a_forecast_alert_does_not_move_the_time_a_threshold_was_met() -> None:
     """10:01 the forecast, 10:06 the threshold."""
     met = node(margins=(margin(soft=2 * GIB, soft_met=True),))
     alert = fires("EvictionThresholdNear", labels={"resource": "memory"}, starts_at=T0)
@@ -524,7 +524,7 @@ def test_a_reason_that_says_nothing_by_itself_is_explained_by_the_text_alone() -
     )
 
 
-def test_a_refusal_with_amounts_is_not_told_again_as_that_of_others() -> None:
+def test_a_refusal_with_amounts_is_not_repeated_under_others() -> None:
     why = "The kubelet's Topology Manager found no placement on NUMA nodes that its policy allows."
     of = {"ts": T0, "node": "n", "reason": "TopologyAffinityError"}
     numa = (of | {"explanation": f"{why} The pod requests 26 exclusive CPUs, and 34 CPUs were free."},)

@@ -58,5 +58,5 @@ def test_no_name_stands_beneath_the_foot_of_the_chart() -> None:
 
 def test_names_do_not_stand_on_one_another() -> None:
     first = place(())
-    second = place(first.corners, level=LEVEL + 4)
+    second = placed((NAME,), 10, 100, LEVEL + 4, [], BOTTOM, [first])
     assert second == (NAME, 42, LEVEL + 4 - 5)  # the first one ends at 38.6

@@ -14,7 +14,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
 from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
-from leadsman.web.rendering.names import LABEL
+from leadsman.web.rendering.names import HIGH, LABEL, WIDE
 from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
@@ -75,6 +75,12 @@ def test_what_the_kubelet_measured_when_it_evicted_is_on_the_line() -> None:
     assert with_evictions(sampled, others) is sampled
 
 
+def test_a_label_is_above_its_mark_where_the_axis_is_nearer_than_its_height() -> None:
+    made = plot(chart([20, 1, 20], ("hard", 0.1)))
+    foot = made.bottom
+    assert [made.beneath(foot - above, 12) - (foot - above) for above in (40, 13, 12, 4)] == [12, 12, -8, -8]
+
+
 def test_the_axis_reaches_to_what_evicts_though_image_gc_is_nearer() -> None:
     made = plot(chart([74, 64], ("gc", 73), ("hard", 36), ("gc", 85)))
     assert made.low < 36 * GIB
@@ -107,6 +113,14 @@ def test_a_threshold_steps_where_it_was_set() -> None:
     first, second = drawn.notes
     assert (first.last, second.last) == (False, True)
     assert 0 <= first.left < second.left == 50  # each beside its own step
+
+
+def test_names_of_two_thresholds_at_the_foot_stand_beside_each_other() -> None:
+    """128 GiB of room over thresholds of 0.5 and 2 GiB: their lines are three pixels apart."""
+    hard, soft = plot(chart([128, 3], ("hard", 0.5), ("soft", 2))).notes
+    assert abs(hard.y - soft.y) < HIGH
+    first, second = sorted((hard, soft), key=lambda note: note.left)
+    assert first.left + WIDE * (len(first.text) + 1) <= second.left
 
 
 def test_the_band_lies_between_the_earliest_and_the_latest_course() -> None:

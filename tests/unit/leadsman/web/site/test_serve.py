@@ -139,7 +139,7 @@ ANSWERS = (
     ("/ask?sql=SELECT+%27%3Cimg%3E%27+AS+%22%3Cb%3E%22", 200, "<td>&lt;img&gt;</td>"),
     ("/ask?sql=SELECT+90.0+AS+seconds_to_threshold", 200, ">1 min 30 s</td>"),
     ("/ask?sql=SELECT+toUInt8%281%29+AS+ready", 200, "<td>yes</td>"),
-    ("/ask?sql=DROP+TABLE+nodes", 200, "only questions are answered here"),
+    ("/ask?sql=DROP+TABLE+nodes", 200, "only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here"),
     ("/ask?sql=SELECT+file%28%27%2Fetc%2Fpasswd%27%29", 200, "the function file is not allowed"),
     ("/ask?sql=" + "x" * 4001, 400, "longer than 4,000"),
     ("/ask?sql=SELECT+1&name=nodes", 400, "not both"),
