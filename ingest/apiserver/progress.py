@@ -83,6 +83,11 @@ class Progress:
         if self._has_caught_up:
             self.complete_at = at
 
+    def ended(self, opened_at: datetime) -> None:
+        """Record that a watch ended when it was asked to. It held everything that happened before it was opened."""
+        self.bookmarked()
+        self.seen_until(max(opened_at, self.complete_at or opened_at))
+
     def reached(self, version: str) -> None:
         """Everything up to this version is emitted; an empty version changes nothing."""
         self.version = version or self.version

@@ -289,7 +289,8 @@ class Watch:
         async with get(self._client, self._progress.path, self._query(asked_seconds), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
-            self._progress.opened(self._clock.now())
+            opened_at = self._clock.now()
+            self._progress.opened(opened_at)
             self._opened_at_seconds = self._clock.monotonic()
             self._comparing.watched()
             if not self.resource.bookmarks:
@@ -306,7 +307,7 @@ class Watch:
                         self._progress.seen_until(at)
                     if self._comparing.is_due:
                         return
-                self._ended(self._clock.monotonic() - started >= asked_seconds)
+                self._ended(opened_at, as_asked=self._clock.monotonic() - started >= asked_seconds)
             except TimeoutError:
                 self._fell_silent(silence_seconds)
             except (aiohttp.ClientError, OSError) as problem:
@@ -316,10 +317,11 @@ class Watch:
                 raise _CutError
             await self._clock.sleep(SHORT_WATCH_SECONDS)
 
-    def _ended(self, as_asked: bool) -> None:
+    def _ended(self, opened_at: datetime, *, as_asked: bool) -> None:
         """Count the end of an answer as a sign of life, unless it came too early to be the server's own."""
         if as_asked:
             self._contacted()
+            self._progress.ended(opened_at)
 
     def _fell_silent(self, seconds: float) -> None:
         """Count a silence, unless the read timeout was only the wait for a comparison."""

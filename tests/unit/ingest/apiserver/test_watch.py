@@ -658,6 +658,17 @@ async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(seconds: 
     assert stage.heard == ["pods"] * heard
 
 
+@pytest.mark.parametrize(("seconds", "since"), [(1.0, 3.0), (0.9, 0.0)], ids=["as asked", "too early"])
+async def test_a_gap_begins_when_a_watch_was_opened_that_ended_as_asked(seconds: float, since: float) -> None:
+    """Its answer was whole, so it had all that happened before; without one the gap begins with the list."""
+    async with _stage() as stage:
+        expired = watching(event("ERROR", _status(410, "Expired")))
+        answers = listing("7", []), watching(), Answer(), expired, listing("20", []), watching()
+        stage.server.script[PODS_PATH] = Lasting(stage, seconds, *answers)
+        steps = await stage.until(lambda steps: steps[-1].version == "20", silence_seconds=0.05)
+    assert _gap(steps)["since"] == _at(since)
+
+
 async def test_opening_a_watch_of_events_without_bookmarks_counts_as_contact() -> None:
     async with _stage() as stage:
         stage.server.script[EVENTS_PATH] = [listing("7", []), watching(), watching(), watching(bookmark("8"))]
