@@ -28,7 +28,7 @@ from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
 from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import is_pasted, pasted_parts
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
-from ingest.files.unread import SAVE, left_out, of_kind, unread, without_kind
+from ingest.files.unread import SAVE, left_out, of_kind, only_skipped, unread, without_kind
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.observation import UNDECODABLE, Observed, Position, Unreadable
@@ -327,8 +327,7 @@ class _Dump:
                 f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {why}"
             )
         if skipped:
-            kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
-            raise SourceError(f"{plain(named(path))}: holds nothing that Leadsman reads, only {kinds}; {SAVE}")
+            raise only_skipped(named(path), skipped)
 
 
 def _only(nodes: set[str]) -> str:

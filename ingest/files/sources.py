@@ -14,6 +14,7 @@ from ingest.files.capture import read_capture
 from ingest.files.dumps import DumpFile, Snapshot, read_dump
 from ingest.files.lines import Meter, SourceError, SourceFile
 from ingest.files.sniff import FileKind, file_kind, folder_files
+from ingest.files.unread import only_skipped
 from ingest.model.observation import Observed, Unreadable
 
 WINDOW: Final = timedelta(seconds=5)
@@ -149,7 +150,7 @@ def read_converted(
 
     The same paths give the same sequence. Raises `SourceError` before anything is read for a missing path, or a
     folder without anything known. Files without an observation, or whose node is unknown, are left out; one
-    `SourceError` at the end names them.
+    `SourceError` at the end names them, and one says so if all that there is was skipped.
     """
     meter = Meter()
     refused: list[SourceError] = []
@@ -165,12 +166,15 @@ def read_converted(
         observations += isinstance(entry, Observed) and not entry.is_implied
         return convert(entry)
 
+    number = 0
     for number, entry in enumerate(merged(convert_and_count, files), start=1):
         if progress is not None and number % _PROGRESS_EVERY == 0:
             progress(meter.read_bytes, meter.total_bytes, observations)
         yield entry
     if progress is not None:
         progress(meter.read_bytes, meter.total_bytes, observations)
+    if by_kind and not number and not refused:
+        raise only_skipped(", ".join(map(str, paths)), by_kind)
     if refused:
         more = f"; and {counted(len(refused) - _MOST_NAMED, 'more file')}" if len(refused) > _MOST_NAMED else ""
         raise SourceError("; ".join(map(str, refused[:_MOST_NAMED])) + more)

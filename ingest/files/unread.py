@@ -1,9 +1,13 @@
 """Names what a file is that Leadsman does not read, in words, and what to save instead."""
 
 import re
+from collections import Counter
 from collections.abc import Container, Iterator
 from pathlib import PurePath
 from typing import Final, NamedTuple
+
+from common.text import plain
+from ingest.files.lines import SourceError
 
 SAVE: Final = "save the objects: kubectl get nodes,pods,events -A -o json"
 _STATISTICS: Final = "save the statistics: kubectl get --raw /api/v1/nodes/NODE/proxy/stats/summary"
@@ -235,3 +239,9 @@ def without_kind(fields: Container[str]) -> str:
 def is_log_of_container(path: PurePath) -> bool:
     """Tell whether a file of a folder is a container's log: a dump has many gigabytes of them."""
     return (not _OF_CONTAINERS.isdisjoint(path.parts[:-1]) and "kubelet" not in path.name) or path.name == "logs.txt"
+
+
+def only_skipped(source: str, skipped: Counter[str]) -> SourceError:
+    """Return the error of a source in which there are only kinds that Leadsman does not use."""
+    kinds = ", ".join(f"{plain(kind, 80)} ({count})" for kind, count in skipped.most_common(5))
+    return SourceError(f"{plain(source)}: holds nothing that Leadsman reads, only {kinds}; {SAVE}")

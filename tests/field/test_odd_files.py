@@ -555,6 +555,14 @@ def test_a_setting_that_a_file_leaves_out_has_its_default(tmp_path: Path) -> Non
     assert json.loads(bytes(observed.object))["kubeletconfig"]["enforceNodeAllocatable"] == ["pods"]
 
 
+def test_a_folder_of_nothing_but_other_kinds_is_refused_as_such_a_file_is(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"status": "success", "data": {"resultType": "vector"}}))
+    found, _, refused, skipped = read(tmp_path)
+    assert (found, skipped) == ({}, {"an answer of Prometheus": 2})
+    assert refused.startswith(f"{tmp_path}: holds nothing that Leadsman reads, only an answer of Prometheus (2)")
+
+
 @pytest.mark.parametrize("field", ["terraform_version", "__REALTIME_TIMESTAMP", "resourceLogs"])
 def test_json_of_other_programs_is_named_by_its_fields(tmp_path: Path, field: str) -> None:
     (tmp_path / "x.json").write_text(json.dumps({field: "1"}))

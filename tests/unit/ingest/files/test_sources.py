@@ -238,5 +238,6 @@ def test_files_of_foreign_kinds_are_counted_without_a_copy_for_each(tmp_path: Pa
         kind = {"kind": f"Kind{number}", "apiVersion": "v1", "metadata": {"name": "a"}}
         (tmp_path / f"{number}.json").write_text(json.dumps(kind))
     skipped = Counted()
-    assert not list(read_sources([tmp_path], skipped=skipped))
+    with pytest.raises(SourceError, match="holds nothing that Leadsman reads, only Kind0"):
+        list(read_sources([tmp_path], skipped=skipped))
     assert skipped == {"Kind0": 1, "Kind1": 1, "Kind2": 1}
