@@ -42,6 +42,7 @@ class Progress:
         self._paths_missing = 0
         self._version_is_unavailable = False
         self._has_caught_up = False
+        self._opened_at: datetime | None = None
         self._contact_at_seconds = -math.inf
         self.complete_at: datetime | None = None
         """Everything that happened until then is emitted, by the clock on the wall; None if that is not known."""
@@ -71,7 +72,7 @@ class Progress:
 
         A resource without bookmarks counts as complete at once.
         """
-        self._has_caught_up = not self._resource.bookmarks
+        self._has_caught_up, self._opened_at = not self._resource.bookmarks, at
         self.seen_until(at)
 
     def bookmarked(self) -> None:
@@ -83,10 +84,11 @@ class Progress:
         if self._has_caught_up:
             self.complete_at = at
 
-    def ended(self, opened_at: datetime) -> None:
+    def ended(self) -> None:
         """Record that a watch ended when it was asked to. It held everything that happened before it was opened."""
         self.bookmarked()
-        self.seen_until(max(opened_at, self.complete_at or opened_at))
+        if self._opened_at is not None:
+            self.seen_until(max(self._opened_at, self.complete_at or self._opened_at))
 
     def reached(self, version: str) -> None:
         """Everything up to this version is emitted; an empty version changes nothing."""

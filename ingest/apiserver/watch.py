@@ -42,8 +42,11 @@ WATCH_TIMEOUT_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 PROBE_PART: Final = 0.1
-"""A watch after a silence asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not promised
-(rules: list-and-watch), but an answer that ends in time held everything that happened before its end."""
+"""A watch after one without a byte asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not
+promised (rules: list-and-watch), but an answer that ends in time held what happened before it was opened."""
+OPEN_PART: Final = 0.5
+"""An answer that was open for less of the time that was asked for was ended by something else. The server counts from
+before its first byte."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
 """A watch that was open for so long is soon opened again when it fails. A longer wait would hide that its server is
@@ -110,6 +113,7 @@ class Watch:
         self._opened_at_seconds = math.inf
         """When the server began the last watch, until that fails."""
         self._was_silent = False
+        """The last watch gave no sign of life."""
 
     @property
     def absent(self) -> bool:
@@ -284,13 +288,13 @@ class Watch:
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read, asked_seconds = self._clock.monotonic(), 0, self._timeout_seconds()
+        self._was_silent, held_seconds = True, 0.0
         silence_seconds = min(self._silence_seconds, self._comparing.due_in_seconds)
         timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with get(self._client, self._progress.path, self._query(asked_seconds), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
-            opened_at = self._clock.now()
-            self._progress.opened(opened_at)
+            self._progress.opened(self._clock.now())
             self._opened_at_seconds = self._clock.monotonic()
             self._comparing.watched()
             if not self.resource.bookmarks:
@@ -298,7 +302,7 @@ class Watch:
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
             try:
                 async for chunk in response.content.iter_any():
-                    at = self._clock.now()
+                    at, read_at_seconds = self._clock.now(), self._clock.monotonic()
                     for line in splitter.add(chunk):
                         lines_read += 1
                         self._contacted()
@@ -307,7 +311,8 @@ class Watch:
                         self._progress.seen_until(at)
                     if self._comparing.is_due:
                         return
-                self._ended(opened_at, as_asked=self._clock.monotonic() - started >= asked_seconds)
+                    held_seconds += self._clock.monotonic() - read_at_seconds
+                self._ended(splitter.rest(), started, self._clock.monotonic() - held_seconds, asked_seconds)
             except TimeoutError:
                 self._fell_silent(silence_seconds)
             except (aiohttp.ClientError, OSError) as problem:
@@ -317,16 +322,20 @@ class Watch:
                 raise _CutError
             await self._clock.sleep(SHORT_WATCH_SECONDS)
 
-    def _ended(self, opened_at: datetime, *, as_asked: bool) -> None:
-        """Count the end of an answer as a sign of life, unless it came too early to be the server's own."""
-        if as_asked:
+    def _ended(self, rest: Line, started: float, ended: float, asked_seconds: int) -> None:
+        """Count the end of an answer as a sign of life, unless it came too early to be the server's own.
+
+        A server also ends the answer to a slow reader, and leaves out what was not sent. So `ended` is without the
+        time for which this process held up the answer.
+        """
+        is_own = min(ended - started, (ended - self._opened_at_seconds) / OPEN_PART) >= asked_seconds
+        if is_own and rest.is_blank:
             self._contacted()
-            self._progress.ended(opened_at)
+            self._progress.ended()
 
     def _fell_silent(self, seconds: float) -> None:
         """Count a silence, unless the read timeout was only the wait for a comparison."""
         if seconds >= self._silence_seconds:
-            self._was_silent = True
             self._changes.count("silent")
 
     def _timeout_seconds(self) -> int:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -22,6 +22,10 @@ class Answer(NamedTuple):
     """Keep the connection open after the body, without another byte."""
     cut: bool = False
     """Close the connection after the body, without the end of the answer."""
+    first: Callable[[], None] = lambda: None
+    """Called before the answer begins."""
+    last: Callable[[], Awaitable[None]] | None = None
+    """Awaited after the body."""
 
 
 class Request(NamedTuple):
@@ -75,11 +79,14 @@ class FakeApiServer:
         if not answers:
             return web.Response(status=404, body=status_body(404, "NotFound", "no such path"))
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        answer.first()
         response = web.StreamResponse(status=answer.status, headers=answer.headers)
         response.enable_chunked_encoding()
         await response.prepare(request)
         if answer.body:
             await response.write(answer.body)
+        if answer.last:
+            await answer.last()
         if answer.hang:
             await self._ended.wait()
         if answer.cut and request.transport:

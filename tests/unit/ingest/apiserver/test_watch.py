@@ -4,8 +4,8 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from datetime import timedelta
-from typing import Any, SupportsIndex
+from datetime import datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
@@ -632,41 +632,99 @@ async def test_a_watch_that_is_opened_anew_is_no_sign_of_life_where_bookmarks_co
     assert stage.heard == ["pods", "pods"]
 
 
-class Lasting(list[Answer]):
-    """Answers of a server that each take so many seconds of the stage's clock."""
+class Noticed(FakeClock):
+    """A clock that shows when it was read."""
 
-    def __init__(self, stage: Stage, seconds: float, *answers: Answer) -> None:
-        super().__init__(answers)
-        self._stage, self._seconds = stage, seconds
+    def __init__(self) -> None:
+        super().__init__()
+        self.was_read = asyncio.Event()
 
-    def pop(self, index: SupportsIndex = -1) -> Answer:
-        self._stage.clock.seconds += self._seconds
-        return super().pop(index)
+    def now(self) -> datetime:
+        self.was_read.set()
+        return super().now()
 
 
-@pytest.mark.parametrize(("seconds", "heard"), [(1.0, 3), (0.9, 2)], ids=["as asked", "too early"])
-async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(seconds: float, heard: int) -> None:
-    """A resource that never changed may have no bookmarks (rules: list-and-watch). The third answer has no byte:
-    after a silence it is due in a tenth of that, in whole seconds.
+def lasting(stage: Stage, before_seconds: float, open_seconds: float = 0.0, body: bytes = b"") -> Answer:
+    """A whole answer that takes so long to open, and then to end."""
+    clock = stage.clock = Noticed()
+
+    def first() -> None:
+        clock.seconds += before_seconds
+        clock.was_read.clear()
+
+    async def last() -> None:
+        await clock.was_read.wait()
+        clock.seconds += open_seconds
+
+    return Answer(body, first=first, last=last)
+
+
+ENDS = {
+    "as asked": (0.1, 0.9, b"", True),
+    "too early": (0.1, 0.8, b"", False),
+    "opened late": (1.0, 0.1, b"", False),
+    "within a line": (0.1, 0.9, b'{"type":"ADDED","object":{"meta', False),
+}
+
+
+@pytest.mark.parametrize(("before", "opened", "body", "is_heard"), ENDS.values(), ids=ENDS)
+async def test_a_watch_that_the_server_ends_as_asked_is_a_sign_of_life(
+    before: float, opened: float, body: bytes, is_heard: bool
+) -> None:
+    """A resource that never changed may have no bookmarks (rules: list-and-watch). The watch after a silence is due
+    in a tenth of that, in whole seconds.
     """
     async with _stage() as stage:
-        answers = listing("7", []), watching(), Answer(), watching(bookmark("8")), watching()
-        stage.server.script[PODS_PATH] = Lasting(stage, seconds, *answers)
+        ends = lasting(stage, before, opened, body)
+        stage.server.script[PODS_PATH] = [listing("7", []), watching(), ends, watching(bookmark("8")), watching()]
         await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=0.05)
         asked = [query["timeoutSeconds"] for query in stage.server.asked(PODS_PATH)[1:]]
-    assert asked[:2] == ["300", "1"]
-    assert stage.heard == ["pods"] * heard
+    assert asked[:3] == ["300", "1", "300" if is_heard else "1"]
+    assert stage.heard == ["pods"] * (3 if is_heard else 2)
 
 
-@pytest.mark.parametrize(("seconds", "since"), [(1.0, 3.0), (0.9, 0.0)], ids=["as asked", "too early"])
-async def test_a_gap_begins_when_a_watch_was_opened_that_ended_as_asked(seconds: float, since: float) -> None:
+@pytest.mark.parametrize(("before", "opened", "body", "is_heard"), ENDS.values(), ids=ENDS)
+async def test_a_gap_begins_when_a_watch_was_opened_that_ended_as_asked(
+    before: float, opened: float, body: bytes, is_heard: bool
+) -> None:
     """Its answer was whole, so it had all that happened before; without one the gap begins with the list."""
     async with _stage() as stage:
         expired = watching(event("ERROR", _status(410, "Expired")))
-        answers = listing("7", []), watching(), Answer(), expired, listing("20", []), watching()
-        stage.server.script[PODS_PATH] = Lasting(stage, seconds, *answers)
+        ends = lasting(stage, before, opened, body)
+        answers = [listing("7", []), watching(), ends, expired, listing("20", []), watching()]
+        stage.server.script[PODS_PATH] = answers
         steps = await stage.until(lambda steps: steps[-1].version == "20", silence_seconds=0.05)
-    assert _gap(steps)["since"] == _at(since)
+    opened_at = stage.clock.slept[0] + before
+    assert _gap(steps)["since"] == _at(opened_at if is_heard else 0.0)
+
+
+async def test_a_watch_that_ended_while_nobody_read_on_is_not_known_to_be_whole() -> None:
+    """An API server ends the watch of a reader who is slow, and drops what it had not sent yet."""
+    async with _stage() as stage:
+
+        def read(*_: Any) -> None:
+            stage.clock.seconds += 400
+
+        expired = watching(event("ERROR", _status(410, "Expired")))
+        stage.server.script[PODS_PATH] = [
+            listing("7", []),
+            lasting(stage, 5.0, body=event("ADDED", pod("a", "8"))),
+            expired,
+            listing("20", [pod("a", "8")]),
+            watching(),
+        ]
+        steps = await stage.until(lambda steps: steps[-1].version == "20", glance=read)
+    assert _gap(steps)["since"] == _at(0.0)
+
+
+async def test_a_watch_after_one_that_was_cut_without_a_byte_is_asked_to_end_soon() -> None:
+    """A load balancer may cut each idle watch before the silence: it would be reopened for ever and never heard."""
+    async with _stage() as stage:
+        cut, short = Answer(cut=True), watching(bookmark("8"))
+        stage.server.script[PODS_PATH] = [listing("7", []), cut, short, watching()]
+        await stage.until(lambda steps: steps[-1].version == "8", silence_seconds=20.0)
+        asked = [query["timeoutSeconds"] for query in stage.server.asked(PODS_PATH)[1:]]
+    assert asked[:2] == ["300", "2"]
 
 
 async def test_opening_a_watch_of_events_without_bookmarks_counts_as_contact() -> None:
