@@ -274,7 +274,8 @@ class Live:
         for silence in self._freshness.silent(at):
             if silence.stream not in absent:
                 report = self._silence(silence)
-                self._reported[silence.stream] = report.ts
+                if silence.stream in self._watches:
+                    self._reported[silence.stream] = report.ts
                 yield report
 
     def _seen_of_nodes(self) -> tuple[int, datetime | None]:

@@ -249,6 +249,17 @@ async def test_a_silent_stream_is_reported_but_not_a_custom_resource_that_does_n
     assert msgspec.json.decode(silence.object)["error"].startswith("stream silent for ")
 
 
+async def test_of_silent_kubelets_nothing_is_kept() -> None:
+    """Nodes come and go for years, each with a name of its own."""
+    async with _server() as server:
+        live = Live(_settings(), _access(server))
+        for number in range(3):
+            live._freshness.expect(f"kubelet/n{number}", 1.0, live._clock.now())
+        reports = [*live._silences(live._clock.now().replace(year=2200))]
+    assert [report.node for report in reports] == ["n0", "n1", "n2"]
+    assert live._reported == {}
+
+
 async def test_a_whole_watch_leaves_a_bookmark_a_minute_and_a_silent_one_a_row_after_two() -> None:
     """The next watcher begins its gap when this one was last heard."""
     passed = 0.0
