@@ -241,7 +241,8 @@ def kubelets_checks(node: NodeState, pod: PodRequest, minor: int) -> str:
     """Return a kubelet's words of refusal of a pod that names its node, so that no scheduler looks at it; empty if it
     admits the pod (rules: admission-texts). It ignores extended resources that the node does not have.
     """
-    short = [each for each in node_shortages(node, pod, minor) if each.resource in {*node.allocatable, "pods"}]
+    shortages_there = node_shortages(node, pod, minor)
+    short = [each for each in shortages_there if each.resource in node.allocatable or not _is_extended(each.resource)]
     if short:
         return short[0].kubelets_reason
     if not is_among(Place(node.node, node.labels), pod.itself.constraints):
@@ -251,6 +252,10 @@ def kubelets_checks(node: NodeState, pod: PodRequest, minor: int) -> str:
     if any(taint.effect == "NoExecute" for taint in untolerated_taints(node, pod)):
         return "TaintToleration: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
     return ""
+
+
+def _is_extended(resource: str) -> bool:
+    return "/" in resource and "kubernetes.io/" not in resource
 
 
 def _ports_clash(node: NodeState, pod: PodRequest) -> bool:

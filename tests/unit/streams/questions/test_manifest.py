@@ -283,6 +283,26 @@ def test_the_kubelet_refuses_a_pod_that_names_its_node(
     assert of_named.reasons[0].startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("resource", "verdict"),
+    [
+        ("hugepages-2Mi", "refused_by_kubelet"),
+        ("attachable.kubernetes.io/a", "refused_by_kubelet"),
+        ("example.com/a", "fits"),
+    ],
+)
+def test_the_kubelet_ignores_only_extended_resources_that_its_node_lacks(resource: str, verdict: str) -> None:
+    """Kubelets do so in `removeMissingExtendedResources`. Another node has it, so the scheduler would heed it."""
+    manifest = shared(nodeName="named")
+    manifest["spec"]["containers"][0]["resources"]["limits"][resource] = "4Mi"
+    other = node("other")
+    other.allocatable[resource] = 1 << 40
+    (of_named,) = (each for each in fitting(manifest, node("named"), other).nodes if each.node == "named")
+    assert of_named.verdict == verdict
+    if verdict != "fits":
+        assert of_named.reasons[0].startswith(f"OutOf{resource}: ")
+
+
 def test_the_kubelet_may_preempt_pods_for_a_critical_one() -> None:
     full = node("named")._replace(requested={"cpu": 4000})
     (of_named,) = fitting(shared(nodeName="named", priority=2_000_001_000), full).nodes
