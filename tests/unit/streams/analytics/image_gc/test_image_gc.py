@@ -1,6 +1,18 @@
 """Details of the image-GC analytic beyond its verdicts, which the scenario `image_gc` shows."""
 
-from components.captures import GIB, Json, about_pod, configz, event, filesystem, observation, records, summary
+from components.captures import (
+    GIB,
+    Json,
+    about_pod,
+    at,
+    configz,
+    event,
+    filesystem,
+    node,
+    observation,
+    records,
+    summary,
+)
 from streams.analytics.image_gc import image_gc
 from streams.fold.findings import ImageGc
 from streams.fold.fold import Fold, LogState
@@ -64,6 +76,16 @@ def test_a_single_failure_long_after_the_start_that_was_not_seen_again_has_passe
     [row] = rows(*early, other("12:11:00"))
     assert (row.verdict, row.occurrences) == ("recovered", 1)
     assert "sample" not in row.explanation
+
+
+def test_an_undecided_failure_of_a_node_that_another_replaces_has_passed_too() -> None:
+    made_again = node("12:05:00", "n")
+    made_again["object"]["metadata"]["creationTimestamp"] = at("12:05:00")
+    found = rows(started("11:00:00"), invalid("12:00:00"), made_again, invalid("12:05:30", "e.2"), other("12:20:00"))
+    assert [(f"{row.ts:%H:%M:%S}", row.verdict, row.occurrences) for row in found] == [
+        ("12:00:00", "recovered", 1),
+        ("12:05:30", "recovered", 1),
+    ]
 
 
 def test_the_same_without_a_start_that_was_seen_is_taken_for_one() -> None:
