@@ -101,7 +101,8 @@ def with_witness(known: PodEnd, row: PodEnd) -> PodEnd:
     confirmed = known.witness if is_no_more else "both"
     when, other = (When(each.ts, each.time_known, each.earliest, each.latest) for each in (known, row))
     if row.cause == known.cause:
-        when = agreed(other, when) if row.witness == LOG else agreed(when, other)
+        dates_it = row.witness == LOG and (not known.time_known or row.ts < known.ts)  # it also has a line of the end
+        when = agreed(other, when) if dates_it else agreed(when, other)
     return known._replace(
         ts=when.at,
         time_known=when.is_known,

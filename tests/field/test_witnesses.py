@@ -84,6 +84,21 @@ def test_a_journal_with_its_zone_dates_what_a_table_shows(tmp_path: Path) -> Non
         assert (row["ts"], row["time_known"], row["latest"]) == (AT, True, None)
 
 
+@pytest.mark.parametrize(
+    ("seconds", "with_event", "first"), [((30, 45), True, 0), ((30, 45), False, 30), ((-20, 45), True, -20)]
+)
+def test_the_first_of_the_known_times_of_its_witnesses_dates_an_eviction(
+    tmp_path: Path, seconds: tuple[int, ...], with_event: bool, first: int
+) -> None:
+    """A kubelet writes the Event when it begins to evict, and its line when the pod has ended."""
+    times = (AT + timedelta(seconds=each) for each in seconds)
+    (tmp_path / "journal.txt").write_text("".join(f"{at.isoformat()} w-1 kubelet[1234]: {LINE}" for at in times))
+    items = [pod("web-1", "2026-03-01T08:00:00Z"), *([event(lastTimestamp="2026-03-01T09:10:00Z")] * with_event)]
+    (tmp_path / "all.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    for row in ends(tmp_path):
+        assert (row["ts"], row["time_known"]) == (AT + timedelta(seconds=first), True)
+
+
 @pytest.mark.parametrize("read_at", ["2026-03-01T09:20:00Z", "2026-03-04T12:00:00Z"])
 def test_an_event_and_a_status_that_is_read_days_later_are_one_eviction_of_two_witnesses(
     tmp_path: Path, read_at: str
