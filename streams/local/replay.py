@@ -126,12 +126,14 @@ class Replay:
 
     def run(self, items: Iterable[Decoded]) -> ReplayReport:
         """Replay all. Everything read is stored when it returns, and also when a source raises in the middle."""
+        due = CHECKPOINT_EVERY
         with rare_cycle_searches():
             for item in self._read(items):
                 self.take(item)
                 if self._batch.size >= BATCH_ROWS:
                     self.write()
-                if self.report.read % CHECKPOINT_EVERY == 0:
+                if self.report.read >= due:
+                    due = self.report.read + CHECKPOINT_EVERY
                     self.store()
                     self.checkpoint([*self._passes.so_far()] if self._passes else ())
             self._end()

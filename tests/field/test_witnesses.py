@@ -141,6 +141,19 @@ def test_a_pass_that_was_killed_behind_a_checkpoint_leaves_no_row_that_the_whole
     assert again.comparable() == once.comparable()
 
 
+def test_what_facts_imply_makes_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large cluster's dump begins with what each Node was before: all would be stored again for each of them."""
+    saved: list[Any] = []
+    monkeypatch.setattr(Stored, "save", lambda _, entries: saved.append(entries))
+    about = {"creationTimestamp": "2026-03-01T08:00:00Z"}
+    named = [about | {"name": f"w-{number}", "uid": str(number)} for number in range(9)]
+    nodes = [{"kind": "Node", "apiVersion": "v1", "metadata": each, "status": {}} for each in named]
+    items = [*nodes, pod("web-2", "2026-03-01T09:20:00Z"), event(lastTimestamp="2026-03-01T09:10:00Z")]
+    (tmp_path / "all.json").write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": items}))
+    Stored().replay(tmp_path)
+    assert len(saved) == 1
+
+
 def killed_after(number: int, path: Path) -> Iterator[Decoded]:
     yield from islice(map(decode, read_sources([path])), number)
     raise KeyboardInterrupt
