@@ -153,6 +153,8 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
         _check_amounts(pod)
         requests = effective_requests(pod)
         request = _request(pod, requests)
+        if request.node_name and request.itself.constraints.gates:
+            raise BadQuestion("nodeName cannot be set until all schedulingGates have been cleared")
         request = request._replace(
             made=given.made,
             unknown=(*request.unknown, *map(unattached, given.of_a_set)),

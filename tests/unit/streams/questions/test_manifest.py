@@ -75,6 +75,11 @@ def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> Non
         asked_by(manifest, None)
 
 
+def test_a_pod_that_names_its_node_and_waits_for_its_scheduling_is_refused_as_by_the_api_server() -> None:
+    with pytest.raises(BadQuestion, match="until all schedulingGates have been cleared"):
+        asked_by(shared(nodeName="n", schedulingGates=[{"name": "g"}]), None)
+
+
 def test_a_workload_that_wants_none_asks_for_a_count() -> None:
     with pytest.raises(BadQuestion, match="--count"):
         asked_by({"spec": {"replicas": 0, "template": pod()}}, None)
