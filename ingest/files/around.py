@@ -156,15 +156,18 @@ def _as_lines(data: bytes) -> bytes:
 
 _VERBOSE: Final = re.compile(
     rb"^(\w{3} \d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})? [A-Z+\-\d]{1,6}) \[s=[^\n]*\n"
-    rb"((?:[ \t]+[A-Z_][A-Z0-9_]{0,63}=[^\n]*(?:\n|\Z))+)",
+    rb"(([ \t]+)[A-Z_][A-Z0-9_]{0,63}=[^\n]*(?:\n|\Z)(?:\3[^\n]*(?:\n|\Z))*)",
     re.MULTILINE,
 )
-_FIELD_OF_VERBOSE: Final = re.compile(rb"^[ \t]+([A-Z_][A-Z0-9_]*)=([^\n]*)$", re.MULTILINE)
+_FIELD_OF_VERBOSE: Final = re.compile(rb"^([ \t]+)([A-Z_][A-Z0-9_]*)=([^\n]*)$", re.MULTILINE)
 
 
 def _as_full(record: re.Match[bytes]) -> bytes:
-    """A record of `journalctl -o verbose` as the line that `-o short-full` has of it."""
-    fields = dict(_FIELD_OF_VERBOSE.findall(record[2]))
+    """A record of `journalctl -o verbose` as the line that `-o short-full` has of it, with a message's first line.
+
+    The further ones are indented more than fields are, and may look like these.
+    """
+    fields = {name: value for indent, name, value in _FIELD_OF_VERBOSE.findall(record[2]) if indent == record[3]}
     host, program = fields.get(b"_HOSTNAME", b""), fields.get(b"SYSLOG_IDENTIFIER") or fields.get(b"_COMM", b"")
     return b"%b %b %b: %b\n" % (record[1], host, program, fields.get(b"MESSAGE", b""))
 

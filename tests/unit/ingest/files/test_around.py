@@ -104,3 +104,14 @@ def test_a_journal_in_its_longest_form_is_lines_with_their_time_and_machine(end:
     text = text.removesuffix(b"\n") if not end else text.replace(b"\n", end)
     line = b"Sun 2026-03-01 09:10:00.123456 UTC w-1 kubelet: I0301 09:10:00.123456       1 a.go:1] x=y\n"
     assert as_utf8(text) == b"-- Logs begin at Sun 2026-03-01 --\n" + line + line
+
+
+def test_no_further_line_of_a_message_is_a_field_of_the_journal() -> None:
+    """Anyone whose output is in the journal can write lines that look so."""
+    record = (
+        b"Sun 2026-03-01 09:10:00.123456 UTC [s=1;i=2;b=3;m=4;t=5;x=6]\n    _HOSTNAME=w-1\n"
+        b"    MESSAGE=first\n            _HOSTNAME=w-2\n            second\n            MESSAGE=forged\n"
+        b"    SYSLOG_IDENTIFIER=app\n"
+    )
+    line = b"Sun 2026-03-01 09:10:00.123456 UTC w-1 app: first\n"
+    assert as_utf8(record + record) == line + line
