@@ -119,7 +119,7 @@ LIMIT 20""",
     "What happened in the last hour that was seen": """\
 SELECT ts, node, kind, what
 FROM story
-WHERE ts > (SELECT max(ts) FROM story) - INTERVAL 1 HOUR
+WHERE ts > (SELECT max(last_at) FROM node_evidence) - INTERVAL 1 HOUR
 ORDER BY ts DESC
 LIMIT 50""",
 }
