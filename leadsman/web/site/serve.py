@@ -187,7 +187,9 @@ class Site:
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
             links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
-            refused = note(status, heading, [capital(str(error))], links, getattr(error, "ways", ()))
+            text = str(error)  # of a database, it begins with its address
+            said = text if isinstance(error, DatabaseError) else capital(text)
+            refused = note(status, heading, [said], links, getattr(error, "ways", ()))
             if isinstance(error, Busy):
                 refused.headers["Retry-After"] = "3"
             return refused
