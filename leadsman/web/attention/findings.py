@@ -158,10 +158,13 @@ def _image_gc(view: Overview) -> Iterator[Item]:
             for head in dict.fromkeys(heads.values()):
                 nodes = tuple(name for name in affected if heads[name] == head)
                 rows = [latest[name] for name in nodes]
-                text = rows[0]["explanation"] if len(nodes) == 1 else f"Of {nodes[0]}: {rows[0]['explanation']}"
+                of_whom = f"of {nodes[0]}" if len(nodes) > 1 else ""
+                of_when = "" if goes_on else "as last reported"
+                begins = capital(", ".join(filter(None, (of_whom, of_when))))
+                text = ": ".join(filter(None, (begins, rows[0]["explanation"])))
                 if not goes_on:
                     is_gone = all(row["is_gone"] for row in rows)
-                    text = f"As last reported: {text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
+                    text = f"{text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
                 yield Item(
                     Severity.CRITICAL,
                     head,
