@@ -90,7 +90,7 @@ def _measure(part: str) -> str:
 
 
 def _duration() -> str:
-    """Return SQL for the seconds of a text as Go prints a duration, 0 of any other."""
+    """Return SQL for the seconds of a text that Go printed of a duration."""
     parts = literal(rf"([0-9]{{1,6}}(?:\.[0-9]{{1,9}})?)({'|'.join(NANOSECONDS)})")
     nanoseconds = f"transform(part[2], {list(NANOSECONDS)}, {list(NANOSECONDS.values())}, 0)"
     summed = f"arraySum(part -> round(toFloat64OrZero(part[1]) * {nanoseconds}), extractAllGroups(text, {parts}))"
