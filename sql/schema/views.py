@@ -230,7 +230,7 @@ class View(NamedTuple):
 def replace_views(db: Database, leadsman: str) -> int:
     """Makes those that lack and replaces those that differ; returns how many it replaced. Raises DatabaseError.
 
-    On a cluster it makes all anew, since another replica may lack one, and counts only those that differ here.
+    On a cluster it recreates all, since another replica may lack one, and counts only those that differ here.
     """
     views = load_views()
     there = _stored(db, views)
