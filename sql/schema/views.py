@@ -90,7 +90,7 @@ def _measure(part: str) -> str:
 
 
 def _duration() -> str:
-    """Return SQL for the seconds of a text as Go prints a duration, 0 of any other."""
+    """Return SQL for the seconds of a text that Go printed of a duration."""
     parts = literal(rf"([0-9]{{1,6}}(?:\.[0-9]{{1,9}})?)({'|'.join(NANOSECONDS)})")
     nanoseconds = f"transform(part[2], {list(NANOSECONDS)}, {list(NANOSECONDS.values())}, 0)"
     summed = f"arraySum(part -> round(toFloat64OrZero(part[1]) * {nanoseconds}), extractAllGroups(text, {parts}))"
@@ -228,9 +228,9 @@ class View(NamedTuple):
 
 
 def replace_views(db: Database, leadsman: str) -> int:
-    """Makes or replaces those that differ; returns how many there were before. Raises DatabaseError.
+    """Makes those that lack and replaces those that differ; returns how many it replaced. Raises DatabaseError.
 
-    On a cluster it replaces all, since another replica may lack one.
+    On a cluster it recreates all, since another replica may lack one, and counts only those that differ here.
     """
     views = load_views()
     there = _stored(db, views)
@@ -246,7 +246,7 @@ def replace_views(db: Database, leadsman: str) -> int:
         names, checksums = [view.name for view in changed], [view.checksum for view in changed]
         given = {"names": names, "checksums": checksums, "stored": [stored[name] for name in names]}
         db.command(_RECORD, {**given, "leadsman": leadsman})
-    return sum(view.name in there for view in changed)
+    return sum(view.name in there and made.get(view.name) != view.checksum for view in changed)
 
 
 def makers(db: Database) -> set[str]:

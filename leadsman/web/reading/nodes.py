@@ -253,8 +253,8 @@ def _of_this(states: Mapping[str, _State], rows: Iterable[RowDict]) -> dict[str,
 
 
 def _ended(pressure: RowDict, state: _State | None) -> RowDict:
-    """End a condition of an earlier node of that name."""
-    is_over = state is not None and state.created_at is not None and pressure["changed_at"] < state.created_at
+    """End a condition of an earlier node of that name: its kubelet's clock may be behind that of the API server."""
+    is_over = state is not None and state.created_at is not None and pressure["seen_at"] < state.created_at
     return pressure | {"under": pressure["under"] and not is_over}
 
 

@@ -10,7 +10,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.words import amount, unit
 from leadsman.web.rendering.frame import HEIGHT, TOP, Axis, Frame, Span
 from leadsman.web.rendering.lanes import PlotLane
-from leadsman.web.rendering.names import Label, Note, labels, notes
+from leadsman.web.rendering.names import DEEP, HIGH, Label, Note, labels, notes
 
 LANE: Final = 26
 FOOT: Final = 26
@@ -91,6 +91,11 @@ class Plot(NamedTuple):
     def beneath(self, y: float, pixels: float) -> float:
         """Return where a label stands so far below a mark, or above it if the axis is nearer."""
         return y + pixels if y + pixels < self.bottom else y - 8
+
+    def time_foot(self, y: float) -> float:
+        """Return where the time of a crossing stands: under its mark, but wholly above or wholly below the axis."""
+        foot = y + 19
+        return foot if foot < self.bottom - DEEP else max(foot, self.bottom + DEEP + HIGH)
 
     @property
     def step_seconds(self) -> int:

@@ -48,13 +48,12 @@ FULL OUTER JOIN
     FROM image_gc_episodes
     WHERE {episodes:UInt8} = 1 OR (verdict != 'benign_startup'
         -- Those of an earlier node of that name are over
-        AND (cluster, node) NOT IN
+        AND (cluster, node, last_at) NOT IN
         (
-            SELECT e.cluster, e.node
+            SELECT e.cluster, e.node, e.last_at
             FROM image_gc_episodes AS e
             INNER JOIN (SELECT cluster, node, argMax(created_at, ts) AS made_at FROM nodes GROUP BY cluster, node) AS n USING (cluster, node)
-            GROUP BY e.cluster, e.node
-            HAVING max(e.last_at) < any(n.made_at)
+            WHERE e.last_at < n.made_at
         ))
     ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node, if({episodes:UInt8} = 1, (ts, reason, verdict), (toDateTime64(0, 6, 'UTC'), '', ''))

@@ -59,6 +59,8 @@ STATED: Final = re.compile(
     r"intDiv\([^\n]*?\* 100,|'(?:NotIn|DoesNotExist|invalid_capacity|separate_imagefs|split)'|Free', 'inodes'"
     r"|'full-pcpus-only'|'NodeHasInsufficientMemory'|\('DaemonSet', 'Node'\)|\['MemoryPressure'\]"
     r"|(?:>=|<) 20\b|, (?:85|80)\)|imagefs_inodes = |exceeds? .*request >|used > request"
+    r"|'Starting'|'Starting kubelet|'TaintManagerEviction'|'machineconfigdaemon'|'default-scheduler'"
+    r"|ready IS NULL|phase = 'Pending'|coalesce\((?:hard|soft)_threshold, 0\)|\[3600000"
 )
 """Parts that those rules had when views stated them."""
 

@@ -4,6 +4,7 @@ SELECT
     condition,
     argMax(status, ts) AS under,
     max(ts) AS changed_at,
+    argMax(updated_at, ts) AS seen_at,
     countIf(status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS times,
     minIf(ts, status AND NOT kubelet_restart AND ts >= {since:DateTime64(6)}) AS first_at
 FROM pressure_changes

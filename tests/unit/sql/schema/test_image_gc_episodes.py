@@ -12,8 +12,9 @@ from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
 from sql.database.open import Database
 from sql.landing.batches import DatabaseCheckpoints, Lander
+from sql.questions.queries import run, saved_query
 from streams.analytics.registry import REDUCERS
-from streams.fold.findings import ImageGc
+from streams.fold.findings import ImageGc, NodeRow
 from streams.local.replay import Replay
 
 FAILED = (
@@ -61,6 +62,17 @@ def test_episodes_that_overlap_are_one_from_the_first_to_the_last(database: Data
     told = [[(each[at] - T0) // timedelta(minutes=1) for at in ("ts", "last_at")] for each in found]
     assert told == [[0, 40], [50, 60]]
     assert (found[0]["occurrences"], found[0]["explanation"]) == (6, "six")
+
+
+@pytest.mark.parametrize("verdict", ["benign_startup", "recovered"])
+def test_a_harmless_episode_of_a_new_node_does_not_bring_back_that_of_the_one_before_it(
+    verdict: str, database: Database
+) -> None:
+    made = row(NodeRow, node="n", created_at=T0 + timedelta(minutes=5))
+    start = episode(6, 6, reason="no_statistics", verdict=verdict)
+    store(database, made, episode(0, 4), start, episode(0, 4, node="m"))
+    found = run(database, saved_query("image_gc"), {"broken": "1"})
+    assert [dict(zip(found.column_names, each, strict=True))["node"] for each in found.rows] == ["m"]
 
 
 def failed(minute: int) -> dict[str, Any]:

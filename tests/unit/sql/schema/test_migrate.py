@@ -23,7 +23,7 @@ from sql.database.errors import (
 from sql.database.open import Database, connect
 from sql.landing.arrow import SCHEMAS
 from sql.questions.digest import TableDigest, digest
-from sql.schema.migrate import MIGRATIONS, check_migrated, load_migrations, migrate
+from sql.schema.migrate import MIGRATIONS, check_migrated, leadsman_version, load_migrations, migrate
 from sql.schema.retention import (
     KEPT,
     KEPT_FOR_EVER,
@@ -34,7 +34,7 @@ from sql.schema.retention import (
     retention_of,
     with_retention,
 )
-from sql.schema.views import VIEWS, load_views
+from sql.schema.views import VIEWS, load_views, replace_views
 from streams.fold.findings import DeadLetter, Eviction, NodeEvent, NodeRow
 
 LATER = f"{len(load_migrations()) + 1:04d}_create_extra"
@@ -260,6 +260,16 @@ def test_a_view_is_replaced_only_where_it_differs(database: Database, monkeypatc
         another.command("CREATE OR REPLACE VIEW story AS SELECT 1 AS old")
         migrate(another)
     assert len(defined) == 1
+
+
+def test_a_cluster_gets_every_view_again_and_counts_none_that_is_as_it_was(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    defined: list[str] = []
+    monkeypatch.setattr(Database, "define", lambda _, sql: defined.append(sql))
+    monkeypatch.setattr(database, "cluster", "prod")
+    assert replace_views(database, leadsman_version()) == 0
+    assert len(defined) == len(load_views())
 
 
 def test_a_start_asks_the_embedded_engine_for_no_text_of_a_view(

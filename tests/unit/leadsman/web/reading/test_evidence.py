@@ -247,6 +247,18 @@ def test_a_node_swings_by_one_condition_as_the_alert_counts_it(database: Databas
     assert (swinging.since, swinging.until) == (T0 + timedelta(minutes=1), T0 + timedelta(minutes=3, seconds=30))
 
 
+def test_pressure_of_a_node_whose_clock_is_behind_is_no_earlier_node_s(database: Database) -> None:
+    """Its kubelet dates the condition 3 minutes before the API server made the Node; it was seen after that."""
+    made = T0 + timedelta(minutes=3)
+    store(database, row(NodeRow, ts=made, node="new", ready=True, created_at=made))
+    store(database, row(NodeRow, ts=made, node="again", ready=True, created_at=made))
+    of = {"condition": "DiskPressure", "status": True}
+    store(database, row(PressureChange, node="new", updated_at=made + timedelta(seconds=20), **of))
+    store(database, row(PressureChange, node="again", **of))
+    nodes = read_overview(database, Scope("c", T0, T0 + timedelta(hours=1)), []).nodes
+    assert {node.name: set(node.pressure_since) for node in nodes} == {"new": {"DiskPressure"}, "again": set()}
+
+
 def pressed(condition: str, minutes: int) -> list[Row]:
     """Half a minute under pressure."""
     at, what = T0 + timedelta(minutes=minutes), {"node": "n", "condition": condition}

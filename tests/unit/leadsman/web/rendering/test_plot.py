@@ -1,6 +1,8 @@
 """A chart places its parts, and each happening on the chart that it concerns."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,8 +16,9 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
 from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
-from leadsman.web.rendering.names import HIGH, LABEL, WIDE
+from leadsman.web.rendering.names import DEEP, HIGH, LABEL, WIDE
 from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
+from leadsman.web.rendering.render import environment
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal
@@ -79,6 +82,19 @@ def test_a_label_is_above_its_mark_where_the_axis_is_nearer_than_its_height() ->
     made = plot(chart([20, 1, 20], ("hard", 0.1)))
     foot = made.bottom
     assert [made.beneath(foot - above, 12) - (foot - above) for above in (40, 13, 12, 4)] == [12, 12, -8, -8]
+
+
+@pytest.mark.parametrize("hard", [10, 10.5, 14])
+def test_the_axis_goes_through_no_time_of_a_crossing(hard: float) -> None:
+    """A threshold that is not met yet is the lowest of what is drawn, 17 pixels above the axis."""
+    hit = START + 4500, int(hard * GIB)
+    forecast = Forecast(((START + 3600, 19 * GIB), hit), (hit,), None, None)
+    made = plot(chart([20, 19], ("hard", hard), forecast=forecast))
+    template: Any = environment().get_template("charts.html.j2").make_module({"moment": T0})
+    drawn = template.drawing(made, False)
+    (foot,) = map(float, re.findall(r'data-iso="[^"]*" x="[^"]*" y="([^"]*)"', drawn))
+    assert not foot - HIGH < made.bottom < foot + DEEP
+    assert foot < made.bottom + 23, "where the lanes begin"
 
 
 def test_the_axis_reaches_to_what_evicts_though_image_gc_is_nearer() -> None:

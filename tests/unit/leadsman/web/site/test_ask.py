@@ -1,10 +1,11 @@
 """The box for questions: examples that run, the tables with what they hold, the saved questions by group."""
 
 from datetime import timedelta
+from typing import Any, Final
 
 import pytest
 
-from components.rows import T0, row, store
+from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.scope import BadScope
 from leadsman.web.rendering.help import EXAMPLES, columns_of
 from leadsman.web.site.asking import Question, page_of
@@ -12,7 +13,7 @@ from sql.database.open import Database
 from sql.questions.limits import SHARED
 from sql.questions.queries import saved_queries, saved_query
 from sql.questions.query_process import QueryProcess
-from streams.fold.findings import Eviction
+from streams.fold.findings import Eviction, NodeEvent, NodeRow
 
 
 def asked(db: Database, **values: str) -> str:
@@ -33,7 +34,29 @@ def test_the_box_has_examples_the_tables_and_the_questions_by_group(database: Da
 
 @pytest.mark.parametrize("sql", [*EXAMPLES.values(), columns_of("nodes"), columns_of("it's \\ none")])
 def test_an_example_runs(database: Database, sql: str) -> None:
-    database.query(sql, {}, SHARED.settings(embedded=True))
+    """Within a reader's memory; how long it takes depends on what else this machine does."""
+    database.query(sql, {}, SHARED.settings(embedded=True) | {"max_execution_time": 60})
+
+
+def test_the_example_of_the_last_hour_has_the_hour_before_the_last_observation(database: Database) -> None:
+    """To ask `story` itself when it ends would plan and read all of it twice."""
+    sql = EXAMPLES["What happened in the last hour that was seen"]
+    begun = [
+        row(NodeEvent, ts=T0 + timedelta(minutes=minute), name=f"{minute}", node="n", **START) for minute in (0, 50)
+    ]
+    store(database, *begun)
+    assert len(database.query(sql).rows) == 2, "without a Node it is not known when its hour began"
+    store(database, row(NodeRow, node="n", ready=True))
+    store_samples(database, summary(T0 + timedelta(minutes=100), "n"))
+    assert [at for at, *_ in database.query(sql).rows] == [T0 + timedelta(minutes=50)]
+
+
+START: Final[dict[str, Any]] = {
+    "object_kind": "Node",
+    "object_name": "n",
+    "reason": "Starting",
+    "message": "Starting kubelet.",
+}
 
 
 def test_an_answer_has_the_columns_that_answer_and_all_when_asked(database: Database) -> None:

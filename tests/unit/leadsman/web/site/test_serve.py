@@ -367,7 +367,8 @@ async def test_a_database_that_is_gone_makes_it_unready_and_not_dead(
 
     with monkeypatch.context() as broken:
         broken.setattr(Database, "query", gone)
-        assert (await client.get("/")).status == 503
+        page = await client.get("/")
+        assert (page.status, ">http://user@secret: gone" in await page.text()) == (503, True)
         assert (await client.get("/healthz")).status == 200
         answer = await client.get("/readyz")
         assert (answer.status, (await answer.json())["reasons"]) == (503, ["the database does not answer"])
