@@ -5,7 +5,7 @@ The verdict rests on count and spacing of the failures themselves, on the kubele
 its own.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -170,28 +170,35 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
                 state = msgspec.structs.replace(state, collected=collected, none_yet=collected is None)
             return state, ()
         case NodeRecord(object=node) if node.metadata.creation_timestamp is not None:
-            return _of_this_node(state, node.metadata.creation_timestamp), ()
+            return _of_this_node(state, node.metadata.creation_timestamp, record.ts)
         case _:
             return state, ()
 
 
-def _of_this_node(state: State, made_at: datetime) -> State:
+def _of_this_node(state: State, made_at: datetime, now: datetime) -> tuple[State, Sequence[Output]]:
     """Forget what is older than the Node object: it is about an earlier node of that name."""
     first = made_at - REGISTERS
-    episodes = {reason: each for reason, each in state.episodes.items() if each.last_at >= first}
+    earlier = {reason: each for reason, each in state.episodes.items() if each.last_at < first}
     above = state.above if state.above and state.above.since >= first else None
-    if (len(episodes), above) == (len(state.episodes), state.above):
-        return state
-    return msgspec.structs.replace(state, episodes=episodes, above=above)
+    if not earlier and above == state.above:
+        return state, ()
+    state, rows = _passed(state, earlier, now)
+    episodes = {reason: each for reason, each in state.episodes.items() if reason not in earlier}
+    return msgspec.structs.replace(state, episodes=episodes, above=above), rows
 
 
 def expire(state: State, watermark: datetime) -> tuple[State, Sequence[Output]]:
     """An undecided failure that was not repeated has passed."""
+    old = {reason: each for reason, each in state.episodes.items() if watermark - each.last_at >= UNDECIDED}
+    return _passed(state, old, watermark)
+
+
+def _passed(state: State, episodes: Mapping[str, Episode], now: datetime) -> tuple[State, Sequence[Output]]:
     rows: list[Output] = []
-    for reason, episode in state.episodes.items():
-        if not episode.verdict and watermark - episode.last_at >= UNDECIDED:
+    for reason, episode in episodes.items():
+        if not episode.verdict:
             passed = "recovered" if episode.start_seen else "benign_startup"
-            state, row = _write(state, reason, episode, passed, watermark)
+            state, row = _write(state, reason, episode, passed, now)
             rows.append(row)
     return state, rows
 
