@@ -147,14 +147,17 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
         name = "NODE" if name == UNKNOWN_NAME else argument(refusals[0]["node"])
         if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
+        if _knew_of_less(refusals[0]) and resource.startswith("hugepages-"):
+            return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
         if _knew_of_less(refusals[0]):
             return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
-        if words := _STEPS.get(refusals[0]["refused_by"]):
+        if words := _STEPS.get(reason) or _STEPS.get(refusals[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
     return Step(REMOVE_OR_CORDON, "refused_pods")
 
 
 _STEPS: Final = {
+    "VolumeAttachmentLimitExceeded": Step("See what the driver can attach: kubectl get csinode {} -o yaml"),
     "node_labels": Step("See kubectl get node {} --show-labels; delete the failed pods, and recreate bare ones"),
     "node_shutdown": Step("Delete the failed pods, and recreate bare ones: nothing else does"),
     "node_pressure": Step("Find what {} lacks", "pressure_history"),

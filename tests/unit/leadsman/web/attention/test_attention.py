@@ -493,6 +493,39 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
 
+@pytest.mark.parametrize(
+    ("reason", "resource", "message", "step"),
+    [
+        (
+            "VolumeAttachmentLimitExceeded",
+            "",
+            "Volume attachment limit exceeded",
+            "See what the driver can attach: kubectl get csinode n -o yaml.",
+        ),
+        (
+            "OutOfhugepages-2Mi",
+            "hugepages-2Mi",
+            "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 0, capacity: 0",
+            "Give n hugepages-2Mi and restart its kubelet, or keep such pods off it.",
+        ),
+        (
+            "OutOfhugepages-2Mi",
+            "hugepages-2Mi",
+            "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 2097152, capacity: 2097152",
+            "Compare what the pods on n request with what it has: leadsman query fit.",
+        ),
+    ],
+    ids=["volumes", "no huge pages", "huge pages in use"],
+)
+def test_the_step_against_a_refusal_fits_what_the_node_lacks(
+    reason: str, resource: str, message: str, step: str
+) -> None:
+    """A kubelet counts huge pages when it starts, and no request uses up the volumes that a node can attach."""
+    said = refusal(reason, resource=resource, message=message)
+    (item,) = attention(view(node(), killed=(rejection(reason, 1),), refused=(said,)))
+    assert str(item.step) == step
+
+
 def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
     silent = refusal("UnexpectedAdmissionError", refused_by="", message="Allocate failed due to what nobody knows")
     before = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
