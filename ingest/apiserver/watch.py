@@ -42,15 +42,15 @@ WATCH_TIMEOUT_SECONDS: Final = 300
 SILENCE_SECONDS: Final = 100.0
 """A watch without a byte for this long is restarted at the same version; bookmarks come about every minute."""
 PROBE_PART: Final = 0.1
-"""A watch after one without a byte asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not
-promised (rules: list-and-watch), but an answer that ends in time held what happened before it was opened."""
+"""A watch after a silent one asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not
+promised (rules: list-and-watch), but an answer that ends in time held everything that happened before it opened."""
 OPEN_PART: Final = 0.5
-"""An answer that was open for less of the time that was asked for was ended by something else. The server counts from
-before its first byte."""
+"""An answer that was open for less than this part of the requested time was not ended by the server's own timer. That
+starts before the first byte."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was open for so long is soon opened again when it fails. A longer wait would hide that its server is
-away, and may have another history when it is back."""
+"""A failure after this long resets the backoff. A longer wait would hide that the server was away, and that it may
+have another history when it is back."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """Pause before a custom resource that the cluster does not have is requested again."""
@@ -111,7 +111,7 @@ class Watch:
         self._progress = Progress(resource, version, namespace)
         self._comparing = Comparing(clock)
         self._opened_at_seconds = math.inf
-        """When the server began the last watch, until that fails."""
+        """Monotonic time at which the server began the last watch; infinite before the first and after a failure."""
         self._was_silent = False
         """The last watch gave no sign of life."""
 
@@ -323,10 +323,10 @@ class Watch:
             await self._clock.sleep(SHORT_WATCH_SECONDS)
 
     def _ended(self, rest: Line, started: float, ended: float, asked_seconds: int) -> None:
-        """Count the end of an answer as a sign of life, unless it came too early to be the server's own.
+        """Count the end of an answer as a sign of life if the server's own timer ended it.
 
-        A server also ends the answer to a slow reader, and leaves out what was not sent. So `ended` is without the
-        time for which this process held up the answer.
+        A server also ends the answer to a slow reader, and leaves out what was not sent. So `ended` excludes the time
+        for which this process delayed reading.
         """
         is_own = min(ended - started, (ended - self._opened_at_seconds) / OPEN_PART) >= asked_seconds
         if is_own and rest.is_blank:

@@ -1,10 +1,9 @@
 """Passes over the facts of dumps: what each pass read, and which rows it concluded.
 
-A pass that reads all that earlier passes over a cluster's dumps have read knows more than they did. So it takes back
-the rows that only they concluded. Their versions of its own rows go too, where these would win. A part without any
-time is dated by the time of reading, and the whole is older. Only the rows of passes can be taken back, never those
-of a stream. A stream can have concluded a row of the same key, so a cluster that has one in the same
-database keeps all.
+A pass that reads everything that earlier passes over a cluster's dumps have read supersedes them. It takes back the
+rows that only they concluded, and their newer versions of its own rows. An earlier version can be newer because a
+part without any time is dated by the time of reading. Rows of a stream are never taken back. A stream can conclude a
+row of the same key, so a cluster with a stream in the same database keeps the rows of all its passes.
 """
 
 from array import array
@@ -38,13 +37,13 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 _READ: Final = ""
 """Key of the entry of what was read; other keys are tables, or _STREAMED."""
 _VERSIONS: Final = "/versions"
-"""Ends the key of the entry with the versions of a table's rows, in the order of their identities."""
+"""This suffix marks the entry with the versions of a table's rows, in the order of their identities."""
 _NAMES: Final = "/names"
-"""Ends the key of the entry with the ends of a table as a text without UIDs names them."""
+"""This suffix marks the entry that identifies evictions and ends by the pod's name, for texts without UIDs."""
 _STREAMED: Final = "streamed"
-"""Key of the entry that nothing is taken back any more: a stream of the cluster was read, or MOST was exceeded."""
+"""This key marks a cluster whose rows are never taken back: a stream of it was read, or MOST was exceeded."""
 MOST: Final = 1_000_000
-"""Facts and rows of a cluster that are remembered, of some 100 bytes each while a pass ends."""
+"""A cluster's facts and rows are remembered up to this number. Each takes some 100 bytes while a pass ends."""
 _KEPT: Final = HIGH_RATE | {TABLES[DeadLetter]}
 """Tables whose rows are never taken back: roll-ups have counted them, or they are about the input itself."""
 _TAKEN_BACK: Final = {*TABLES.values()} - _KEPT
@@ -85,7 +84,7 @@ def _text(value: Any) -> str:
 
 
 class Ended(NamedTuple):
-    """An ended pass leaves these to store: `rows` again, which lay under rows that are gone, then `entries`."""
+    """Holds what the caller must store after a pass: first `rows`, which deleted rows had hidden, then `entries`."""
 
     rows: list[Row]
     entries: list[Entry]
@@ -105,11 +104,11 @@ class Passes:
         self._under: _OfClusters[Row] = _of_clusters()
         """Rows of this pass that are older than what earlier passes concluded."""
         self._named: _OfClusters[int] = _of_clusters()
-        """Rows of earlier passes about a pod that this pass knows by its UID, with their versions."""
+        """Versions of earlier passes' rows that name a pod without its UID, which this pass knows."""
         self._guessed: _OfClusters[int] = _of_clusters()
-        """Rows of this pass about a pod that an earlier pass knows by its UID, with the versions of that one's."""
+        """Identities of this pass's rows without a UID, with the version of the earlier row that has one."""
         self._names: _OfClusters[int] = _of_clusters()
-        """Versions of the rows of this pass that have a UID, by how a text without UIDs names their ends."""
+        """Versions of this pass's rows with a UID, keyed as a text without UIDs would identify them."""
         self._streamed: set[str] = set()
 
     def begin(self, cluster: str) -> None:
@@ -130,7 +129,7 @@ class Passes:
         self._read[cluster] = set()
 
     def read(self, item: Decoded) -> None:
-        """Note what was read. A stream in its cluster ends the pass, because a later one could lack the stream."""
+        """Note an item. One of a stream ends its cluster's pass, because a later pass might not read that stream."""
         read = self._read.get(item.cluster)
         if read is not None:
             read.update(item.texts)
@@ -171,7 +170,7 @@ class Passes:
             under.pop(key, None)
 
     def _note_named(self, table: str, names: Sequence[str], row: Eviction | PodEnd) -> None:
-        """Note rows about one end of which a text has no UID, and perhaps not the whole name of the node."""
+        """Match a row with earlier rows about the same end. A text may lack the UID and shorten the node's name."""
         before, name, host = self._before[row.cluster], f"{row.namespace}/{row.pod}", row.node.partition(".")[0]
         values = {each: getattr(row, each) for each in names} | {"uid": name}
 
@@ -191,7 +190,7 @@ class Passes:
                 self._named[row.cluster][table][each] = number
 
     def so_far(self) -> Iterable[Entry]:
-        """Yield the entries of passes that go on, once their rows are stored: a later pass knows of a killed one."""
+        """Yield entries to save once rows are stored: a later pass then knows these rows, even if this one is killed."""
         for cluster, read in self._read.items():
             before, rows = self._load(cluster), self._rows[cluster]
             after = {_READ: dict.fromkeys(read.union(before.get(_READ, ())), 0)}
@@ -202,7 +201,7 @@ class Passes:
                 yield from _entries(cluster, after)
 
     def end(self) -> Ended:
-        """Take back what earlier passes concluded and this one does not. All rows are stored then."""
+        """Take back the rows of earlier passes that this one supersedes. The caller has stored all of its rows."""
         again: list[Row] = []
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]
         entries += [Entry(cluster, _KIND, _STREAMED, b"") for cluster in sorted(self._streamed)]
@@ -238,7 +237,7 @@ class Passes:
                 )
         if is_alone and sum(map(len, after.values())) <= MOST:
             yield from _entries(cluster, after)
-        else:  # no later pass takes anything back, not even what it shares with one that is forgotten
+        else:  # nothing of this cluster is taken back any more: what earlier passes concluded is forgotten
             yield from (_entry(cluster, key, ()) for key in (after.keys() | before.keys()) - {_STREAMED})
             yield Entry(cluster, _KIND, _STREAMED, b"")
 

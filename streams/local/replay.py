@@ -21,7 +21,7 @@ from streams.fold.reducer import AnyReducer, Output, Reducer, Withdrawal
 
 
 class Logs:
-    """Logs by cluster and node. States are stored under the kind `state`, a log's under the name of its node."""
+    """Holds a log for each cluster and node. A log's states are stored as an entry of kind `state`, by node."""
 
     def __init__(self, reducers: Sequence[AnyReducer]) -> None:
         self._fold = Fold(reducers)
@@ -30,7 +30,7 @@ class Logs:
         self._changed: set[LogKey] = set()
 
     def step(self, record: Record, *, keeps: bool = False) -> Sequence[Output | Rejected]:
-        """Fold a record into its log; gives what is concluded. With `keeps` the log is not forgotten before."""
+        """Fold a record into its log; return the conclusions. With `keeps` an expired log is not forgotten first."""
         key = LogKey(record.cluster, record.node)
         log = self._logs.get(key)
         if log is None:
@@ -42,7 +42,7 @@ class Logs:
         return concluded
 
     def resume(self, cluster: str, stored: Mapping[str, bytes]) -> None:
-        """Have these logs of a cluster, by node, and no others."""
+        """Replace all logs of a cluster with the stored ones, given by node."""
         self._changed = {key for key in self._changed if key.cluster != cluster}
         self._logs = {key: log for key, log in self._logs.items() if key.cluster != cluster}
         for node, value in stored.items():
@@ -65,12 +65,12 @@ CHECKPOINT_EVERY: Final = 100_000
 """Observations between two checkpoints of a long replay."""
 NEVER: Final = datetime.max.replace(tzinfo=UTC)
 SEAM: Final = timedelta(seconds=10)
-"""Most that a replay may begin before the end of the last one and still continue from its states."""
+"""A replay that begins at most this long before the end of the last one still continues from its states."""
 
 
 @dataclass(slots=True)
 class ReplayReport:
-    """The result of a replay. `apart` are clusters whose observations are older than those in the database."""
+    """Holds the result of a replay. `apart` lists clusters of which the database had later observations."""
 
     read: int = 0
     known: int = 0
@@ -114,13 +114,13 @@ class Replay:
         self._seen = Seen(self._checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
-        """Clusters that are folded by themselves: the end of the database's content, after which its states
+        """Clusters that are folded without their stored states: the end of the database's content, after which these
         continue.
         """
         self._answered: set[LogKey] = set()
         """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
-        """Clusters of which a dump is folded by itself."""
+        """Clusters of which a dump is folded without the stored states."""
         self._passes = passes
         self._batch = Batch()
 
@@ -160,7 +160,7 @@ class Replay:
         self.checkpoint(entries)
 
     def take(self, item: Decoded) -> None:
-        """Fold one observation; one that the database has changes nothing."""
+        """Fold one observation. One that the database holds is skipped, unless its dump is folded separately."""
         if self._is_new(item):
             for record in item.records:
                 if item.numbers is not None and isinstance(record, SampleRecord):
@@ -168,7 +168,7 @@ class Replay:
             self._fold(item)
 
     def _is_new(self, item: Decoded) -> bool:
-        """Tell whether an item must be folded; the time of its cluster is then its own."""
+        """Count an item, and tell whether it must be folded. If so, its cluster's time advances to it."""
         counts = not item.is_implied
         self.report.read += counts
         if item.outside:
@@ -189,7 +189,7 @@ class Replay:
         return True
 
     def _begin_facts(self, cluster: str, ts: datetime) -> None:
-        """Begin a dump of a cluster that the database knows: it is folded whole and by itself, as a set of facts.
+        """Begin a dump of a cluster. If the database has the cluster already, the dump is folded without its states.
 
         Rows with the same identity replace each other.
         """
@@ -275,7 +275,7 @@ class Replay:
         return self._batch.size
 
     def store(self) -> None:
-        """Return when all rows so far are stored; no checkpoint has them."""
+        """Store all rows so far, and return when the sink has them. It saves no checkpoint."""
         self.write()
         self._sink.drain()
 
@@ -290,7 +290,7 @@ class Replay:
             self._batch = Batch()
 
     def checkpoint(self, entries: Sequence[Entry] = ()) -> None:
-        """Store all rows, then, at once, what makes the next replay go on after them, and these entries."""
+        """Store all rows, then save `entries` and what the next replay resumes from, all or none."""
         self.store()
         entries = [*entries, *self._seen.entries()]
         if not self._is_last:

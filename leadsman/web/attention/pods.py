@@ -38,7 +38,7 @@ MOST_AUTOSCALER_TEXT: Final = 500
 
 
 def evicted(view: Overview) -> Iterator[Item]:
-    """Under pressure by resource, for limits of their own, and for what is not known: a card each."""
+    """Yield a card for each resource of pressure, one for pods' own limits, and one for unknown causes."""
     under_pressure = [row for row in view.evicted if row["cause"] == "pressure"]
     for resource in dict.fromkeys(row["resource"] for row in under_pressure):
         rows = [row for row in under_pressure if row["resource"] == resource]
@@ -79,7 +79,7 @@ _EVICTION_STEPS: Final = {
     "memory": Step("Compare what pods use with what they request", "requests"),
     "ephemeral-storage": Step("Find what fills the disk", "disk_growth"),
     "inodes": Step("Find what makes many small files", "evicted_pods"),
-    "pids": Step("Find what forks", "evicted_pods"),
+    "pids": Step("Find what creates so many processes", "evicted_pods"),
 }
 
 
@@ -147,10 +147,10 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
         name = "NODE" if name == UNKNOWN_NAME else argument(refusals[0]["node"])
         if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
-        if _knew_of_less(refusals[0]) and resource.startswith("hugepages-"):
-            return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
         if _knew_of_less(refusals[0]):
-            return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
+            huge = f"Give {name} {resource} and restart its kubelet, or keep such pods off it"
+            usual = f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}"
+            return Step(huge if resource.startswith("hugepages-") else usual)
         if words := _STEPS.get(reason) or _STEPS.get(refusals[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
     return Step(REMOVE_OR_CORDON, "refused_pods")
@@ -161,7 +161,7 @@ _STEPS: Final = {
     "node_labels": Step("See kubectl get node {} --show-labels; delete the failed pods, and recreate bare ones"),
     "node_shutdown": Step("Delete the failed pods, and recreate bare ones: nothing else does"),
     "node_pressure": Step("Find what {} lacks", "pressure_history"),
-    "host_port": Step("Find the pod that has the port: kubectl get pods -A --field-selector spec.nodeName={}"),
+    "host_port": Step("Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
 }
@@ -199,7 +199,7 @@ def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict]
 
 
 def waiting(view: Overview) -> Iterator[Item]:
-    """Pending pods, with the reasons of those that most wait for, and why no node is added for them."""
+    """Yield a card of pending pods with their main reasons, and one if the scheduler contradicts the API."""
     if not view.waiting:
         return
     pods = sum(row["pods"] for row in view.waiting)
@@ -236,7 +236,7 @@ def _contradicted(view: Overview) -> Item:
     text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {counted(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
-    step = Step("Dump its cache (SIGUSR2) or restart kube-scheduler", "pending_pods")
+    step = Step("Dump kube-scheduler's cache (SIGUSR2), or restart it", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
 
@@ -291,7 +291,7 @@ def terminating(view: Overview) -> Iterator[Item]:
         text = f"{have} ended: a finalizer holds the object, or the kubelet has not cleaned up."
         step = Step(f"See its finalizers: kubectl get pod {_named(rows[0])} -o jsonpath={{.metadata.finalizers}}")
     else:
-        text = "A long grace period lasts, the kubelet cannot end them, or a finalizer holds them."
+        text = "A long grace period has not ended, the kubelet cannot end them, or a finalizer holds them."
         step = Step(f"Read kubectl describe pod {_named(rows[0])}")
     yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
 

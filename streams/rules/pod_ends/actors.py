@@ -15,9 +15,9 @@ from streams.rules.values.expressions import Amount, begins_as, is_among
 from streams.rules.values.wording import first_of
 
 ASKED_BEFORE: Final = timedelta(minutes=2)
-"""So long the autoscaler of clusters tries to evict a pod, after its Event about that."""
+"""An announcement can precede the end by this much: the cluster autoscaler retries an eviction for so long."""
 REPORTED_WITHIN: Final = timedelta(seconds=10)
-"""So late the Event of an end can come, with the clocks of two machines."""
+"""An announcement can follow the end by this much, because the clocks of two machines differ."""
 
 
 class Act(NamedTuple):
@@ -36,13 +36,13 @@ class _Author(NamedTuple):
 
     components: tuple[str, ...]
     reason: str
-    """Empty if it is one of many."""
+    """Empty if the program uses several reasons."""
     text: str
-    """The pattern with which the text begins."""
+    """The Event's text begins with a match of this pattern."""
     cause: Cause
     actor: str
     is_done: bool = True
-    """The API took the eviction before the Event was written."""
+    """The API had accepted the eviction when the Event was written."""
 
 
 _KNOWN: Final = (
@@ -98,7 +98,7 @@ _DELETED: Final = re.compile(r"Deleted pod: (\S{1,253})|delete Pod (\S{1,253}) i
 
 
 def act_of(event: Event) -> Act | None:
-    """Return the announcement of an Event that a pod is ended; None for any other Event."""
+    """Return the announcement if an Event says that a pod is being ended; None for any other Event."""
     about, text, component = event.involved_object or event.regarding, plain(message(event)), component_of(event)
     if about is None:
         return None
@@ -112,14 +112,14 @@ def act_of(event: Event) -> Act | None:
 
 
 def _wrote(author: _Author, component: Amount, reason: Amount, text: Amount) -> Amount:
-    """`text` is without the prefix of combined Events."""
+    """Tell whether an author wrote an Event, whose `text` is without the prefix of combined Events."""
     by_it = is_among(component, author.components)
     by_it = by_it & (reason == author.reason) if author.reason else by_it
     return by_it & begins_as(text, author.text)
 
 
 def evicted_by(component: Amount, reason: Amount, text: Amount) -> Amount:
-    """Return who evicted a pod, by an Event about it that is written afterwards; empty for any other."""
+    """Return who evicted a pod if an Event was written after its eviction; an empty text for any other Event."""
     after = [each for each in _KNOWN if each.cause == "api_eviction" and each.is_done]
     return first_of(*((_wrote(each, component, reason, text), each.actor) for each in after), otherwise="")
 
@@ -131,9 +131,9 @@ def marked_for_taint(component: Amount, reason: Amount, text: Amount) -> Amount:
 
 
 def explains(cause: str, at: datetime, ended_as: str, earliest: datetime, latest: datetime) -> bool:
-    """Tell whether an announcement at a time names who ended a pod that ended between two times.
+    """Tell whether an announcement explains the end of a pod between `earliest` and `latest`.
 
-    It adds to a deletion by nobody known, and to an eviction through the API.
+    Any cause explains a deletion. Only an API eviction explains an API eviction.
     """
     if ended_as not in {"deleted", "api_eviction"} or (ended_as == "api_eviction" and cause != ended_as):
         return False

@@ -92,7 +92,7 @@ def test_a_pod_that_is_over_and_stays_has_the_step_to_see_what_holds_it() -> Non
     )
     assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}."
     (card,) = attention(view(node(), terminating=(lasts(is_over=True), lasts(pod="db-1"))))
-    assert "A long grace period lasts" in card.text
+    assert "A long grace period has not ended" in card.text
 
 
 def test_a_quiet_cluster_needs_none() -> None:
