@@ -190,7 +190,7 @@ class Passes:
                 self._named[row.cluster][table][each] = number
 
     def so_far(self) -> Iterable[Entry]:
-        """Yield entries to save once rows are stored: a later pass then knows these rows, even if this one is killed."""
+        """Yield entries to save once rows are stored: a later pass then knows them, even if this one is killed."""
         for cluster, read in self._read.items():
             before, rows = self._load(cluster), self._rows[cluster]
             after = {_READ: dict.fromkeys(read.union(before.get(_READ, ())), 0)}

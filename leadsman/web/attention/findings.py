@@ -82,7 +82,10 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             text,
             tuple(nodes),
             "nodes",
-            step=Step(f"Set {margin.signal} in evictionHard, and find what uses it", "unguarded_signals"),
+            step=Step(
+                f"Find what uses it; add {margin.signal} to evictionHard, whose other keys must stay",
+                "unguarded_signals",
+            ),
             about=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )

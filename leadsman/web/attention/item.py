@@ -171,7 +171,7 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     pods = [row for _, rows in ranked for row in rows]
     owned = [row for row in pods if row["owner"]]
     command = _delete_command(owned or pods)
-    after = "Its replacement starts small: lower its limit or roll it back" if owned else "No controller recreates it"
+    after = "Its replacement may grow too: give it a limit, or roll it back" if owned else "Nothing recreates it"
     step = Step(f"Stop what grows: {command}. {after}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 

@@ -28,8 +28,8 @@ UNKNOWN_CAUSE: Final = "unknown"
 WHY_UNKNOWN: Final = "why is not known"
 """Follows that pods were evicted for this cause."""
 NO_NEW_PODS: Final = "no new pods are placed there"
-"""It is so of a node that is cordoned, not Ready or under pressure."""
-WHILE_UNDER_PRESSURE: Final = f"{NO_NEW_PODS.capitalize()}, and pods can be evicted."
+"""It is so of a node that is cordoned or not Ready."""
+WHILE_UNDER_PRESSURE: Final = "New pods may be refused, and pods can be evicted."
 
 
 def evicted_for(about: str) -> str:

@@ -90,7 +90,7 @@ WALKS: Final = {
         "SchedulerBlindSpot",
         "",
         "the scheduler does not see a node",
-        ("restart kube-scheduler, or add or delete any node",),
+        ("restart kube-scheduler, or add a node",),
         (("Where a scheduler works with a wrong list of nodes, and the evidence for it", "name=blind_spots"),),
         ("lost_node",),
     ),

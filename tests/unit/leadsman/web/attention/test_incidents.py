@@ -65,9 +65,9 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
 def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> None:
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
-    assert "kubectl delete pod -n shop web-x. Its replacement starts small" in card.step.words
+    assert "kubectl delete pod -n shop web-x. Its replacement may grow too" in card.step.words
     (card,) = incidents([item("met", "a")], [bare])
-    assert card.step.words.endswith("kubectl delete pod -n shop bare. No controller recreates it")
+    assert card.step.words.endswith("kubectl delete pod -n shop bare. Nothing recreates it")
 
 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
