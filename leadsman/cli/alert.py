@@ -29,9 +29,9 @@ from leadsman.cli.exits import EXIT_USAGE, EXIT_WRONG, fail, note
 def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None, *, test: bool) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 
-    Each receiver has its own consumer group. One that does not answer is retried, and does not block the others. Run
-    one process for each receiver. Put secret addresses in the settings (alerts.to), and also the secret that signs
-    messages to webhooks (alerts.webhook_secret). FILE holds PagerDuty's routing key or the URL of a Teams workflow.
+    Each receiver has its own consumer group. One that does not answer is retried, and does not block the others.
+    Put secret addresses in the settings (alerts.to), and also the secret that signs messages to webhooks
+    (alerts.webhook_secret). FILE holds PagerDuty's routing key or the URL of a Teams workflow.
     """
     from leadsman.cli.live import live_settings, run_served
     from leadsman.run.alert import run_alerts, send_test

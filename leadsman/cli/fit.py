@@ -82,15 +82,15 @@ def command(
 ) -> None:
     """Show which nodes and NUMA nodes can take a pod now, and why the others cannot.
 
-    A pod by --cpu tolerates no taint and selects no node. A pod by --filename is judged by everything in its
+    A pod given by --cpu has no tolerations and no node selector. A pod given by --filename is judged by its whole
     manifest: node selector and affinity, tolerations, host ports, affinity to other pods, topology spread, and
     claims of volumes and devices. Its init containers are admitted in their order. The result of a claim made from a
-    template is unknown. No scheduler judges a pod that names its node. ResourceQuota, LimitRange and preemption are
+    template is unknown. A pod with nodeName skips the scheduler. ResourceQuota, LimitRange and preemption are
     not judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
     With --like it shows what one more node would take. That node is ready, and has only the pods of DaemonSets and
-    the static pods of the named one. Its exclusive CPUs are unknown if the CPUs that the named one reserves are.
+    the static pods of the named one. Its exclusive CPUs are unknown if those that the named node reserves are.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
