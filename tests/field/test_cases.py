@@ -120,6 +120,10 @@ def test_neither_order_nor_files_nor_passes_change_what_a_dump_implies(
     assert split.comparable() == once.comparable()
 
 
+OF_PARTS = "settings of kubelets that are not in the dump", "holds nothing that Leadsman reads"
+"""Errors of a part that has only what means nothing by itself."""
+
+
 @pytest.mark.parametrize("name", SOURCES)
 @settings(max_examples=2, deadline=None)
 @given(st.data())
@@ -136,7 +140,7 @@ def test_looks_at_parts_before_leave_no_row_that_the_whole_does_not_imply(
             try:
                 often.replay(written(folder / f"{number}", some))
             except SourceError as error:
-                assert "settings of kubelets that are not in the dump" in str(error)  # noqa: PT017 - of some parts only
+                assert any(text in str(error) for text in OF_PARTS)  # noqa: PT017 - of some parts only
     often.replay(whole)
     assert implied(often) == implied(once)
 
