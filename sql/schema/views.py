@@ -122,6 +122,11 @@ _IMAGE_FILE_SYSTEM: Final = "available_bytes", "capacity_bytes"
 _EVENT: Final = _columns(
     "component", "reason", f"trimBoth(replaceRegexpOne(message, {literal('^' + re.escape(COMBINED))}, ''))"
 )
+_NODES_MADE: Final = (
+    "(SELECT cluster, node, argMax(created_at, ts) AS made_at"
+    " FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0) GROUP BY cluster, node)"
+)
+"""When each Node object was made: what is older is about an earlier node of its name."""
 RULES: Final[Mapping[str, Amount]] = {
     "meets": _meets(),
     "layout": _layout(),
@@ -145,6 +150,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "kubelet_start": f"(object_kind = 'Node' AND reason = '{STARTING}' AND trimBoth(message) IN {STARTS})",
     "pressure_reasons": str(tuple(PRESSURES)),
     "not_placed": str(NOT_PLACED),
+    "nodes_made": _NODES_MADE,
     "evicted_by": evicted_by(*_EVENT),
     "marked_for_taint": marked_for_taint(*_EVENT),
     "concerns_machine": concerns_machine(*_columns("object_kind", "reason", "component")),

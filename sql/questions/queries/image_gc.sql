@@ -52,7 +52,7 @@ FULL OUTER JOIN
         (
             SELECT e.cluster, e.node, e.last_at
             FROM image_gc_episodes AS e
-            INNER JOIN (SELECT cluster, node, argMax(created_at, ts) AS made_at FROM nodes GROUP BY cluster, node) AS n USING (cluster, node)
+            INNER JOIN {nodes_made} AS n USING (cluster, node)
             WHERE e.last_at < n.made_at
         ))
     ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC

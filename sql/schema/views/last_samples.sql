@@ -7,11 +7,6 @@ FROM
     FROM (SELECT cluster, node, last_at FROM node_samples_5m SETTINGS final = 0)
     GROUP BY cluster, node
 ) AS s
-LEFT JOIN
-(
-    SELECT cluster, node, argMax(created_at, ts) AS made_at
-    FROM (SELECT cluster, node, created_at, ts FROM nodes SETTINGS final = 0)
-    GROUP BY cluster, node
-) AS n ON n.cluster = s.cluster AND n.node = s.node
+LEFT JOIN {nodes_made} AS n ON n.cluster = s.cluster AND n.node = s.node
 WHERE ifNull(s.at >= n.made_at, 1)
 COMMENT 'When each node was last sampled, from the roll-ups; without what an earlier node of its name left'
