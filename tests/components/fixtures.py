@@ -1,6 +1,7 @@
 """The components as pytest fixtures, one of each for a test session."""
 
 import logging
+import ssl
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
@@ -53,6 +54,14 @@ def clickhouse(tmp_path: Path) -> Iterator[ClickHouseHttp]:
     """A ClickHouse server of the test's own; `clickhouse.dsn(database)` for clients."""
     with ClickHouseHttp(tmp_path / "clickhouse") as server:
         yield server
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_public_authorities() -> Iterator[None]:
+    """Trust those of a test alone: to read the machine's takes most of the time in which a client is made."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ssl.SSLContext, "load_default_certs", lambda *_: None)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -34,7 +34,7 @@ class Authority:
 
     @staticmethod
     def _new_key(key: Path) -> list[object]:
-        return ["-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out"]
+        return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out"]
 
     @staticmethod
     def _make(*arguments: object) -> None:

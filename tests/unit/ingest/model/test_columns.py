@@ -3,10 +3,11 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ingest.model.samples import TYPE_CODES, PodColumns, pack, pack_column, unpack
+from profiles import EXAMPLES
 from sql.landing.arrow import POD_SAMPLES, SCHEMAS, pod_samples
 from streams.fold.batch import SampleKey
 
@@ -33,12 +34,14 @@ def stored(column: list[Any]) -> list[Any]:
     return [min(max(value, INT64[0]), INT64[1]) if isinstance(value, int) else value for value in column]
 
 
+@settings(max_examples=EXAMPLES // 3)
 @given(samples())
 @example(PodColumns(namespace=["a"], pod=["a"], uid=["a"], **{name: [1] for name in TYPE_CODES}))  # type: ignore[arg-type]
 def test_what_was_packed_is_unpacked(pods: PodColumns) -> None:
     assert unpack(pack(pods)) == {name: stored(getattr(pods, name)) for name in TYPE_CODES}
 
 
+@settings(max_examples=EXAMPLES // 5)
 @given(st.lists(samples(), min_size=1, max_size=3))
 def test_samples_of_different_sizes_become_the_rows_of_one_table(told: list[PodColumns]) -> None:
     keys = [SampleKey("c", datetime(2026, 7, 1, tzinfo=UTC), f"n{i}", len(pods.uid)) for i, pods in enumerate(told)]

@@ -26,6 +26,7 @@ from ingest.model.records import LogBeganRecord, Record
 from ingest.model.topics import encode_record, headers_of, key_of, kind_of
 from ingest.normalize.dead_letters import Buried
 from paths import SCENARIOS
+from profiles import EXAMPLES
 from streams.analytics.registry import REDUCERS
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import parts
@@ -134,7 +135,7 @@ def _undisturbed(name: Path) -> dict[Any, Any]:
     return _rows(kafka)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=EXAMPLES // 5)
 @given(st.sampled_from(INPUTS), st.integers(0, 2**32))
 def test_the_last_rows_do_not_depend_on_when_workers_die(name: Path, seed: int) -> None:
     chance, kafka = random.Random(seed), _kafka(name, again=0.1)  # noqa: S311

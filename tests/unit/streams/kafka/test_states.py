@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from ingest.kafka.publish import Publisher
 from ingest.model.records import NodeRecord
+from profiles import EXAMPLES
 from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Reducer
 from streams.kafka import parts
@@ -198,7 +199,7 @@ async def _check(steps: Sequence[Step], kept: Sequence[bool], tombstones: bool) 
     await asyncio.gather(*running, return_exceptions=True)
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES // 3)
 @given(st.integers(0, 2**32))
 def test_no_stopped_killed_or_resumed_writer_and_no_compaction_takes_a_state_back(seed: int) -> None:
     """Owners are stopped between any two records for any time, and the newest alone commits."""
