@@ -13,6 +13,21 @@ from sql.schema.views import load_views
 
 _NAMED: Final = re.compile(r"--[^\n]*|'(?:[^'\\]|\\.)*'|\b(?:FROM|JOIN|INTO|TABLE|TO)\s+(\w+)")
 _MADE: Final = re.compile(r"CREATE (TABLE|MATERIALIZED VIEW) IF NOT EXISTS (\w+)")
+_UNREAD: Final = re.compile(r"--[^\n]*|'(?:[^'\\]|\\.)*'")
+_UNION: Final = re.compile(r"\bUNION (?:ALL|DISTINCT)\b")
+_QUERY: Final = re.compile(r"\s*(?:SELECT|WITH)\b")
+_FIRST: Final = re.compile(r"\bFROM\s+(\w+|\()")
+_OF_OTHERS: Final = re.compile(
+    r"\b(?:RIGHT|FULL|INTERSECT|RECURSIVE|TOTALS|FILL|ROLLUP|CUBE|GROUPING)\b|(?<!\* )\bEXCEPT\b"
+)
+"""Words with which a query can have rows although its first source has none."""
+AGGREGATE: Final = re.compile(
+    r"\b(?:any|arg(?:Max|Min)|avg|count|group\w+|max|min|quantile\w*|simpleLinearRegression|sum|topK|uniq\w*)"
+    r"(?:If|Map|Merge|OrNull|State)*\("
+)
+"""Aggregate functions of the questions and views; without GROUP BY one gives a row of nothing."""
+_WINDOW: Final = re.compile(r"\bOVER\b")
+_OF_WINDOWS: Final = re.compile(r"\b(?:lagInFrame|leadInFrame|row_number|rank|dense_rank)\(")
 
 
 @cache
@@ -50,17 +65,77 @@ def feeds_of(table: str) -> Collection[str]:
     return [name for name in feeds if table in rests_on(name) and table != name.removesuffix("_feed")]
 
 
-def reads_only(sql: str, empty: Collection[str]) -> bool:
-    """Tell whether a query reads tables, and each of them is one of these."""
-    read = named(sql) if empty else set()
+def gives_nothing(sql: str, empty: Collection[str]) -> bool:
+    """Tell whether a query has no row where these tables are empty: the first that it reads in each of its unions
+    are among them, or all that it reads.
+    """
+    if not empty:
+        return False
+    first, read = _first_read(_bare(sql)), named(sql)
+    if first is not None and first <= set(empty):
+        return True
     return bool(read) and not tables() & read.union(*map(rests_on, read)) - set(empty)
+
+
+@cache
+def _first_read(text: str, whole: str = "") -> frozenset[str] | None:
+    """Return the tables without whose rows a query, which may be a part of a whole one, has none; None if they are
+    not known.
+    """
+    between = list(_UNION.finditer(_outer(text)))
+    begins, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
+    firsts = [_first_of_one(text[begin:end], whole or text) for begin, end in zip(begins, ends, strict=True)]
+    known = [first for first in firsts if first is not None]
+    return frozenset[str]().union(*known) if len(known) == len(firsts) else None
+
+
+def _first_of_one(text: str, whole: str) -> frozenset[str] | None:
+    outer = _outer(text)
+    source = _FIRST.search(outer)
+    if source is None or not _QUERY.match(text) or _OF_OTHERS.search(outer):
+        return None
+    chosen = text[: source.start()]
+    aggregated = len(AGGREGATE.findall(chosen)) + len(_OF_WINDOWS.findall(chosen)) > len(_WINDOW.findall(chosen))
+    if aggregated and "GROUP BY" not in outer:
+        return None
+    name = source.group(1)
+    if name == "(":
+        return _first_read(_enclosed(text, source.end()), whole)
+    if name in tables():
+        return frozenset({name})
+    if name in statements():
+        view = _bare(statements()[name])
+        made = re.search(r"\bAS\s", _outer(view))
+        return _first_read(view[made.end() :]) if made else None
+    given = [each.end() for each in re.finditer(rf"\b{name}\s+AS\s*\(", whole)]
+    return _first_read(_enclosed(whole, given[0]), whole) if len(given) == 1 else None
+
+
+def _enclosed(text: str, begin: int) -> str:
+    """Return what stands from there to the end of its parentheses."""
+    return text[begin : begin + _outer("(" + text[begin:]).index(")") - 1]
+
+
+def _bare(sql: str) -> str:
+    """Return the text without comments and with empty strings."""
+    return _UNREAD.sub(lambda found: "''" if found[0].startswith("'") else "", sql)
+
+
+def _outer(text: str) -> str:
+    """Return the text with a point for each character within parentheses."""
+    depth, found = 0, []
+    for letter in text:
+        depth -= letter == ")"
+        found.append("." if depth else letter)
+        depth += letter == "("
+    return "".join(found)
 
 
 def asked(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
     """Ask, and return the rows, of which an empty answer may lack the names: nothing is planned where every table of
     the query is known to be empty. Raises DatabaseError.
     """
-    if reads_only(sql, db.empty):
+    if gives_nothing(sql, db.empty):
         return Result((), (), [])
     return db.query(sql, parameters, described=False)
 

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Final
 
 from sql.database.open import Database
-from sql.schema.statements import reads_only, statements
+from sql.schema.statements import gives_nothing, statements
 
 _WITH: Final = "\nWITH\n"
 _SELECT: Final = "\nSELECT cluster, ts, node, kind, what, about, pod, namespaces\nFROM\n(\n"
@@ -25,7 +25,7 @@ def story(db: Database, without: Collection[str] = ()) -> str:
 
     def can_have_lines(branch: str) -> bool:
         read = shared + branch if _SHARED.search(branch) else branch
-        return not set(_KIND.findall(branch)) & set(without) and not reads_only(read, empty)
+        return not set(_KIND.findall(branch)) & set(without) and not gives_nothing(read, empty)
 
     text = _BETWEEN.join(filter(can_have_lines, branches))
     return f"({shared if _SHARED.search(text) else ''}{_SELECT}{text}\n))" if text else ""

@@ -50,9 +50,9 @@ def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict
     """The rows of any question; none is asked of tables that are known to be empty. Raises DatabaseError."""
     sql = question(name)
     if db.empty and name not in OF_NOTHING:
-        from sql.schema.statements import reads_only  # noqa: PLC0415 - some commands ask nothing
+        from sql.schema.statements import gives_nothing  # noqa: PLC0415 - some commands ask nothing
 
-        if reads_only(sql, db.empty):
+        if gives_nothing(sql, db.empty):
             return []
         if _STORY in sql:
             from sql.schema.story import story  # noqa: PLC0415 - as above

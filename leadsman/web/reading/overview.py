@@ -175,6 +175,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
     With `node`, read the base of its items. A node that nothing names in the range gives no nodes; a node that is
     gone at the end still belongs to the range.
     """
+    db = db.knowing()
     scope = paced(db, scope)
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)

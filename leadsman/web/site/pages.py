@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, TypeAlias
 from common.clock import SYSTEM
 from common.text import match
 from leadsman.web.attention.attention import attention
-from leadsman.web.attention.episodes import kinds_of, timeline
+from leadsman.web.attention.episodes import Timeline, kinds_of, timeline
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.charts import read_strip
 from leadsman.web.reading.detail import read_details
@@ -114,19 +114,23 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
         return None
     view = read_overview(db, choose(spans, request.asked, now()), spans)
     wanted = request.wanted
-    happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, wanted=wanted, kinds=kinds_of(wanted))
-    story = timeline(happened, view.scope, csvs.EPISODES if request.csv else EPISODES, wanted)
+
+    def story(episodes: int) -> Timeline:
+        kinds = kinds_of(wanted)
+        happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, wanted=wanted, kinds=kinds)
+        return timeline(happened, view.scope, episodes, wanted)
+
     if request.csv:
         lines = narrowed(lines_of(view, attention(view)), request.narrowing, request.choice)
         return request.table(
             {
                 "nodes": partial(csvs.nodes, lines),
                 "alerts": partial(csvs.alerts, view.alerts or ()),
-                "timeline": partial(csvs.timeline, story),
+                "timeline": lambda: csvs.timeline(story(csvs.EPISODES)),
             }
         )
     links = Links(view.scope, live=request.live, shown=request.shown)
-    return overview_page(links, view, story, request.choice, request.narrowing)
+    return overview_page(links, view, story(EPISODES), request.choice, request.narrowing)
 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
