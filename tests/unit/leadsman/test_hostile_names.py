@@ -27,7 +27,7 @@ from components.processes import HOST, free_port
 from components.rows import T0
 from components.telemetry import get
 from leadsman.cli.options import FORMS
-from leadsman.cli.present.findings import finding_rows, read_findings
+from leadsman.cli.present.findings import finding_rows
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.cli.present.tables import raw_rows, show, show_document
 from leadsman.web.assistant.server import _seen
@@ -132,18 +132,18 @@ def test_in_the_answer_to_each_saved_question(
     assert answered > 15
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_in_what_look_prints(db: Database, form: str, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = finding_rows(found) if (found := read_findings(db, "c", "")) else []
-    if form == "csv":
-        show(raw_rows(list(rows[0]), [list(each.values()) for each in rows]), form)
-    elif form in {"json", "yaml"}:
+def test_in_what_look_prints(db: Database, capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = print_story(db, ["c"], Console(width=100_000, highlight=False, markup=False), None, EVERY_LINE, "")
+    rows = finding_rows(found)
+    texts = {"table": capsys.readouterr().out}
+    for form in ("json", "yaml"):
         show_document(rows, form)
-    else:
-        print_story(db, ["c"], Console(width=100_000, highlight=False, markup=False), None, EVERY_LINE, "")
-    text = capsys.readouterr().out
-    assert MARK in text
-    check_form(text, form)
+        texts[form] = capsys.readouterr().out
+    show(raw_rows(list(rows[0]), [list(each.values()) for each in rows]), "csv")
+    texts["csv"] = capsys.readouterr().out
+    for form, text in texts.items():
+        assert MARK in text
+        check_form(text, form)
 
 
 @pytest.mark.parametrize(

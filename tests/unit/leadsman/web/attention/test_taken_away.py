@@ -12,7 +12,7 @@ from rich.console import Console
 
 from components.database import EmptyDatabase
 from components.reading import page
-from ingest.files.sources import read_sources
+from ingest.files.sources import Entry, read_sources
 from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
@@ -177,13 +177,16 @@ def read(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     """Every folder is a cluster of its own, of one database."""
     folder = tmp_path_factory.mktemp("taken")
     with empty_database() as database:
-        for state, things in (("quiet", quiet()), ("troubled", troubled())):
-            for without in ("", *(kind.name for kind in KINDS)):
-                left = {kind: found for kind, found in things.items() if kind != without}
-                cluster = f"{state}-{without}"
-                sources = read_sources([written(folder / cluster, left)], cluster=cluster)
-                replay(database, map(decode, sources), Settings())
+        replay(database, map(decode, _sources(folder)), Settings())
         yield {span.cluster: Read.of(database, span.cluster) for span in read_spans(database)}
+
+
+def _sources(folder: Path) -> Iterator[Entry]:
+    for state, things in (("quiet", quiet()), ("troubled", troubled())):
+        for without in ("", *(kind.name for kind in KINDS)):
+            left = {kind: found for kind, found in things.items() if kind != without}
+            cluster = f"{state}-{without}"
+            yield from read_sources([written(folder / cluster, left)], cluster=cluster)
 
 
 class Read(NamedTuple):

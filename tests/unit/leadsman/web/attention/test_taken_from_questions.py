@@ -1,7 +1,8 @@
 """Whatever kind of evidence is taken away, no question, card or line claims what it alone could have shown."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -129,15 +130,19 @@ class Read(NamedTuple):
     database: Database
     rows: Mapping[str, Mapping[str, str]]
     """Return the rows of each cluster, by question."""
+    shown: Callable[[str, str], str]
+    """Return what `look` or `page` shows of a cluster."""
 
     def told(self, cluster: str, where: str) -> str:
-        if where == "look":
-            out = StringIO()
-            print_story(self.database, [cluster], Console(file=out, width=2000), None, EVERY_LINE)
-            return out.getvalue()
-        if where == "page":
-            return page(self.database, T0.replace(minute=NOW), **Asked(cluster=cluster, last="all").address()).text
-        return self.rows[where].get(cluster, "")
+        return self.shown(cluster, where) if where in {"look", "page"} else self.rows[where].get(cluster, "")
+
+
+def _shown(database: Database, cluster: str, where: str) -> str:
+    if where == "page":
+        return page(database, T0.replace(minute=NOW), **Asked(cluster=cluster, last="all").address()).text
+    out = StringIO()
+    print_story(database, [cluster], Console(file=out, width=2000), None, EVERY_LINE)
+    return out.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +152,8 @@ def read(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     capture.write_text("\n".join(line for name in ("all", *_world()) for line in _lines(name, name)))
     with empty_database() as database:
         replay(database, map(decode, read_sources([capture])), Settings())
-        yield Read(database, {query.name: _answer(database, query.name) for query in with_forms()})
+        rows = {query.name: _answer(database, query.name) for query in with_forms()}
+        yield Read(database, rows, cache(partial(_shown, database)))
 
 
 def _answer(database: Database, query: str) -> dict[str, str]:
