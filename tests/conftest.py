@@ -1,6 +1,8 @@
 """Fixtures of every test: the real components, and a migrated database; and the time that property tests may take."""
 
+import fcntl
 import gc
+from collections.abc import Generator
 from functools import cache
 from types import ModuleType
 from typing import Final
@@ -48,6 +50,18 @@ def pytest_runtestloop() -> None:
     """Collect garbage from here on, of what the tests make."""
     gc.enable()
     gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Let one process import a module at a time: the first rewrites its assertions, the others read what it wrote."""
+    if not isinstance(collector, pytest.Module):
+        return (yield)
+    with collector.path.open() as source:
+        fcntl.flock(source, fcntl.LOCK_EX)
+        return (yield)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
