@@ -14,7 +14,13 @@ from hypothesis import HealthCheck, settings
 from profiles import EXAMPLES
 from sql.database.open import connect
 
-pytest_plugins = ["components.database", "components.demo", "components.fixtures", "components.progress"]
+pytest_plugins = [
+    "components.database",
+    "components.demo",
+    "components.fixtures",
+    "components.schedule",
+    "components.progress",
+]
 
 # how long an example takes is that of a machine which others use too
 settings.register_profile(
@@ -34,8 +40,12 @@ LONGEST: Final = (
     "browser:states",
     "cluster:faults",
     "kafka:security",
+    "kafka:receivers",
+    "kafka:landing",
+    "kafka:lost_progress",
+    "browser:browser",
 )
-"""Groups that take more than five minutes, longest first."""
+"""Groups that take more than a minute, longest first."""
 DATABASES: Final = frozenset({"migrated_folder", "demo_folder"})
 """Fixtures that make a database."""
 IN_MEMORY: Final = frozenset({"unit", "contract", "scenarios", "fuzz"})

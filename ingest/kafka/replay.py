@@ -16,10 +16,10 @@ from ingest.kafka.publish import RECORDS, Publisher, bury
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import Record
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topics, encode_record, headers_of, key_of, kind_of
-from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried, kept
+from ingest.normalize.dead_letters import PAYLOAD_BYTES, Buried
 from ingest.normalize.decoded import Digests, digest
 from ingest.normalize.normalize import normalized
-from ingest.normalize.redact import Received
+from ingest.normalize.redact import Received, kept
 
 LONGEST_SLEEP_SECONDS: Final = 3600.0
 

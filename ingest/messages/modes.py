@@ -8,7 +8,7 @@ length is kept.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from operator import is_
 from pathlib import Path
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -145,7 +145,7 @@ class _Shape(NamedTuple):
 
 def fit(reason: str, text: str) -> str | None:
     """Return the passing part of a message by the first shape that it fits; None if no shape of this reason fits."""
-    for shape in _BY_REASON.get("OutOf" if reason.startswith("OutOf") else reason, ()):
+    for shape in _by_reason().get("OutOf" if reason.startswith("OutOf") else reason, ()):
         found = shape.pattern.fullmatch(text)
         if found is not None:
             return _passed(shape, found)
@@ -182,9 +182,12 @@ def _read(lines: Sequence[str]) -> Iterator[tuple[str, _Shape]]:
         begins = not line.strip() or line.startswith("  ")
 
 
-_BY_REASON: Final[dict[str, list[_Shape]]] = {}
-for _reason, _of in _read((Path(__file__).parent / "shapes.txt").read_text().splitlines()):
-    _BY_REASON.setdefault(_reason, []).append(_of)
+@cache
+def _by_reason() -> Mapping[str, Sequence[_Shape]]:
+    found: dict[str, list[_Shape]] = {}
+    for reason, shape in _read((Path(__file__).parent / "shapes.txt").read_text().splitlines()):
+        found.setdefault(reason, []).append(shape)
+    return found
 
 
 _REASON: Final = re.compile(rf"[A-Za-z0-9][-\w.:/]{{0,316}}|{WITHHELD}", re.ASCII)

@@ -11,7 +11,6 @@ from common.errors import BadRecord
 from ingest.model.observation import EARLIEST, LATEST, Position
 from ingest.model.records import DeadLetterRecord
 from ingest.model.topics import Headers
-from ingest.normalize.redact import without_secrets
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 PAYLOAD_BYTES: Final = 64 * 1024
@@ -80,8 +79,3 @@ class Buried(NamedTuple):
     def text(self) -> str:
         """Return the payload in the form of a row."""
         return self.payload.decode(errors="replace")
-
-
-def kept(raw: bytes, *, strict: bool = False) -> bytes:
-    """The payload of what was received: its beginning, without secrets."""
-    return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]

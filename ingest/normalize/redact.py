@@ -10,6 +10,7 @@ from common.scrub import REDACTED, scrub
 from ingest.messages.modes import CREDENTIALS, STRICT
 from ingest.model.observation import UNDECODABLE, Change, Observation
 from ingest.model.records import Record
+from ingest.normalize.dead_letters import PAYLOAD_BYTES
 from ingest.normalize.normalize import normalized
 from ingest.resources.cleaning import DROPPED, Cleaner
 from ingest.resources.table import BY_NAME, TABLE
@@ -67,6 +68,11 @@ def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
         text = raw.decode(errors="surrogateescape")
         return _PLACES.sub(_emptied, scrub(text)).encode(errors="surrogateescape")
     return raw if cleaned == document else msgspec.json.encode(cleaned)
+
+
+def kept(raw: bytes, *, strict: bool = False) -> bytes:
+    """The payload of what was received: its beginning, without secrets."""
+    return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]
 
 
 def _emptied(found: re.Match[str]) -> str:

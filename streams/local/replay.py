@@ -10,8 +10,9 @@ from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
 from ingest.model.records import DeadLetterRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
-from ingest.normalize.dead_letters import Buried, kept
+from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import Decoded
+from ingest.normalize.redact import kept
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Checkpoints, Entry, InMemory, Seen, StateCodec, packed, unpacked
 from streams.fold.findings import Row

@@ -5,6 +5,8 @@ from collections import Counter, defaultdict
 
 import pytest
 
+from components.schedule import is_of_a_component
+
 
 def pytest_configure(config: pytest.Config) -> None:
     """The process that hands out the tests prints; the others have none to hand out."""
@@ -50,7 +52,7 @@ class Progress:
 def _group(nodeid: str) -> str:
     """Folder of the test; a component's has its name after the test's."""
     group = nodeid.rpartition("@")[2] if nodeid.rfind("@") > nodeid.rfind("]") else ""
-    if group and "/" not in group:
+    if group and is_of_a_component(group):
         return group
     folders = nodeid.partition("::")[0].split("/")[:-1]
     return "/".join(folders[:3])

@@ -26,7 +26,7 @@ def test_a_new_analytic_is_five_files(tmp_path: Path) -> None:
 def test_a_new_alert_is_four_files(tmp_path: Path) -> None:
     copy = followed("docs/recipes/new-alert.md", tmp_path, 4)
     copy.generate()
-    copy.test("tests/unit/streams/alerting", "tests/generate", "-k", "not commands")
+    copy.test("tests/unit/streams/alerting")
 
 
 def test_a_new_source_is_two_files_beside_its_scenario(tmp_path: Path) -> None:

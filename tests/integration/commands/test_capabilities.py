@@ -3,6 +3,7 @@
 import ast
 import re
 import shlex
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -14,7 +15,7 @@ from components.command import dsn, succeeds
 from components.page.site import serving
 from leadsman.cli.main import app
 from named import functions, is_on
-from paths import ROOT, SCENARIOS
+from paths import LATE_JOINERS, NODE_PRESSURE, ROOT, SCENARIOS
 
 CAPABILITIES: Final = (ROOT / "docs/capabilities.md").read_text("utf-8")
 MISSION: Final = (ROOT / "docs/mission.md").read_text("utf-8")
@@ -52,7 +53,7 @@ TRIED: Final = [each for each in COMMANDS if each.startswith("pytest ")]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+def made(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """The databases that the pages' own commands make, each held by a process, so that no command opens it anew."""
     demo, beside = (
         re.search(rf"^{each}$", MISSION, re.MULTILINE) for each in (DEMO, f"leadsman replay (.+) --db {BESIDE}")
@@ -62,7 +63,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     assert demo[0] in CAPABILITIES
     folder = tmp_path_factory.mktemp("capabilities")
     found = {"": folder / "leadsman-db", BESIDE: folder / BESIDE}
-    succeeds("replay", "-q", *demo[1].split(), db=found[""], cwd=ROOT)
+    first, second, *more = demo[1].split()
+    assert [ROOT / first, ROOT / second] == [NODE_PRESSURE, LATE_JOINERS]
+    shutil.copytree(demo_folder, found[""], symlinks=True)
+    succeeds("replay", "-q", *more, db=found[""], cwd=ROOT)
     succeeds("replay", "-q", *beside[1].split(), db=found[BESIDE], cwd=ROOT)
     with serving(found[""]), serving(found[BESIDE]):
         yield found

@@ -256,7 +256,7 @@ def wait_for_rows(db: Path, running: "subprocess.Popen[str]") -> None:
 def long_capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A capture with more than twice what the lander holds at once."""
     path = tmp_path_factory.mktemp("long") / "long.jsonl"
-    write_capture(path, nodes=20, pods=10, samples=300)
+    write_capture(path, nodes=5, pods=40, samples=300)
     return path
 
 

@@ -8,13 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from components.captures import jsonl, observation
+from components.captures import jsonl, observation, pod
 from components.command import COMMAND, ENVIRONMENT, PROGRESS, leadsman, succeeds
 from leadsman.cli.look import _blind
 from paths import EXAMPLES
 from sql.database.open import connect
 
 CAPTURE = EXAMPLES / "node-pressure-k8s-1.36.jsonl.gz"
+
+
+@pytest.fixture
+def evicted(tmp_path: Path) -> Path:
+    """A capture of one pod."""
+    status = {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory. "}
+    file = tmp_path / "evicted.jsonl"
+    file.write_text(jsonl([pod("12:00:01", "web", "n", status=status)]))
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -101,25 +110,25 @@ def test_nothing_is_named_as_such(tmp_path: Path) -> None:
     assert done.stderr == "nothing was observed: no node, pod, Event or sample\n"
 
 
-def test_the_report_is_written_where_it_is_wanted(tmp_path: Path) -> None:
-    done = leadsman("look", CAPTURE, f"--report={tmp_path / 'r.html'}")
+def test_the_report_is_written_where_it_is_wanted(evicted: Path, tmp_path: Path) -> None:
+    done = leadsman("look", evicted, f"--report={tmp_path / 'r.html'}")
     assert done.returncode == 0
     assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
 
 
-def test_what_cannot_be_read_is_named_and_the_rest_is_shown(tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_named_and_the_rest_is_shown(evicted: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.jsonl"
     bad.write_text("nothing\n")
-    done = leadsman("look", CAPTURE, bad)
+    done = leadsman("look", evicted, bad)
     assert (done.returncode, "evicted" in done.stdout, str(bad) in done.stderr) == (3, True, True)
     assert leadsman("look", bad).returncode == 4
 
 
-def test_kubectl_runs_it_as_its_plugin(tmp_path: Path, story: str) -> None:
+def test_kubectl_runs_it_as_its_plugin(evicted: Path, tmp_path: Path) -> None:
     """kubectl finds `kubectl-leadsman` on the path, and hands over what follows."""
     program = Path(COMMAND).with_name("kubectl-leadsman")
-    shown = subprocess.run([program, CAPTURE], capture_output=True, text=True, check=True, env=ENVIRONMENT)
-    assert shown.stdout == story
+    shown = subprocess.run([program, evicted], capture_output=True, text=True, check=True, env=ENVIRONMENT)
+    assert shown.stdout == succeeds("look", evicted)
     asked = subprocess.run([program, "query", "--help"], capture_output=True, text=True, check=True, env=ENVIRONMENT)
     assert "kubectl leadsman query" in asked.stdout
     missing = ["--kubeconfig", str(tmp_path / "missing"), "--context", "none"]

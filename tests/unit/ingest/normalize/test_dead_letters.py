@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from common.errors import BadRecord
 from ingest.model.observation import Position
 from ingest.model.records import DeadLetterRecord
-from ingest.normalize.dead_letters import EPOCH, NOT_A_RECORD, PAYLOAD_BYTES, Buried, kept
+from ingest.normalize.dead_letters import EPOCH, NOT_A_RECORD, PAYLOAD_BYTES, Buried
+from ingest.normalize.redact import kept
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

@@ -40,13 +40,13 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reader(folder: Path) -> Iterator[Database]:
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def process(reader: Database) -> Iterator[QueryProcess]:
     made = QueryProcess(reader)
     yield made
@@ -172,30 +172,6 @@ def test_a_process_that_dies_while_it_waits_is_begun_again(process: QueryProcess
     assert process._child is not None
     process._child._process.wait(PATIENCE_SECONDS)
     assert process.ask("SELECT 1", {}, LIMITS).rows == [(1,)]
-
-
-def test_a_process_that_also_writes_answers_with_what_it_stored_since(
-    database: Database, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its own engine's user has every grant; the child's has not."""
-    monkeypatch.setattr("sql.questions.query_process.FRESH_SECONDS", 0.0)
-    (database.folder / "holder.sock").touch()
-    (database.folder / "journal").mkdir(exist_ok=True)
-    with connect(str(database), make=False, read_only=True) as reader:
-        process = QueryProcess(reader)
-        try:
-            assert process.ask("SELECT count() FROM nodes", {}, LIMITS).rows == [(0,)]
-            store(database, row(NodeRow, node="n1", ready=True))
-            assert process.ask("SELECT node FROM nodes", {}, LIMITS).rows == [("n1",)]
-            with pytest.raises(QueryFailed, match="not allowed"):
-                process.ask("SELECT * FROM file('/etc/hostname')", {}, LIMITS)
-            (copied,) = database.folder.glob("asked-*/db")
-            assert {each.name for each in copied.iterdir()} & {"journal", "holder.sock"} == set()
-        finally:
-            process.close()
-            (database.folder / "holder.sock").unlink()
-            (database.folder / "journal").rmdir()
-    assert not list(database.folder.glob("asked-*"))
 
 
 def test_a_folder_that_takes_no_second_one_says_what_to_do(reader: Database, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,8 @@ import pytest
 from msgspec import convert
 
 from common.durations import parse_duration
+from components.cases import Cases, Told
+from components.database import EmptyDatabase
 from components.rows import dicts, row, store
 from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import Event
@@ -23,6 +25,14 @@ from streams.rules.pod_ends.actors import act_of
 from streams.rules.pod_ends.machine import concerns_machine
 from streams.rules.scheduling.selectors import Requirement, matches
 from streams.rules.values.expressions import Expression, literal
+
+CASES = Cases()
+
+
+@pytest.fixture(scope="module")
+def told(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT cluster, about FROM story WHERE kind IN ('kubelet', 'pod_end')")
+
 
 OPERATORS: Final = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Unheard"]
 LABELS: Final[list[dict[str, str]]] = [{}, {"a": ""}, {"a": "5"}, {"a": "x"}, {"b": "5"}]
@@ -85,24 +95,23 @@ def test_the_view_finds_the_signals_that_nothing_guards(database: Database) -> N
     assert dict(found) == {node: bare for node, bare in expected.items() if bare}
 
 
-@pytest.mark.parametrize(
-    ("reason", "component", "message"),
-    [
+ABOUT_NODE: Final = {"object_kind": "Node", "object_name": "n", "node": "n", "name": "e"}
+STARTS: Final = [
+    row(NodeEvent, reason=reason, component=component, message=message, **ABOUT_NODE)
+    for reason, component, message in (
         ("Starting", "kubelet", "Starting kubelet."),
         ("Starting", "", "Starting kubelet. "),
         ("Starting", "kubelet", "(combined from similar events): Starting kubelet."),
         ("Starting", "kube-proxy", "Starting kube-proxy."),
         ("Starting", "kube-proxy", ""),
         ("Started", "kubelet", "Starting kubelet."),
-    ],
-)
-def test_the_story_has_the_starts_that_the_rule_finds(
-    reason: str, component: str, message: str, database: Database
-) -> None:
-    about = {"object_kind": "Node", "object_name": "n", "node": "n", "name": "e"}
-    store(database, row(NodeEvent, reason=reason, component=component, message=message, **about))
-    found = dicts(database, "SELECT what FROM story WHERE kind = 'kubelet'")
-    assert bool(found) == is_kubelet_start(reason, message)
+    )
+]
+
+
+@pytest.mark.parametrize(("event", "case"), [(event, CASES.add(event)) for event in STARTS])
+def test_the_story_has_the_starts_that_the_rule_finds(event: NodeEvent, case: str, told: Told) -> None:
+    assert bool(told[case]) == is_kubelet_start(event.reason, event.message)
 
 
 def test_a_view_reads_durations_as_go_prints_them(database: Database) -> None:
@@ -115,29 +124,39 @@ DESCHEDULED: Final = "pod evicted from n node by sigs.k8s.io/descheduler"
 BY_TAINT: Final = ("taint-eviction-controller", "TaintManagerEviction", "Marking for deletion Pod shop/web")
 
 
+AUTHORS: Final = [
+    ("sigs.k8s.io/descheduler", "LowNodeUtilization", DESCHEDULED, "descheduler"),
+    ("sigs.k8s.io.descheduler", "Descheduled", DESCHEDULED, "descheduler"),
+    ("", "Descheduled", f"(combined from similar events): {DESCHEDULED}", "descheduler"),
+    ("web", "Descheduled", DESCHEDULED, ""),
+    (
+        "vpa-updater",
+        "EvictedByVPA",
+        "Pod was evicted by VPA Updater to apply resource recommendation.",
+        "vpa-updater",
+    ),
+    ("vpa-updater", "EvictedPod", "VPA Updater evicted Pod web to apply resource recommendation.", ""),
+    ("karpenter", "Evicted", "Evicted pod: Underutilized", "karpenter"),
+    ("karpenter", "Disrupted", "Deleting the pod to accommodate the terminationTime", ""),
+    ("cluster-autoscaler", "ScaleDown", "deleting pod for node scale down", ""),
+    ("kubelet", "Evicted", "Evicted pod: Underutilized", ""),
+    (*BY_TAINT, ""),
+]
+ABOUT_POD: Final = {"object_kind": "Pod", "object_name": "web", "namespace": "shop", "node": "n", "name": "e"}
+
+
 @pytest.mark.parametrize(
-    ("component", "reason", "message", "author"),
+    ("component", "reason", "message", "author", "case"),
     [
-        ("sigs.k8s.io/descheduler", "LowNodeUtilization", DESCHEDULED, "descheduler"),
-        ("sigs.k8s.io.descheduler", "Descheduled", DESCHEDULED, "descheduler"),
-        ("", "Descheduled", f"(combined from similar events): {DESCHEDULED}", "descheduler"),
-        ("web", "Descheduled", DESCHEDULED, ""),
         (
-            "vpa-updater",
-            "EvictedByVPA",
-            "Pod was evicted by VPA Updater to apply resource recommendation.",
-            "vpa-updater",
-        ),
-        ("vpa-updater", "EvictedPod", "VPA Updater evicted Pod web to apply resource recommendation.", ""),
-        ("karpenter", "Evicted", "Evicted pod: Underutilized", "karpenter"),
-        ("karpenter", "Disrupted", "Deleting the pod to accommodate the terminationTime", ""),
-        ("cluster-autoscaler", "ScaleDown", "deleting pod for node scale down", ""),
-        ("kubelet", "Evicted", "Evicted pod: Underutilized", ""),
-        (*BY_TAINT, ""),
+            *(component, reason, message, author),
+            CASES.add(row(NodeEvent, reason=reason, component=component, message=message, **ABOUT_POD)),
+        )
+        for component, reason, message, author in AUTHORS
     ],
 )
 def test_the_story_names_who_evicted_a_pod_by_the_rule(
-    component: str, reason: str, message: str, author: str, database: Database
+    component: str, reason: str, message: str, author: str, case: str, told: Told
 ) -> None:
     """The autoscaler and Karpenter announce some ends, which can still fail: these alone evict nothing."""
     about = {"kind": "Pod", "name": "web", "namespace": "shop"}
@@ -153,9 +172,7 @@ def test_the_story_names_who_evicted_a_pod_by_the_rule(
     )
     act = act_of(event)
     assert not author or (act is not None and (act.cause, act.actor) == ("api_eviction", author))
-    where = {"object_kind": "Pod", "object_name": "web", "namespace": "shop", "node": "n", "name": "e"}
-    store(database, row(NodeEvent, reason=reason, component=component, message=message, **where))
-    found = [line["about"] for line in dicts(database, "SELECT about FROM story WHERE kind = 'pod_end'")]
+    found = [line["about"] for line in told[case]]
     by_taint = ["marked for deletion for a NoExecute taint"] if (component, reason, message) == BY_TAINT else []
     assert found == ([f"evicted by {author}"] if author else by_taint)
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from components.rows import T0, dicts, row, store
-from sql.database.open import Database
+from components.cases import Cases, Told
+from components.database import EmptyDatabase
+from components.rows import T0, row
 from streams.fold.findings import NodeEvent, NodeRow, Row
 
 
@@ -25,22 +26,32 @@ def _cordoned(minute: int, since: int) -> NodeRow:
     return _seen(minute, True, unschedulable=True, cordoned_since=T0 + timedelta(minutes=since))
 
 
-def _lines(database: Database, *rows: Row) -> list[str]:
-    store(database, *rows)
-    return [each["what"] for each in dicts(database, "SELECT what FROM story WHERE kind = 'node' ORDER BY ts")]
+CASES = Cases()
 
 
-def test_a_new_node_becomes_ready_and_not_ready_again(database: Database) -> None:
+@pytest.fixture(scope="module")
+def told(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT cluster, ts, what FROM story WHERE kind = 'node' ORDER BY ts")
+
+
+def _lines(told: Told, case: str) -> list[str]:
+    return [each["what"] for each in told[case]]
+
+
+NEW = CASES.add(_seen(0, None), _seen(1, ready=False), _seen(2, ready=True))
+
+
+def test_a_new_node_becomes_ready_and_not_ready_again(told: Told) -> None:
     """It joins without the condition, as one that a cloud provider makes: that says nothing about its kubelet."""
-    assert _lines(database, _seen(0, None), _seen(1, ready=False), _seen(2, ready=True)) == [
-        "The node is not Ready.",
-        "The node is Ready.",
-    ]
+    assert _lines(told, NEW) == ["The node is not Ready.", "The node is Ready."]
 
 
-def test_a_node_that_was_ready_before_is_ready_again(database: Database) -> None:
-    said = "Kubelet stopped posting node status."
-    assert _lines(database, _seen(0, ready=True), _seen(1, None, ready_message=said), _seen(2, ready=True)) == [
+SAID = "Kubelet stopped posting node status."
+READY_BEFORE = CASES.add(_seen(0, ready=True), _seen(1, None, ready_message=SAID), _seen(2, ready=True))
+
+
+def test_a_node_that_was_ready_before_is_ready_again(told: Told) -> None:
+    assert _lines(told, READY_BEFORE) == [
         "Whether the node is Ready is unknown: its kubelet does not report.",
         "The node is Ready again.",
     ]
@@ -51,67 +62,69 @@ CORDONED = "The node is cordoned: no new pods are placed there."
 NO_LONGER = "The node is no longer cordoned."
 
 
+BY_EVENTS: list[tuple[list[Row], list[str]]] = [
+    ([_told(5, "NodeNotSchedulable")], [BY_EVENT]),
+    ([_told(5, "NodeNotSchedulable"), _told(6, "NodeNotSchedulable")], [BY_EVENT]),
+    (
+        [_told(5, "NodeNotSchedulable"), _told(9, "NodeSchedulable")],
+        [BY_EVENT, "The node is no longer cordoned, by an Event."],
+    ),
+    ([_told(9, "NodeSchedulable")], []),
+    ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, NO_LONGER]),
+    ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(6, True)], [BY_EVENT]),
+    ([_seen(0, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [CORDONED]),
+    ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [CORDONED]),
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("rows", "lines"),
-    [
-        ([_told(5, "NodeNotSchedulable")], [BY_EVENT]),
-        ([_told(5, "NodeNotSchedulable"), _told(6, "NodeNotSchedulable")], [BY_EVENT]),
-        (
-            [_told(5, "NodeNotSchedulable"), _told(9, "NodeSchedulable")],
-            [BY_EVENT, "The node is no longer cordoned, by an Event."],
-        ),
-        ([_told(9, "NodeSchedulable")], []),
-        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, NO_LONGER]),
-        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(6, True)], [BY_EVENT]),
-        ([_seen(0, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [CORDONED]),
-        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [CORDONED]),
-    ],
+    ("case", "lines"),
+    [(CASES.add(*rows), lines) for rows, lines in BY_EVENTS],
     ids=("alone", "repeated", "ended", "end alone", "ended by object", "read beside it", "known", "shown later"),
-)  # fmt: skip
-def test_a_cordon_is_by_an_event_where_no_object_shows_it(
-    database: Database, rows: list[Row], lines: list[str]
-) -> None:
+)
+def test_a_cordon_is_by_an_event_where_no_object_shows_it(told: Told, case: str, lines: list[str]) -> None:
     """The Event of a kubelet that starts on a cordoned node repeats what the object has."""
-    assert _lines(database, *rows) == lines
+    assert _lines(told, case) == lines
+
+
+DATED: list[tuple[list[Row], list[int]]] = [
+    ([_told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+    ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+    ([_told(5, "NodeNotSchedulable"), _told(7, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
+    ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [4]),
+    (
+        [_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable"), _seen(6, True, unschedulable=True)],
+        [4],
+    ),
+    (
+        [
+            *(_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)),
+            *(_told(6, "NodeSchedulable"), _seen(9, True)),
+        ],
+        [1, 6],
+    ),
+    (
+        [_told(1, "NodeNotSchedulable"), _told(2, "NodeSchedulable"), _seen(9, True, unschedulable=True)],
+        [1, 2, 9],
+    ),
+    ([_seen(3, True, unschedulable=True), _seen(9, True)], [3, 9]),
+    ([_cordoned(9, since=2)], [2]),
+    ([_seen(0, True), _cordoned(9, since=2), _told(3, "NodeNotSchedulable")], [2]),
+    ([_seen(4, True), _cordoned(9, since=2)], [9]),
+    ([_cordoned(9, since=12)], [9]),
+    ([_cordoned(4, since=2), _cordoned(9, since=2)], [2]),
+]
 
 
 @pytest.mark.parametrize(
-    ("rows", "minutes"),
-    [
-        ([_told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
-        ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
-        ([_told(5, "NodeNotSchedulable"), _told(7, "NodeNotSchedulable"), _seen(9, True, unschedulable=True)], [5]),
-        ([_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable")], [4]),
-        (
-            [_seen(4, True, unschedulable=True), _told(5, "NodeNotSchedulable"), _seen(6, True, unschedulable=True)],
-            [4],
-        ),
-        (
-            [
-                *(_told(1, "NodeNotSchedulable"), _seen(4, True, unschedulable=True)),
-                *(_told(6, "NodeSchedulable"), _seen(9, True)),
-            ],
-            [1, 6],
-        ),
-        (
-            [_told(1, "NodeNotSchedulable"), _told(2, "NodeSchedulable"), _seen(9, True, unschedulable=True)],
-            [1, 2, 9],
-        ),
-        ([_seen(3, True, unschedulable=True), _seen(9, True)], [3, 9]),
-        ([_cordoned(9, since=2)], [2]),
-        ([_seen(0, True), _cordoned(9, since=2), _told(3, "NodeNotSchedulable")], [2]),
-        ([_seen(4, True), _cordoned(9, since=2)], [9]),
-        ([_cordoned(9, since=12)], [9]),
-        ([_cordoned(4, since=2), _cordoned(9, since=2)], [2]),
-    ],
+    ("case", "minutes"),
+    [(CASES.add(*rows), minutes) for rows, minutes in DATED],
     ids=(
         *("dump", "two lists", "repeated", "watched", "restarted", "over", "another before", "without Events"),
         *("taint", "taint and Event", "seen otherwise since", "clock ahead", "taint seen again"),
     ),
 )
 def test_a_cordon_has_the_time_of_its_event_where_the_object_was_read_later(
-    database: Database, rows: list[Row], minutes: list[int]
+    told: Told, case: str, minutes: list[int]
 ) -> None:
-    store(database, *rows)
-    lines = dicts(database, "SELECT ts FROM story WHERE kind = 'node' ORDER BY ts")
-    assert [(line["ts"] - T0) / timedelta(minutes=1) for line in lines] == minutes
+    assert [(line["ts"] - T0) / timedelta(minutes=1) for line in told[case]] == minutes
