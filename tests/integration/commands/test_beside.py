@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Final, NamedTuple
 
 import pytest
@@ -212,12 +213,17 @@ def test_the_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
         listener.accept()[0].close()
 
 
-def test_who_finds_too_many_before_the_holder_waits_to_be_let_in(tmp_path: Path) -> None:
+def test_who_finds_too_many_before_the_holder_waits_to_be_let_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = Event()
+    monkeypatch.setattr("sql.database.held.sleep", lambda _: waits.set())
     with listening(tmp_path) as listener, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
         with suppress(BlockingIOError):
             while True:
                 stack.enter_context(connected(tmp_path, 0.0))
         last = beside.submit(connected, tmp_path, PATIENCE_SECONDS)
+        assert waits.wait(PATIENCE_SECONDS)
         listener.accept()[0].close()
         last.result().close()
 
