@@ -130,7 +130,7 @@ def _pool(target: Embedded) -> "PoolManager":
 SOCKET: Final = "holder.sock"
 _BACKLOG: Final = 64
 _FULL_SECONDS: Final = 0.05
-"""Between two attempts to be let in."""
+"""Between two attempts to connect."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """Linux' ucred: process, user, group."""
 _ROOT: Final = 0
@@ -176,7 +176,7 @@ def connected(folder: Path, timeout: float | None) -> socket.socket:
 
 
 def _connect(connection: socket.socket, path: str, timeout: float | None) -> None:
-    """Where too many wait to be let in, Linux refuses at once, whatever the timeout."""
+    """Connect within the timeout. Linux ignores it, and refuses at once if too many wait to be accepted."""
     until = monotonic() + (timeout or 0.0)
     while True:
         try:

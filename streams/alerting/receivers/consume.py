@@ -4,7 +4,7 @@ The topic is compacted and has the state of each alert. Messages before the comm
 read again at start only to learn what fires. So a killed process continues where it was. A process that never ran
 before sends what fires now, not what was resolved long ago.
 
-A new leader may lack what the one before it had (KIP-320), and have other messages there. So the topic is read anew
+A new leader may lack what the one before it had (KIP-320), and have other messages there. So the topic is read again
 after each change of the connection to a leader, and what is newer than all that was delivered is news.
 """
 
@@ -161,7 +161,7 @@ class AlertConsumer:
             try:
                 await self._follow()
             except _AnotherLeader:
-                log.info("the alerts are read anew: their leader may be another", receiver=self._receiver.name)
+                log.info("the alerts are read again: their leader may be another", receiver=self._receiver.name)
                 await backoff.wait()
             except KafkaError as error:
                 reason = explain_refusal(error)
