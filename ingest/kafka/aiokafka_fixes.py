@@ -26,10 +26,12 @@ from aiokafka.errors import (
     NodeNotReadyError,
     NoError,
     NotCoordinatorForGroupError,
+    OffsetOutOfRangeError,
     RebalanceInProgressError,
     kafka_errors,
 )
 from aiokafka.partitioner import murmur2
+from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
 from aiokafka.protocol.metadata import MetadataRequest
 from aiokafka.protocol.produce import ProduceRequest
@@ -99,6 +101,31 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
 
 AIOKafkaClient._metadata_update = _paced(AIOKafkaClient._metadata_update)  # type: ignore[method-assign, assignment]
 """Every client of this process, Faust's included."""
+
+
+def _pausing(send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return a `send` that hands over a broker's refusal to give messages METADATA_SECONDS later.
+
+    aiokafka's consumers fetch again at once where a broker does not lead a partition yet, or cannot read it.
+    Java's wait.
+
+    https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
+    """
+
+    @wraps(send)
+    async def pausing(client: AIOKafkaClient, node: int, request: Any, **more: Any) -> Any:
+        answer = await send(client, node, request, **more)
+        if isinstance(request, FetchRequest) and any(
+            code not in _GIVEN for _, partitions in answer.topics for _, code, *_ in partitions
+        ):
+            await asyncio.sleep(METADATA_SECONDS)
+        return answer
+
+    return pausing
+
+
+_GIVEN: Final = frozenset({NoError.errno, OffsetOutOfRangeError.errno})
+AIOKafkaClient.send = _pausing(AIOKafkaClient.send)  # type: ignore[method-assign, assignment]
 
 
 def _retried(code: int, name: str) -> type[BrokerResponseError]:
@@ -306,16 +333,17 @@ async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[T
     }
 
 
-def way(consumer: AIOKafkaConsumer, partition: TopicPartition) -> object | None:
-    """Return an object that identifies the connection through which a consumer reads a partition; None without one.
+def way(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
+    """Return an object that identifies the connection to a partition's leader; None while there is none.
 
     It changes if the partition has another leader or the leader was connected to again. The log may be another then,
     and aiokafka continues at its offset in a log that may have been cut back and have grown again (KIP-320).
 
     https://github.com/aio-libs/aiokafka/blob/v0.14.0/aiokafka/consumer/fetcher.py
     """
-    client: Any = consumer._client
-    return client._conns.get((client.cluster.leader_for_partition(partition), ConnectionGroup.DEFAULT))  # type: ignore[no-any-return]
+    inner: Any = client.client if isinstance(client, AIOKafkaProducer) else client._client
+    found = inner._conns.get((inner.cluster.leader_for_partition(partition), ConnectionGroup.DEFAULT))
+    return found if found is not None and found.connected() else None
 
 
 async def probe(server: str, timeout_ms: int, options: Options) -> None:

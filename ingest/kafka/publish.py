@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 import structlog
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 from prometheus_client import Counter
 
@@ -62,7 +62,7 @@ FIRST_BACKOFF_SECONDS: Final = 0.2
 LONGEST_BACKOFF_SECONDS: Final = 10.0
 STOP_SECONDS: Final = 5.0
 
-_BY_BROKER: Final = 1
+BY_BROKER: Final = 1
 """A message's time is when the broker stored it."""
 _ENDED: Final = "publishing to Kafka has ended: {}"
 log = structlog.get_logger(__name__)
@@ -166,10 +166,8 @@ class Publisher:
         self._refusal = ""
         """Reason why Kafka did not accept earlier messages; empty when it has."""
         self._refused_up_to = 0
-        """The last message that was sent before."""
         self._skew = Skew("kafka")
         self._ended: BaseException | None = None
-        """Reason why nothing is sent anymore."""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -233,6 +231,10 @@ class Publisher:
             raise
         return message.acknowledged
 
+    def way(self, topic: str, partition: int) -> object | None:
+        """Return an object that identifies the connection over which a partition is sent to, None without one."""
+        return self._producer and aiokafka_fixes.way(self._producer, TopicPartition(topic, partition))
+
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
             MESSAGES_SENT: lambda: {(): self._sent},
@@ -283,7 +285,7 @@ class Publisher:
         self, producer: AIOKafkaProducer, number: int, handed_over_at: datetime, delivery: "asyncio.Future[Any]"
     ) -> None:
         error = asyncio.CancelledError() if delivery.cancelled() else delivery.exception()
-        if error is None and (stored := delivery.result()).timestamp_type == _BY_BROKER:
+        if error is None and (stored := delivery.result()).timestamp_type == BY_BROKER:
             stored_at = datetime.fromtimestamp(stored.timestamp / 1000, UTC)
             self._skew.measure(handed_over_at, stored_at, SYSTEM.now())
         if error is None or isinstance(error, MessageSizeTooLargeError):

@@ -33,8 +33,8 @@ MOST_AT_ONCE: Final = 4
 MOST_CONNECTIONS: Final = 64
 LONGEST: Final = 16 << 20
 """Most bytes of a request."""
-TAKEN_SECONDS: Final = 60.0
-"""Time in which a client must take a piece of its answer, or it is dropped."""
+TAKEN_SECONDS: Final = 10.0
+"""Time in which a client must take a piece of its answer, or it is dropped: others wait for its slot."""
 Ask = Callable[[bytes], Awaitable[bytes]]
 """A handler of another path: the body of a request to that of the answer."""
 log = structlog.get_logger(__name__)
@@ -98,6 +98,9 @@ class _Beside:
         self.busy.add(request.protocol)
         try:
             return await handler(request)
+        except (ValueError, msgspec.DecodeError) as error:  # nothing of it is repeated in the log
+            log.warning("a command's request was refused: it cannot be read", error=type(error).__name__)
+            return web.Response(status=400)
         finally:
             self.busy.discard(request.protocol)
 

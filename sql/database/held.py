@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final
 
 from common.private import FILE
@@ -128,6 +129,8 @@ def _pool(target: Embedded) -> "PoolManager":
 
 SOCKET: Final = "holder.sock"
 _BACKLOG: Final = 64
+_FULL_SECONDS: Final = 0.05
+"""Between two attempts to connect."""
 _CREDENTIALS: Final = struct.Struct("3i")
 """Linux' ucred: process, user, group."""
 _ROOT: Final = 0
@@ -162,7 +165,7 @@ def connected(folder: Path, timeout: float | None) -> socket.socket:
     try:
         connection.settimeout(timeout)
         with _near(folder) as path:
-            connection.connect(str(path))
+            _connect(connection, str(path), timeout)
     except BaseException:
         connection.close()
         raise
@@ -170,6 +173,18 @@ def connected(folder: Path, timeout: float | None) -> socket.socket:
         return connection
     connection.close()
     raise PermissionError(1, "another user's process answers there")
+
+
+def _connect(connection: socket.socket, path: str, timeout: float | None) -> None:
+    """Connect within the timeout. Linux ignores it, and refuses at once if too many wait to be accepted."""
+    until = monotonic() + (timeout or 0.0)
+    while True:
+        try:
+            return connection.connect(path)
+        except BlockingIOError:
+            if monotonic() > until:
+                raise
+            sleep(_FULL_SECONDS)
 
 
 def is_trusted(connection: int, owner: int) -> bool:

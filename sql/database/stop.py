@@ -38,3 +38,5 @@ async def end(stop: Stop, running: "asyncio.Future[Any]", kill: Callable[[], Non
         with suppress(DatabaseError):
             await asyncio.to_thread(kill)
         await asyncio.wait({running}, timeout=ENDS_BY_ITSELF_SECONDS)
+    if not running.cancelled():
+        running.exception()  # or asyncio logs it: nobody is left who awaits it

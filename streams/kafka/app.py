@@ -275,8 +275,9 @@ class Worker:
         app = self._app
         changelog = self._takeovers.changelogs[source.name] = Changelog()
         values = faust_fixes.table(app, table, source, changelog)
+        written = faust_fixes.changelog_of(values)
         states = self._states[source.name] = LogStates(
-            reducers, changelog, faust_fixes.changelog_of(values), self._publisher
+            reducers, changelog, written, self._publisher, way=lambda each: self._publisher.way(written, each)
         )
         folder = self._folders[source.name] = LogFolder(
             reducers, states, self._publisher, topics, self._skipped, self._findings, self._flat

@@ -207,6 +207,16 @@ class Changelog:
         pieces = [RecordKey(epoch, log, each) for epoch, numbers in found.pieces.items() for each in numbers]
         return [each.encode() for each in (*(RecordKey(epoch, log) for epoch in found.heads), *pieces)]
 
+    def states(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the records of the furthest states, each with its pieces first."""
+        for log, each in self._logs.items():
+            best = each.best() if each.partition == partition else None
+            if best is not None:
+                epoch, head = best
+                for number in sorted(head.pieces):
+                    yield RecordKey(epoch, log, number).encode(), each.pieces[epoch][number]
+                yield RecordKey(epoch, log).encode(), head.value
+
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
         """Yield the keys of superseded progress records of a partition, like `superseded`."""
         for epoch in sorted(self._progress_epochs.get(partition, set())):

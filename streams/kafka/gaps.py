@@ -155,6 +155,7 @@ class Takeovers:
 
 
 LOOK_SECONDS: Final = 15.0
+POLL_MS: Final = 100
 
 
 class Holes:
@@ -219,10 +220,9 @@ class Holes:
                     if not earliest[tp] <= last.offset < ends[tp]:
                         continue
                     consumer.resume(tp)
-                    consumer.seek(tp, last.offset)
-                    message = await consumer.getone(tp)
+                    stored_ms = await _stored_ms(consumer, tp, last.offset)
                     consumer.pause(tp)
-                    if message.offset == last.offset and message.timestamp > last.newest_ms:
+                    if stored_ms is not None and stored_ms > last.newest_ms:
                         found.append(tp)
         except (KafkaError, TimeoutError) as error:
             log.warning("Kafka does not show whether logs are the same", error=explain_refusal(error))
@@ -236,9 +236,7 @@ class Holes:
                 return True
             if offset >= (await consumer.end_offsets([partition]))[partition]:
                 return False
-            consumer.seek(partition, offset)
-            found = await consumer.getone(partition)
-            return found.offset == offset and found.timestamp == timestamp_ms
+            return await _stored_ms(consumer, partition, offset) == timestamp_ms
 
     async def _look(self, partition: TopicPartition, first: int) -> tuple[int, int]:
         """The topic's first offset, and that of the first message from `first` on."""
@@ -261,3 +259,13 @@ class Holes:
         async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
             settings = (await settings_of(admin, [topic])).get(topic, {})
         return settings.get("cleanup.policy") != "delete"
+
+
+async def _stored_ms(consumer: AIOKafkaConsumer, partition: TopicPartition, offset: int) -> int | None:
+    """Return Kafka's time of the message there. None if there is none: nothing may follow a transaction's marker."""
+    consumer.seek(partition, offset)
+    while await consumer.position(partition) <= offset:
+        received = await consumer.getmany(partition, timeout_ms=POLL_MS, max_records=1)
+        for message in received.get(partition, ()):
+            return message.timestamp if message.offset == offset else None
+    return None

@@ -9,7 +9,10 @@ A state is a head record that names its pieces; each record's key has the epoch 
 3. When these are acknowledged, delete the records that they replace, then write the progress: the offset of each
 partition before which all is in states. It comes last, so that a changelog does not end with a tombstone.
 
-4. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
+4. If the changelog has another leader than before, write all states again before the progress. That leader may lack
+what the one before it had acknowledged, and progress would be ahead of the states.
+
+5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
 """
 
@@ -18,6 +21,8 @@ import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import starmap
 from typing import Final, NamedTuple
+
+import structlog
 
 from common.clock import SYSTEM, Clock
 from ingest.kafka.publish import Publisher
@@ -35,6 +40,7 @@ MAX_LOG_BYTES: Final = 64 * 1024 * 1024
 """Compressed bytes of a log's stored state. Entries beyond it are left out of mappings that are stored in buckets,
 the oldest first; a state without one is written whole.
 """
+log = structlog.get_logger(__name__)
 
 
 class LogKey(NamedTuple):
@@ -95,7 +101,9 @@ class LogStates:
         publisher: Publisher,
         max_log_bytes: int = MAX_LOG_BYTES,
         clock: Clock = SYSTEM,
+        way: Callable[[int], object] = lambda _: True,
     ) -> None:
+        """`way` returns the connection over which a partition of the changelog is written, None without one."""
         self._codec = PartsCodec(reducers)
         self._changelog = changelog
         self._topic = topic
@@ -103,6 +111,9 @@ class LogStates:
         self._max_log_bytes = max_log_bytes
         self._clock = clock
         self._writer = secrets.randbits(63)
+        self._way = way
+        self._ways: dict[int, object] = {}
+        """Ways of what was written so far."""
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[LogKey, Folded] = {}
         self.written_bytes = 0
@@ -154,9 +165,11 @@ class LogStates:
         if not ownership.is_ours():
             return False
         await self.write_heads(heads)
+        await self._complete(ownership.following)
         if not ownership.is_ours():
             return False
         await self.cover(ownership, unwritten, forgotten)
+        await self._complete(ownership.following)
         idle_at = self._clock.monotonic() - IDLE_SECONDS
         for key in [key for key, each in self._cached.items() if each.changed_at <= idle_at]:
             del self._cached[key]
@@ -207,6 +220,16 @@ class LogStates:
         if earlier:
             await self._send_all(progress)
         await self._send_all([*records, *earlier, *progress])
+
+    async def _complete(self, partitions: Iterable[int]) -> None:
+        """Write all states of partitions again that are written another way than before."""
+        for partition in partitions:
+            before, way = self._ways.get(partition), self._way(partition)
+            while before is not None and way is not before:
+                log.warning("states are written again: the changelog may have a leader without them", at=partition)
+                await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
+                before, way = way, self._way(partition)
+            self._ways[partition] = way
 
     def _encode(self, log: LogKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)

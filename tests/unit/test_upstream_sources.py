@@ -57,6 +57,9 @@ SOURCES: Final = {
         "aiokafka.client:AIOKafkaClient._md_synchronizer": "e0421bffa9a7735a",
         "aiokafka.client:AIOKafkaClient.force_metadata_update": "cb7befef21c8f3f9",
     },
+    "ingest.kafka.aiokafka_fixes:_pausing": {
+        "aiokafka.consumer.fetcher:Fetcher._proc_fetch_request": "59bf948fff47eed5",
+    },
     "ingest.kafka.aiokafka_fixes:_paced": {
         "aiokafka.client:AIOKafkaClient._metadata_update": "06dc51ed3e0d38b8",
         "aiokafka.producer.sender:Sender._sender_routine": "2380dc5e333d9ebd",

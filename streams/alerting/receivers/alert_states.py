@@ -27,14 +27,22 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
     more: bool = False
     """More are withheld than are named: any alert that fires may be one of them."""
+    newest_ms: int = 0
+    """Kafka's time of the newest message of this partition that was delivered."""
 
     @classmethod
     def of(
-        cls, judged_at: datetime, parked: Collection[str], withheld: Collection[str] = (), *, more: bool = False
+        cls,
+        judged_at: datetime,
+        parked: Collection[str],
+        withheld: Collection[str] = (),
+        newest_ms: int = 0,
+        *,
+        more: bool = False,
     ) -> Self:
         kept = sorted(parked)[:MOST]
         named = sorted(withheld)[: MOST - len(kept)]
-        return cls(int(judged_at.timestamp()), kept, named, more or len(named) < len(withheld))
+        return cls(int(judged_at.timestamp()), kept, named, more or len(named) < len(withheld), newest_ms)
 
     @classmethod
     def parse(cls, metadata: str) -> Self:

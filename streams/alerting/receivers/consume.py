@@ -3,6 +3,9 @@
 The topic is compacted and has the state of each alert. Messages before the committed offsets were delivered, and are
 read again at start only to learn what fires. So a killed process continues where it was. A process that never ran
 before sends what fires now, not what was resolved long ago.
+
+A new leader may lack what the one before it had (KIP-320), and have other messages there. So the topic is read again
+after each change of the connection to a leader, and what is newer than all that was delivered is news.
 """
 
 import asyncio
@@ -21,6 +24,7 @@ from common.clock import SYSTEM, Clock
 from common.tasks import Tasks
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
+from ingest.kafka.publish import BY_BROKER
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
 from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
@@ -76,9 +80,9 @@ class Withholding:
         self._withheld = set(fingerprints)
         self._is_in_doubt = more
 
-    def remembered(self, judged_at: datetime) -> Remembered:
+    def remembered(self, judged_at: datetime, newest_ms: int = 0) -> Remembered:
         """Return what the next process needs to go on."""
-        return Remembered.of(judged_at, self.receiver.parked, self._withheld, more=self.is_in_doubt)
+        return Remembered.of(judged_at, self.receiver.parked, self._withheld, newest_ms, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
@@ -120,6 +124,10 @@ JUDGE_EVERY: Final = timedelta(minutes=1)
 log = structlog.get_logger(__name__)
 
 
+class _AnotherLeader(Exception):
+    """The log may be another than the one that was read so far."""
+
+
 class AlertConsumer:
     """Delivers to one receiver, with a consumer group of its own; one process for each receiver and group."""
 
@@ -152,6 +160,9 @@ class AlertConsumer:
         while True:
             try:
                 await self._follow()
+            except _AnotherLeader:
+                log.info("the alerts are read again: their leader may be another", receiver=self._receiver.name)
+                await backoff.wait()
             except KafkaError as error:
                 reason = explain_refusal(error)
                 self._trouble = f"Kafka cannot be read: {reason}"
@@ -193,6 +204,9 @@ class _Following:
         self._states = AlertStates()
         self._done: _Offsets = {}
         """Up to where all was delivered or parked."""
+        self._newest_ms: dict[TopicPartition, int] = {}
+        """Kafka's time of the newest message before that."""
+        self._ways: dict[TopicPartition, object] = {}
         self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
         self._judged_at = self._remembered.judged_at
 
@@ -202,7 +216,7 @@ class _Following:
         await self._consumer.seek_to_beginning(*self._partitions)
         known, first = await self._delivered()
         log.info("following the alerts", receiver=self._receiver.receiver.name)
-        unsent = await self._catch_up({**known, **first}, first)
+        unsent, late = await self._catch_up({**known, **first}, first)
         self._done = {**known, **first}
         if first:
             self._judged_at = SYSTEM.now()
@@ -210,10 +224,10 @@ class _Following:
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
         self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
-        news = [received for received in self._states.firing() if received.alert.fingerprint in unsent]
+        news = [received for received in self._states.firing() if received.alert.fingerprint in unsent] + late
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._states)
-        await self._commit(first)
+        await self._commit({**first, **(known if late else {})})
         await self._go_on()
 
     async def _delivered(self) -> tuple[_Offsets, _Offsets]:
@@ -231,6 +245,7 @@ class _Following:
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
                 known[partition] = min(offset, end)
+                self._newest_ms[partition] = Remembered.parse(metadata).newest_ms
             else:
                 first[partition] = end
                 begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
@@ -238,21 +253,43 @@ class _Following:
             await self._consumer.commit(begun)
         return known, first
 
-    async def _catch_up(self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]) -> set[str]:
-        """Read what was delivered before; gives the fingerprints in partitions of which nothing ever was."""
+    async def _catch_up(
+        self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]
+    ) -> tuple[set[str], list[Received]]:
+        """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was, and news
+        that nobody delivered, since they are newer than all that was.
+        """
         unsent: set[str] = set()
+        late: list[Received] = []
+        newest_ms = dict(self._newest_ms)
         while behind := await self._behind(until):
-            found = await self._consumer.getmany(*behind, timeout_ms=POLL_MS)
-            for partition, messages in found.items():
+            for partition, messages in (await self._read(*behind)).items():
                 for message in messages:
                     if message.offset >= until[partition]:
                         self._consumer.seek(partition, message.offset)
                         break
                     received = self._received(message)
-                    if received is not None:
-                        self._states.read(received)
-                        unsent |= {received.alert.fingerprint} if partition in first else set()
-        return unsent
+                    is_news = received is not None and self._states.read(received)
+                    if received is not None and partition in first:
+                        unsent.add(received.alert.fingerprint)
+                    elif received is not None and is_news and 0 < newest_ms.get(partition, 0) < _stored_ms(message):
+                        late.append(received)
+                    self._saw(partition, message)
+        if late:
+            log.warning("the topic of alerts was cut back or made anew, and has news", alerts=len(late))
+        return unsent, late
+
+    async def _read(self, *partitions: TopicPartition, at_once: int | None = None) -> Mapping[TopicPartition, Any]:
+        """Return what came. Raises _AnotherLeader."""
+        found = await self._consumer.getmany(*partitions, timeout_ms=POLL_MS, max_records=at_once)
+        for partition in found:
+            way = aiokafka_fixes.way(self._consumer, partition)
+            if self._ways.setdefault(partition, way) is not way:
+                raise _AnotherLeader
+        return found
+
+    def _saw(self, partition: TopicPartition, message: Any) -> None:
+        self._newest_ms[partition] = max(self._newest_ms.get(partition, 0), _stored_ms(message))
 
     async def _behind(self, until: Mapping[TopicPartition, int]) -> list[TopicPartition]:
         return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
@@ -261,7 +298,7 @@ class _Following:
         loop = asyncio.get_running_loop()
         sent_at = loop.time()
         while True:
-            found = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=AT_ONCE)
+            found = await self._read(at_once=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
             received = (self._received(message) for message in messages)
             news = [each for each in received if each is not None and self._states.read(each)]
@@ -271,6 +308,8 @@ class _Following:
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._states)
                 sent_at = loop.time()
+            for message in messages:
+                self._saw(TopicPartition(message.topic, message.partition), message)
             await self._commit(ends)
 
     def _received(self, message: Any) -> Received | None:
@@ -294,14 +333,22 @@ class _Following:
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         """Commit the offsets, with the data that the next process needs, in one request."""
-        remembered = self._receiver.remembered(self._judged_at)
+        first = self._partitions[0]
+        remembered = self._receiver.remembered(self._judged_at, self._newest_ms.get(first, 0))
         if not ends and remembered == self._remembered:
             return
         self._done |= ends
-        first = self._partitions[0]
-        metadata = {first: OffsetAndMetadata(self._done[first], remembered.metadata())}
-        await self._consumer.commit({**ends, **metadata})
+        offsets = {
+            each: OffsetAndMetadata(end, Remembered(newest_ms=self._newest_ms.get(each, 0)).metadata())
+            for each, end in ends.items()
+        }
+        await self._consumer.commit({**offsets, first: OffsetAndMetadata(self._done[first], remembered.metadata())})
         self._remembered = remembered
+
+
+def _stored_ms(message: Any) -> int:
+    """Return the time at which Kafka stored a message; 0 where it has a publisher's."""
+    return int(message.timestamp) if message.timestamp_type == BY_BROKER else 0
 
 
 def _received(message: Any) -> Received | None:

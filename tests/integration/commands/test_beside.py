@@ -11,8 +11,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from typing import Final, NamedTuple
 
 import pytest
@@ -210,6 +211,60 @@ def test_the_socket_is_for_its_owner_alone(tmp_path: Path) -> None:
     with listening(tmp_path) as listener, connected(tmp_path, 1.0):
         assert stat.S_IMODE((tmp_path / SOCKET).stat().st_mode) == 0o600
         listener.accept()[0].close()
+
+
+def test_who_finds_too_many_before_the_holder_waits_to_be_let_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = Event()
+    monkeypatch.setattr("sql.database.held.sleep", lambda _: waits.set())
+    with listening(tmp_path) as listener, ThreadPoolExecutor(1) as beside, ExitStack() as stack:
+        with suppress(BlockingIOError):
+            while True:
+                stack.enter_context(connected(tmp_path, 0.0))
+        last = beside.submit(connected, tmp_path, PATIENCE_SECONDS)
+        assert waits.wait(PATIENCE_SECONDS)
+        listener.accept()[0].close()
+        last.result().close()
+
+
+GARBAGE: Final = (
+    b"POST /own HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n\xff\xfe",
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\n--x",
+)
+
+
+def test_what_cannot_be_read_or_is_left_is_no_traceback_in_the_log(served: Served) -> None:
+    for sent in GARBAGE:
+        with connected(served.db, PATIENCE_SECONDS) as asker:
+            asker.sendall(sent)
+            assert asker.recv(100).split()[1] == b"400"
+    sql = b"SELECT number, repeat('x', 500) FROM numbers(100000000) FORMAT Native"
+    for _ in range(MOST_AT_ONCE):
+        with connected(served.db, PATIENCE_SECONDS) as killed:
+            killed.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s" % (len(sql), sql))
+            killed.recv(100_000)
+    with connect_to_read(dsn(served.db)) as held:
+        running = "SELECT count() FROM system.processes WHERE query LIKE '%repeat%' AND query NOT LIKE '%processes%'"
+        eventually("they have ended", lambda: held.query(running).rows == [(0,)])
+    assert "Traceback" not in served.serve.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_who_does_not_take_an_answer_is_dropped_and_the_next_is_answered(
+    migrated_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("leadsman.run.beside.TAKEN_SECONDS", 0.5)
+    db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+    sql = b"SELECT number, repeat('x', 500) FROM numbers(100000000) FORMAT Native"
+    with connect(dsn(db), read_only=True) as reader, ExitStack() as stack:
+        async with answering(reader):
+            for _ in range(MOST_AT_ONCE):
+                slow = stack.enter_context(connected(db, PATIENCE_SECONDS))
+                slow.sendall(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s" % (len(sql), sql))
+            done = await asyncio.to_thread(in_a_process, "query", "nodes", db=db)
+            assert done.returncode == 0, done.stderr
 
 
 @as_root

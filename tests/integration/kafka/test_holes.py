@@ -1,5 +1,6 @@
 """Offsets without a message in a real topic: markers of transactions, deleted messages, and what is not missing."""
 
+import asyncio
 import uuid
 
 import pytest
@@ -9,10 +10,33 @@ from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 from components.kafka import Kafka
 from ingest.kafka.admin import ensure_topics
 from ingest.model.topics import topics as topics_of
-from streams.kafka.changelog import Changelog
+from streams.kafka.changelog import Changelog, Last
 from streams.kafka.gaps import Holes, Takeovers
+from waiting import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.components("kafka")
+
+
+@pytest.mark.asyncio
+async def test_nobody_waits_for_a_message_where_the_log_ends_with_a_marker(kafka: Kafka) -> None:
+    """A committed message, its marker, an aborted one and its marker, which may be where a replaced log had more."""
+    topic = topics_of(f"markers-{uuid.uuid4().hex[:8]}", partitions=1).nodes
+    servers, partition = kafka.bootstrap_servers, TopicPartition(topic.name, 0)
+    await ensure_topics(servers, [topic])
+    async with AIOKafkaProducer(bootstrap_servers=servers, transactional_id=uuid.uuid4().hex) as producer:
+        async with producer.transaction():
+            stored = await producer.send_and_wait(topic.name, b"v", b"k")
+        await producer.begin_transaction()
+        await producer.send_and_wait(topic.name, b"v", b"k")
+        await producer.abort_transaction()
+    holes = Holes({"bootstrap_servers": servers}, Takeovers())
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        assert await holes.is_same(partition, 0, stored.timestamp)
+        for marker in (1, 3):
+            assert not await holes.is_same(partition, marker, stored.timestamp)
+            assert await holes.newer({partition: Last(0, marker)}) == []
+        assert await holes.newer({partition: Last(0, 2)}) == [partition]
+        assert await holes.has(partition, 1, 2)
 
 
 @pytest.mark.parametrize(("compacted", "gaps"), [(False, {}), (True, {"compacted": 1})])

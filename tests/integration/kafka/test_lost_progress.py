@@ -7,7 +7,7 @@ import shutil
 import struct
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +32,7 @@ from sql.landing.portions import PortionStore
 from streams.analytics.registry import REDUCERS
 from streams.fold.findings import NodeEvent
 from streams.kafka.app import Worker
+from streams.kafka.changelog import Changelog
 from streams.kafka.gaps import Gaps, Holes, Takeovers
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
 from streams.kafka.landing.portion import Limits
@@ -301,6 +302,49 @@ async def test_a_worker_folds_what_follows_where_a_log_was_cut_back(own_kafka: K
     assert await fold(end) == {}
 
 
+async def test_a_changelog_that_was_cut_back_while_a_worker_ran_has_all_states_again(own_kafka: Kafka) -> None:
+    """The second node's state is among what is gone, and nothing of its log is folded afterwards."""
+    servers, topics = own_kafka.bootstrap_servers, topics_of("states", partitions=1)
+    changelog, _ = made = changelogs("states", topics)
+    await ensure_topics(servers, [*topics, *made])
+    worker, stop = Worker(REDUCERS, topics, servers, group="states", instance="0", state_seconds=0.1), asyncio.Event()
+    running = asyncio.ensure_future(worker.run(stop))
+
+    async def fold(numbers: Sequence[int]) -> None:
+        async def is_folded() -> bool:
+            left = await lag(servers, "states", [topics.nodes.name])
+            return running.done() or (left == 0 and await found_in(servers, topics) >= set(numbers))
+
+        await observe(servers, topics, numbers)
+        await until(is_folded)
+
+    try:
+        for number in range(6):
+            await fold([number])
+        await asyncio.to_thread(own_kafka.stop)
+        assert cut_back(own_kafka, changelog.name, batches=6)
+        await asyncio.to_thread(own_kafka.start)
+        await fold([6])
+    finally:
+        stop.set()
+        await running
+    wanted, stored = worker._takeovers.changelogs[topics.nodes.name], await states_in(servers, changelog.name)
+    assert {log: stored.get(log) for log in (b"c/n0", b"c/n1")} == {log: wanted.get(log) for log in wanted.logs(0)}
+
+
+async def states_in(servers: str, topic: str) -> Changelog:
+    """Read a changelog of one partition as the next worker does."""
+    partition, found = TopicPartition(topic, 0), Changelog()
+    async with AIOKafkaConsumer(bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        consumer.assign([partition])
+        end = (await consumer.end_offsets([partition]))[partition]
+        while await consumer.position(partition) < end:
+            message = await consumer.getone(partition)
+            found.apply(0, message.key, message.value)
+    found.begin({0})
+    return found
+
+
 async def test_a_message_is_known_by_its_time_and_only_where_the_log_has_it(kafka: Kafka) -> None:
     servers, topics = kafka.bootstrap_servers, topics_of(f"same-{uuid.uuid4().hex[:8]}", partitions=1)
     await ensure_topics(servers, list(topics))
@@ -315,7 +359,7 @@ async def test_a_message_is_known_by_its_time_and_only_where_the_log_has_it(kafk
     assert not await holes.is_same(partition, last.offset + 1, last.timestamp), "the log ends before it"
 
 
-async def observe(servers: str, topics: Topics, numbers: range) -> None:
+async def observe(servers: str, topics: Topics, numbers: Iterable[int]) -> None:
     """Events of two nodes."""
 
     def line(number: int) -> bytes:
@@ -350,8 +394,8 @@ async def nothing() -> AsyncIterator[Any]:
     yield None
 
 
-def cut_back(kafka: Kafka, topic: str) -> list[int]:
-    """Take the last batch of each partition away; the broker is stopped. Returns the partitions."""
+def cut_back(kafka: Kafka, topic: str, *, batches: int = 1) -> list[int]:
+    """Take the last batches of each partition away; the broker is stopped. Returns the partitions."""
     cut = []
     for folder in sorted(kafka.data.glob(f"{topic}-*")):
         (segment,) = folder.glob("*.log")
@@ -359,9 +403,9 @@ def cut_back(kafka: Kafka, topic: str) -> list[int]:
         while starts[-1] + 12 <= len(content):
             (length,) = struct.unpack(">i", content[starts[-1] + 8 : starts[-1] + 12])
             starts.append(starts[-1] + 12 + length)
-        batches = list(pairwise(starts))
-        if len(batches) > 1:
-            os.truncate(segment, batches[-1][0])
+        found = list(pairwise(starts))
+        if len(found) > batches:
+            os.truncate(segment, found[-batches][0])
             cut.append(int(folder.name.rpartition("-")[2]))
         for derived in ("*.index", "*.timeindex", "*.snapshot"):
             for file in folder.glob(derived):

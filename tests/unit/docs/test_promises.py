@@ -1,8 +1,10 @@
-"""Every test that the page of delivery names exists, and nobody has turned it off."""
+"""Every test that the pages of promises name exists, and nobody has turned it off."""
 
 import ast
 import re
 from typing import Final
+
+import pytest
 
 from named import functions, is_on, known
 from paths import ROOT, TESTS
@@ -12,10 +14,12 @@ _SECTION: Final = _PAGE.split("### What is promised\n")[1].split("\n## ")[0]
 _HOLDS: Final = {"always", "effectively once", "at least once", "reported"}
 
 
-def test_every_named_test_exists_and_is_not_skipped() -> None:
-    names = set(re.findall(r"`(test_\w+)`", _PAGE))
+@pytest.mark.parametrize("page", [_PAGE, (ROOT / "SECURITY.md").read_text("utf-8")], ids=["delivery", "security"])
+def test_every_named_test_exists_and_is_not_skipped(page: str) -> None:
+    names = set(re.findall(r"`(test_\w+)`", page))
+    assert names
     assert {name for name in names if not any(map(is_on, known().get(name, ())))} == set()
-    files = set(re.findall(r"`(test_\w+\.py)`", _PAGE))
+    files = set(re.findall(r"`(test_\w+\.py)`", page))
     assert files <= {path.name for path in TESTS.rglob("test_*.py")}
 
 

@@ -325,6 +325,16 @@ async def test_a_consumer_pauses_between_its_questions_while_nobody_leads_its_pa
             assert await taken > LEAST_SECONDS
 
 
+async def test_a_consumer_pauses_between_its_fetches_while_the_broker_does_not_lead() -> None:
+    """Regression: it asked as fast as it was answered, through the broker that others are told leads."""
+    async with broker(leads=True, closes=False) as there:
+        consumer = AIOKafkaConsumer(bootstrap_servers=there.servers)
+        async with aiokafka_fixes.started(consumer):
+            consumer.assign([TopicPartition("t", 0)])
+            consumer.seek(TopicPartition("t", 0), 0)
+            assert await _seconds_until(there.fetched) > LEAST_SECONDS
+
+
 async def test_a_client_pauses_between_its_questions_while_the_connections_that_answer_them_end() -> None:
     """Regression: an admin client asked 500 times in a second, since the end of a connection is a reason to ask."""
     async with broker(leads=True, closes=True) as there:

@@ -81,7 +81,10 @@ class Owner:
         self.next = committed
         self._log = log
         self._let = asyncio.Semaphore(0)
-        self.states = LogStates(REDUCERS, recovered(log), "changelog", cast("Publisher", self))
+        self.way: object = "leader 1"
+        self.states = LogStates(
+            REDUCERS, recovered(log), "changelog", cast("Publisher", self), way=lambda _: self.way
+        )
         self.writing: asyncio.Task[int] | None = None
 
     async def send(self, _topic: str, key: bytes, value: bytes | None, partition: int) -> asyncio.Future[None]:
@@ -245,3 +248,20 @@ async def test_what_two_stopped_writers_leave_is_not_relied_on_before_it_is_writ
     _check_state(recovered(log), committed)
     await first.go(100)
     _check_state(recovered(log), committed)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("left", range(4))
+async def test_what_a_new_leader_of_the_changelog_lacks_is_written_again_before_the_progress(left: int) -> None:
+    """It lacks what followed the first `left` records, and nothing of the log was folded since."""
+    log: list[Entry] = []
+    owner = Owner(1, log, 0)
+    for _ in range(2):
+        owner.fold(5)
+        owner.begin()
+        assert await owner.go(100)
+    del log[left:]
+    owner.way = "leader 2"
+    owner.begin()
+    assert await owner.go(200) == 10
+    _check_state(recovered(log), 10)
