@@ -1,5 +1,5 @@
-"""Objects besides nodes and pods that the scheduler uses: namespaces, storage and claims of devices
-(rules: scheduler-fit, scheduler-volumes, scheduler-devices).
+"""Objects besides nodes and pods that the scheduler and the eviction API use: namespaces, storage, claims of devices,
+disruption budgets (rules: scheduler-fit, scheduler-volumes, scheduler-devices, drain).
 
 They are kept as JSON, because only the rule that reads one understands it. All of them are on the cluster's log.
 They are of no use in a single namespace, where nodes are not watched.
@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from ingest.model.objects.base import KeptObject
+from ingest.model.objects.disruption import PodDisruptionBudget
 from ingest.model.objects.node import Namespace
 from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from ingest.model.objects.storage import (
@@ -144,4 +145,14 @@ RESOURCE_CLAIMS: Final = (
     _of_devices("resourceclaims", "ResourceClaim", ResourceClaim, _DEVICES, r"namespaces/[^/]+"),
     _of_devices("deviceclasses", "DeviceClass", DeviceClass, "which devices resource claims mean is not known"),
     _of_devices("resourceslices", "ResourceSlice", ResourceSlice, "which devices nodes have is not known"),
+)
+
+
+BUDGETS: Final = scheduled(
+    "poddisruptionbudgets",
+    PodDisruptionBudget,
+    kinds={"PodDisruptionBudget": r"policy/v1"},
+    paths=("/apis/policy/v1/poddisruptionbudgets",),
+    without="which pods a drain has to leave is not known",
+    must_gather=r"namespaces/[^/]+/policy/poddisruptionbudgets(?:/[^/]+)?",
 )

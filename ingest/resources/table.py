@@ -21,7 +21,7 @@ from ingest.resources.node_resource_topologies import NODE_RESOURCE_TOPOLOGIES
 from ingest.resources.nodes import NODE_LEASES, NODES
 from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
-from ingest.resources.scheduled import NAMESPACES, RESOURCE_CLAIMS, STORAGE
+from ingest.resources.scheduled import BUDGETS, NAMESPACES, RESOURCE_CLAIMS, STORAGE
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE
 from ingest.resources.stats_summary import STATS_SUMMARY
 
@@ -45,14 +45,15 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     NAMESPACES,
     *STORAGE,
     *RESOURCE_CLAIMS,
+    BUDGETS,
 )
 
 BY_NAME: Final[Mapping[str, Resource[Any]]] = {resource.name: resource for resource in TABLE}
 WATCHED: Final[tuple[ApiResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, ApiResource))
 OF_NODES: Final[tuple[NodeResource[Any], ...]] = tuple(each for each in TABLE if isinstance(each, NodeResource))
 TIMELESS: Final = frozenset(each.name for each in OF_NODES if each.timeless)
-SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOURCE_CLAIMS))
-"""Names of the resources that the scheduler reads in addition to nodes and pods."""
+SCHEDULED: Final = frozenset(each.name for each in (NAMESPACES, *STORAGE, *RESOURCE_CLAIMS, BUDGETS))
+"""Names of the resources that the scheduler and the eviction API read in addition to nodes and pods."""
 POLLED: Final[tuple[KubeletResource[Any], ...]] = tuple(
     sorted((each for each in TABLE if isinstance(each, KubeletResource)), key=lambda each: each.seconds)
 )

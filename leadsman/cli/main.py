@@ -97,6 +97,7 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "What if": {
         "backtest": "Show which alerts a rule set would have raised",
+        "simulate-drain": "Show which pods a drain would move, refuse or end",
         "simulate-scheduler": "Show which nodes a scheduler would have overlooked",
     },
     "Live pipeline": {

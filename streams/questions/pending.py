@@ -7,7 +7,7 @@ several pending pods compete.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import repeat
@@ -78,6 +78,17 @@ class Kind(NamedTuple):
     pods: Sequence[Waiting]
     outcomes: Mapping[Outcome, Sequence[int]]
     """The places of the nodes of each."""
+
+
+def request_of(pod: Waiting, constraints: Constraints, known: Collection[str]) -> PodRequest:
+    """Return the request of a pod from its row, without its volumes and devices; `known` are the nodes' resources."""
+    return PodRequest(
+        (Request(pod.exclusive_cpus),),
+        pod.requests,
+        Neighbour(pod.namespace, pod.labels, constraints),
+        tuple(map(_toleration, pod.tolerations)),
+        ignored=perhaps_ignored(pod.requests, known, pod.heard),
+    )
 
 
 def needs_all_pods(waiting: Iterable[Waiting]) -> bool:
@@ -174,14 +185,9 @@ class _Judge:
 
     def _request(self, pod: Waiting) -> PodRequest:
         constraints = self._constraints(pod)
-        itself = Neighbour(pod.namespace, pod.labels, constraints)
         pods = self._near.bound[pod.namespace] if constraints.claimed else ()
-        return PodRequest(
-            (Request(pod.exclusive_cpus),),
-            pod.requests,
-            itself,
-            tuple(map(_toleration, pod.tolerations)),
-            ignored=perhaps_ignored(pod.requests, self._resources, pod.heard),
+        asked = request_of(pod, constraints, self._resources)
+        return asked._replace(
             needs=needs_of(constraints, pod.namespace, self._storage, pods=pods, uid=pod.uid),
             device_needs=device_needs(constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)),
         )

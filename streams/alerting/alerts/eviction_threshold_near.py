@@ -14,6 +14,7 @@ from streams.fold.reasons import guard, without_threshold
 from streams.fold.sentences import left_of
 from streams.fold.titles import near
 from streams.rules.eviction.signals import RESOURCES, measured
+from streams.rules.eviction.thresholds import first_to_act
 from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, unguarded_of
 
 _RESOURCES: Final = tuple(sorted(set(RESOURCES.values())))
@@ -73,12 +74,7 @@ def _seconds(row: EvictionSignal, settings: Settings) -> tuple[float | None, flo
 
 
 def _seconds_left(row: EvictionSignal, settings: Settings) -> float:
-    """Seconds until a threshold is met, plus the grace period of a soft one (rules: eviction-thresholds)."""
-    to_hard, to_soft = _seconds(row, settings)
-    hard = 0.0 if row.hard_met else to_hard
-    soft = 0.0 if row.soft_met else to_soft
-    grace = row.soft_grace_seconds or 0.0
-    return min(float("inf") if hard is None else hard, float("inf") if soft is None else soft + grace)
+    return first_to_act(*_seconds(row, settings), row.soft_grace_seconds)[0]
 
 
 def _near(row: EvictionSignal, resource: str, settings: Settings) -> Holds:

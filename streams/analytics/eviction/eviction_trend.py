@@ -24,6 +24,7 @@ from streams.rules.eviction.thresholds import (
     SignalThresholds,
     effective_thresholds,
     first_met,
+    first_to_act,
     threshold_value,
 )
 from streams.rules.eviction.trend import Line
@@ -166,27 +167,17 @@ def _acts_first(row: EvictionSignal, rows: Iterable[EvictionSignal]) -> str:
     """
     if row.gc_first:
         return "image_gc"
-    own = _acts(row) or (0.0, "")
-    others = (
-        (acts[0], other.signal)
-        for other in rows
-        if other is not row and _is_one(other, row) and (acts := _acts(other)) is not None and acts[0] < own[0]
-    )
-    return min(others, default=own)[1]
+    own = _first_to_act(row)
+    others = ((_first_to_act(other)[0], other.signal) for other in rows if other is not row and _is_one(other, row))
+    return min((other for other in others if other[0] < own[0]), default=own)[1]
+
+
+def _first_to_act(row: EvictionSignal) -> tuple[float, str]:
+    return first_to_act(row.seconds_to_hard, row.seconds_to_soft, row.soft_grace_seconds)
 
 
 def _nears(row: EvictionSignal) -> bool:
     return row.seconds_to_hard is not None or row.seconds_to_soft is not None
-
-
-def _acts(row: EvictionSignal) -> tuple[float, str] | None:
-    """When pods are evicted for the signal, and by which threshold: by the soft one after its grace period."""
-    times = []
-    if row.seconds_to_hard is not None:
-        times.append((row.seconds_to_hard, "hard"))
-    if row.seconds_to_soft is not None:
-        times.append((row.seconds_to_soft + (row.soft_grace_seconds or 0.0), "soft"))
-    return min(times, default=None)
 
 
 def _is_one(one: EvictionSignal, other: EvictionSignal) -> bool:

@@ -1,7 +1,8 @@
-"""Objects besides nodes and pods that the scheduler uses: tables `scheduled_objects` and `scheduled_lists`.
+"""Objects besides nodes and pods that the scheduler and the eviction API use: tables `scheduled_objects` and
+`scheduled_lists`.
 
 It has no state: an object that a complete list lacks is gone by the list itself (rules: scheduler-fit,
-scheduler-volumes, scheduler-devices).
+scheduler-volumes, scheduler-devices, drain).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from common.errors import BadRecord
+from ingest.model.objects.disruption import PodDisruptionBudget
 from ingest.model.objects.node import Namespace
 from ingest.model.objects.resource_claims import DeviceClass, ResourceClaim, ResourceSlice
 from ingest.model.objects.storage import (
@@ -25,7 +27,7 @@ from ingest.model.records import InventoryRecord, ScheduledObjectRecord
 from ingest.resources.table import SCHEDULED
 from streams.fold.findings import ScheduledList, ScheduledObject
 from streams.fold.reducer import Output, Reducer
-from streams.rules.scheduling import constraints, device_claims, storage
+from streams.rules.scheduling import budgets, constraints, device_claims, storage
 from streams.rules.values.quantity import InvalidQuantity
 
 _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
@@ -39,6 +41,7 @@ _FACTS: Final[Mapping[str, tuple[type[Any], Callable[[Any], Any]]]] = {
     "resourceclaims": (ResourceClaim, device_claims.claim_facts),
     "deviceclasses": (DeviceClass, device_claims.class_facts),
     "resourceslices": (ResourceSlice, device_claims.slice_facts),
+    "poddisruptionbudgets": (PodDisruptionBudget, budgets.budget_facts),
 }
 _encode: Final = msgspec.json.Encoder().encode
 

@@ -7,7 +7,7 @@ are different numbers, and so are those of two disks.
 import re
 import struct
 from collections.abc import Mapping
-from math import isinf
+from math import inf, isinf
 from typing import Final
 
 import msgspec
@@ -56,6 +56,19 @@ class NodeThresholds(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 def first_met(hard: Amount, soft: Amount) -> Amount:
     """The higher of two thresholds, which a signal that falls meets first; None if there is none."""
     return most_known(hard, soft)
+
+
+def first_to_act(
+    seconds_to_hard: float | None, seconds_to_soft: float | None, grace_seconds: float | None
+) -> tuple[float, str]:
+    """Return the seconds until pods are evicted, and by which threshold: `hard`, `soft`, or empty for neither.
+
+    The kubelet acts on a soft threshold after its grace period, on a hard one at once.
+    """
+    hard = (inf if seconds_to_hard is None else seconds_to_hard, "hard")
+    soft = (inf if seconds_to_soft is None else seconds_to_soft + (grace_seconds or 0.0), "soft")
+    first = min(hard, soft)
+    return first if first[0] < inf else (inf, "")
 
 
 def effective_thresholds(

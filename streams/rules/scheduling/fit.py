@@ -57,13 +57,13 @@ def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> 
     """The judgement of the first of `count` such pods, how many the node takes one after the other, and on which
     NUMA nodes they come to lie.
     """
-    first, after = _judge(node, pod, scheduler_minor)
+    first, after = judge(node, pod, scheduler_minor)
     taken, where = 0, list[tuple[int, ...]]()
     judgement = first
     while judgement.verdict == "fits" and taken < count:
         taken += 1
         where.append(judgement.numa_nodes)
-        judgement, after = _judge(after, pod, scheduler_minor)
+        judgement, after = judge(after, pod, scheduler_minor)
     return first, taken, sorted(set().union(*where)) if all(where) else []
 
 
@@ -95,8 +95,8 @@ def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
             return "unknown"
 
 
-def _judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
-    """Also the node with the pod on it, where it fits."""
+def judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judgement, NodeState]:
+    """Return the judgement of one pod, and the node with the pod on it, where it fits."""
     if kept_off := _kept_off(node, pod, scheduler_minor):
         return kept_off, node
     judgement, machine = _kubelets(node, pod)

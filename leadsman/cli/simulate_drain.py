@@ -1,0 +1,64 @@
+"""`leadsman simulate-drain`: what becomes of the pods of nodes that are drained."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from leadsman.cli import completion, options
+from leadsman.cli.exits import EXIT_NO_FIT
+
+if TYPE_CHECKING:
+    from sql.questions.drain import Drain
+    from streams.questions.drain import Fate
+
+
+@click.command(
+    "simulate-drain",
+    epilog="Examples: kubectl get nodes,pods,poddisruptionbudgets -A -o json | leadsman replay - --db chdb://one; "
+    "leadsman simulate-drain node-1 --db chdb://one; "
+    "leadsman simulate-drain node-1 node-2 -o json --db chdb://one",
+)
+@click.argument("nodes", metavar="NODE...", nargs=-1, required=True, shell_complete=completion.nodes)
+@options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
+@options.output
+@options.db
+def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
+    """Show what a drain of nodes would do to each of their pods: move it and where to, refuse it and why, or end it.
+
+    It touches nothing. Refused are pods whose disruption budget lets none go, and pods with two budgets. A pod
+    without a controller ends for good. A pod moves where the rules of `leadsman fit` find room for it, after the
+    drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static pods stay.
+    Data in emptyDir volumes are lost in any drain. Exit status 1 unless every pod moves, stays or is
+    leaving, or if no disruption budgets were read.
+    """
+    from leadsman.cli.database import existing_database
+    from sql.questions.drain import read_drain
+    from streams.questions.drain import preview, summary
+
+    with existing_database(db) as database:
+        drain = read_drain(database, cluster, set(nodes))
+    fates = preview(drain.pods, drain.cluster)
+    _print(drain, fates, form)
+    known = drain.budgets_are_listed or drain.cluster.budgets
+    if not known or not summary(fates).keys() <= {"in_turn", "moves", "leaving", "stays"}:
+        click.get_current_context().exit(EXIT_NO_FIT)
+
+
+def _print(drain: Drain, fates: Sequence[Fate], form: str) -> None:
+    from leadsman.cli.console import out
+    from leadsman.cli.present.drain import drain_columns, drain_document, drain_lines, drain_rows
+    from leadsman.cli.present.layout import columns
+    from leadsman.cli.present.tables import show, show_columns, show_document
+
+    match form:
+        case "json" | "yaml":
+            show_document(drain_document(drain, fates), form)
+        case "csv":
+            show(drain_rows(fates), form)
+        case _:
+            for line in drain_lines(drain, fates):
+                out.print(line, soft_wrap=form == "wide" or columns() is None)
+            show_columns(drain_columns(fates), form)

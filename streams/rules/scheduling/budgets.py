@@ -1,0 +1,76 @@
+"""Does the eviction API let a pod go (rules: drain)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+from common.amounts import counted
+from ingest.model.objects.disruption import PodDisruptionBudget
+from streams.rules.scheduling.selectors import Requirement, matches, selector
+
+Leave: TypeAlias = Literal["granted", "in_turn", "refused", "unknown"]
+"""`in_turn`: once the pods of its budget that went before it are replaced and Ready."""
+
+
+class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    selector: list[Requirement]
+    allowed: int = 0
+    """Number of healthy pods that may go now."""
+    healthy: int = 0
+    desired: int = 0
+    always_unready: bool = False
+    """A pod that is not Ready may always go."""
+    is_stale: bool = False
+    """Its controller has not evaluated its newest version."""
+
+
+class Ruling(NamedTuple):
+    leave: Leave
+    why: str = ""
+
+
+def budget_facts(budget: PodDisruptionBudget) -> Budget:
+    status = budget.status
+    return Budget(
+        selector=selector(budget.spec.selector),
+        allowed=status.disruptions_allowed,
+        healthy=status.current_healthy,
+        desired=status.desired_healthy,
+        always_unready=budget.spec.unhealthy_pod_eviction_policy == "AlwaysAllow",
+        is_stale=status.observed_generation < budget.metadata.generation,
+    )
+
+
+def covering(
+    budgets: Mapping[tuple[str, str], Budget], namespace: str, labels: Mapping[str, str]
+) -> list[tuple[str, Budget]]:
+    """Return the budgets, given by namespace and name, that select a pod: with their names, by name."""
+    return sorted(
+        (name, each) for (own, name), each in budgets.items() if own == namespace and matches(each.selector, labels)
+    )
+
+
+def ruling(found: Sequence[tuple[str, Budget]], before: int) -> Ruling:
+    """Return the eviction API's answer for a running pod with these budgets. `before` is the number of pods of the
+    same budget that go before it.
+    """
+    if not found:
+        return Ruling("granted")
+    if len(found) > 1:
+        names = " and ".join(name for name, _ in found)
+        return Ruling("refused", f"budgets {names} both select it, and the API evicts no pod with two")
+    ((name, budget),) = found
+    if budget.is_stale:
+        return Ruling("unknown", f"budget {name} changed, and its controller has not evaluated it yet")
+    if budget.allowed <= 0:
+        needs = f"budget {name} needs {counted(budget.desired, 'healthy pod')} and has {budget.healthy}"
+        return Ruling("refused", f"{needs}{_unready(budget)}")
+    if before >= budget.allowed:
+        return Ruling("in_turn", f"budget {name} lets {budget.allowed} go at a time, until others are Ready")
+    return Ruling("granted")
+
+
+def _unready(budget: Budget) -> str:
+    may_go = budget.always_unready or 0 < budget.desired <= budget.healthy
+    return "; it may go if it is not Ready itself" if may_go else ""
