@@ -57,7 +57,7 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
     ]
     (card,) = incidents([item("met", "a", "b")], rows)
     assert card.who == "shop/payments-7d9 grows 514 GiB/h on 2 nodes"
-    assert card.step.words.startswith("Stop what grows: kubectl delete pod -n shop payments-7d9-x payments-7d9-y.")
+    assert str(card.step).endswith(": kubectl delete pod -n shop payments-7d9-x payments-7d9-y")
     (over,) = incidents([item("met", "a", now=False, who="Job x", step=Step("Look"))], rows)
     assert (over.who, over.step.words) == ("Job x", "Look")
 
@@ -65,18 +65,32 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
 def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> None:
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
-    assert "kubectl delete pod -n shop web-x. Its replacement may grow too" in card.step.words
+    assert "its replacement may grow too" in card.step.words
+    assert card.step.words.endswith(": kubectl delete pod -n shop web-x")
     (card,) = incidents([item("met", "a")], [bare])
-    assert card.step.words.endswith("kubectl delete pod -n shop bare. Nothing recreates it")
+    assert card.step.words == "Stop what grows; nothing recreates it: kubectl delete pod -n shop bare"
 
 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
     (card,) = incidents([item("met", "a")], [growth("a", "", "x; rm -rf /", 1, namespace="n$(id)")])
-    assert "kubectl delete pod -n 'n$(id)' 'x; rm -rf /'." in card.step.words
+    assert card.step.words.endswith("kubectl delete pod -n 'n$(id)' 'x; rm -rf /'")
     (card,) = incidents([item("met", "a")], [growth("a", "", "--all", 1)])
-    assert "kubectl delete pod -n shop ' --all'." in card.step.words
+    assert card.step.words.endswith("kubectl delete pod -n shop ' --all'")
     (long,) = incidents([item("met", "a", step=Step("Look"))], [growth("a", "", "x" * 300, 1)])
     assert long.step.words == "Look"
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        (Step("Cordon it: kubectl cordon n.example.com"), "Cordon it: kubectl cordon n.example.com"),
+        (Step("See its room", "next_eviction --node n"), "See its room: leadsman query next_eviction --node n"),
+        (Step("Read: kubectl logs p. Then move it"), "Read: kubectl logs p. Then move it."),
+        (Step("Move pods"), "Move pods."),
+    ],
+)
+def test_no_full_stop_is_copied_with_a_command(step: Step, shown: str) -> None:
+    assert str(step) == shown
 
 
 @pytest.mark.parametrize(("grows", "found"), [(GIB, [("memory", "leaky-1", "leaky")]), (1 << 20, [])])
