@@ -289,7 +289,8 @@ def _explain(error: pydantic.ValidationError, file: Path | None, flags: Mapping[
     if all(name.startswith("--") for name in problems):
         return "; ".join(f"{name} {problem}" for name, problem in problems.items())
     source = f"{plain(file)} or the environment ({PREFIX}...)" if file else f"the environment ({PREFIX}...) or flags"
-    return f"settings cannot be used, from {source}: {'; '.join(f'{name}: {problem}' for name, problem in problems.items())}"
+    listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+    return f"settings cannot be used, from {source}: {listed}"
 
 
 def _flag(loc: Sequence[str | int], flags: Any) -> str:
