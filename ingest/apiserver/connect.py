@@ -99,7 +99,9 @@ def in_cluster(directory: Path) -> Configuration:
     """Use the service account of the pod that Leadsman runs in; raises KubeconfigError."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
-        raise KubeconfigError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig instead")
+        raise KubeconfigError(
+            "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig instead"
+        )
     result = Configuration()
     result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     result.ssl_ca_cert = str(directory / "ca.crt")
