@@ -175,7 +175,12 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     pods = [row for _, rows in ranked for row in rows]
     owned = [row for row in pods if row["owner"]]
     command = _delete_command(owned or pods)
-    after = "its replacement may grow too, so give it a limit, or roll it back" if owned else "nothing recreates it"
+    bare = (
+        "nothing recreates it"
+        if all(row["owner_known"] for row in pods)
+        else "whether anything recreates it is unknown"
+    )
+    after = "its replacement may grow too, so give it a limit, or roll it back" if owned else bare
     step = Step(f"Stop what grows; {after}: {command}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 

@@ -25,7 +25,7 @@ def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Ite
 
 
 def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[str, Any]:
-    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner}
+    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner, "owner_known": True}
     return {**given, "bytes_per_second": gib * GIB / 3600, **values}
 
 
@@ -69,6 +69,8 @@ def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> 
     assert card.step.words.endswith(": kubectl delete pod -n shop web-x")
     (card,) = incidents([item("met", "a")], [bare])
     assert card.step.words == "Stop what grows; nothing recreates it: kubectl delete pod -n shop bare"
+    (card,) = incidents([item("met", "a")], [{**bare, "owner_known": False}])
+    assert "; whether anything recreates it is unknown: kubectl" in card.step.words
 
 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
@@ -116,4 +118,5 @@ def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: in
     spans = read_spans(database)
     view = read_overview(database, choose(spans, Asked()), spans)
     assert [(each["kind"], each["pod"], each["owner"]) for each in view.culprits] == found
+    assert all(each["owner_known"] for each in view.culprits)
     assert {each["node"] for each in view.culprits} <= {"n"}
