@@ -86,6 +86,7 @@ def _within(line: Course, left: float, right: float) -> Iterable[float]:
         yield next_y - slope * max(0.0, following - right)
 
 
+LEFT_FROM: Final = 60
 LABEL: Final = 29
 """Pixels between two names of thresholds."""
 _NOTED_PERCENT: Final = 12.0
@@ -127,11 +128,21 @@ def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[L
     return found
 
 
-def notes(frame: Frame, lines: Sequence[Line], thresholds: Sequence[Threshold], signal: str) -> Iterable[Note]:
-    """Place names where no line and no other name crosses them, if there is such a place."""
+def notes(
+    frame: Frame,
+    lines: Sequence[Line],
+    thresholds: Sequence[Threshold],
+    signal: str,
+    said: Iterable[tuple[float, float, str]] = (),
+) -> Iterable[Note]:
+    """Place names where no line and no other text crosses them, if there is such a place.
+
+    `said` has the other texts with their marks' places; right of LEFT_FROM, a text ends at its mark.
+    """
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
-    taken: list[Placed] = []
+    texts_said = [Placed(text, left, foot) for left, foot, text in said if text]
+    taken = [each._replace(left=each.left - each.wide * (each.left > LEFT_FROM)) for each in texts_said]
     for threshold in thresholds:
         others = [course for each, course in limits.items() if each is not threshold]
         for (left, y), (until, _), value, last in _levels(frame, threshold):
