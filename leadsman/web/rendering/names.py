@@ -16,6 +16,7 @@ WIDE: Final = 2.2
 """Width of a letter on a phone; elsewhere it is narrower."""
 STEP: Final = 4.0
 ABOVE: Final = 5.0
+HIGHER: Final = 18.0
 BENEATH: Final = 14.0
 BESIDE: Final = 4.0
 """Distance from the level to the foot of the name."""
@@ -53,10 +54,13 @@ def placed(
     """The first of the texts that has a place along a level from `since` to `until` where no line crosses it.
 
     It is above the level if possible, as near to its beginning as possible; else beneath it, or before it begins. If
-    lines cross every place, it is where only no other of `names` does; else the first text is at the beginning.
+    lines cross every place, it is where only no other of `names` does; if these do too, it is a line of text higher.
     """
     places = [place for text in texts for place in _places(text, since, until, level, bottom)]
     apart = [place for place in places if not any(map(place.overlaps, names))]
+    if not apart:
+        higher = (place._replace(foot=place.foot - HIGHER) for place in places if place.foot == level - ABOVE)
+        apart = [place for place in higher if not any(map(place.overlaps, names))]
     free = (place for place in apart if not any(_crosses(line, place) for line in lines))
     return next(free, next(iter(apart), Placed(texts[0], since, level - ABOVE)))
 
