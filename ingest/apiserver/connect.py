@@ -91,7 +91,7 @@ def _existing(path: str) -> str:
     parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
     if not any(part.is_file() for part in parts):
         what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
-        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: set kubeconfig or KUBECONFIG to a file")
+        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: name a file by --kubeconfig or KUBECONFIG")
     return path
 
 
@@ -99,7 +99,9 @@ def in_cluster(directory: Path) -> Configuration:
     """Use the service account of the pod that Leadsman runs in; raises KubeconfigError."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
-        raise KubeconfigError("KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: set kubeconfig instead")
+        raise KubeconfigError(
+            "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig instead"
+        )
     result = Configuration()
     result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
     result.ssl_ca_cert = str(directory / "ca.crt")
@@ -108,7 +110,7 @@ def in_cluster(directory: Path) -> Configuration:
         hook(result)
         (directory / "ca.crt").read_bytes()
     except OSError as error:
-        raise KubeconfigError(f"service account: {error}: mount its token, or set kubeconfig") from error
+        raise KubeconfigError(f"service account: {error}: mount its token, or name a file by --kubeconfig") from error
     result.refresh_api_key_hook = hook
     return result
 

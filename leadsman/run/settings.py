@@ -3,7 +3,7 @@
 import os
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -30,6 +30,7 @@ DELIMITER: Final = "__"
 _LINK: Final = re.compile(r".*_SERVICE_(HOST|PORT.*)|.*_PORT_[0-9]+_(TCP|UDP|SCTP).*")
 _LINKED: Final = ("tcp://", "udp://", "sctp://")
 """Values that Kubernetes puts into a pod for each Service of its namespace begin with these."""
+_SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
 _WIDTH: Final = 100
 _HEAD: Final = """\
 ## Settings of Leadsman, for every command that has --config.
@@ -121,6 +122,19 @@ def _section(annotation: Any) -> type[pydantic.BaseModel] | None:
 
 PREFIX: Final = "LEADSMAN_"
 HIDDEN: Final = "**********"
+FLAGS: Final = {
+    "db": "--db",
+    "kafka.bootstrap_servers": "--kafka",
+    "watch.cluster": "--cluster",
+    "watch.context": "--context",
+    "watch.namespace": "--namespace",
+    "watch.kubelet.access": "--kubelet",
+    "watch.kubelet.addresses": "--kubelet-address",
+    "watch.kubelet.ca_file": "--kubelet-ca",
+    "watch.kubelet.summary_seconds": "--every",
+    "watch.kubelet.metrics_seconds": "--every",
+}
+"""The flags whose values settings check; an error names the flag of a value that came from one."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 _FROM_FILE: Final[dict[str, Any]] = {}
 """Values of the YAML file that is being loaded."""
@@ -184,7 +198,7 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
             _check_sections(file, Settings, _FROM_FILE)
         return Settings(**{name: value for name, value in flags.items() if value is not None})
     except pydantic.ValidationError as error:
-        raise SettingsError(_explain(error, file)) from None
+        raise SettingsError(_explain(error, file, flags)) from None
     except UnreadableVariable:
         raise SettingsError(
             f'settings cannot be used: in the environment ({PREFIX}...) a list is JSON, as ["a", "b"]'
@@ -267,16 +281,28 @@ def _variable(found: re.Match[str], where: str) -> str:
     return value
 
 
-def _explain(error: pydantic.ValidationError, file: Path | None) -> str:
-    problems = [
-        f"{'.'.join(map(str, each['loc'])) or 'settings'}: {_problem(each)}"
+def _explain(error: pydantic.ValidationError, file: Path | None, flags: Mapping[str, Any]) -> str:
+    problems = {
+        _flag(each["loc"], flags) or ".".join(map(str, each["loc"])) or "settings": _problem(each)
         for each in error.errors(include_input=False, include_url=False)
-    ]
+    }
+    if all(name.startswith("--") for name in problems):
+        return "; ".join(f"{name} {problem}" for name, problem in problems.items())
     source = f"{plain(file)} or the environment ({PREFIX}...)" if file else f"the environment ({PREFIX}...) or flags"
-    return f"settings cannot be used, from {source}: {'; '.join(problems)}"
+    listed = "; ".join(f"{name}: {problem}" for name, problem in problems.items())
+    return f"settings cannot be used, from {source}: {listed}"
+
+
+def _flag(loc: Sequence[str | int], flags: Any) -> str:
+    """Return the flag that gave the setting at this place, empty if none did."""
+    for depth, part in enumerate(loc, 1):
+        flags = flags.get(part) if isinstance(flags, Mapping) else None
+        if flags is not None and (flag := FLAGS.get(".".join(map(str, loc[:depth])))):
+            return flag
+    return ""
 
 
 def _problem(error: ErrorDetails) -> str:
     if error["type"] == "extra_forbidden":
         return f"there is no such setting. {hint(Settings, error['loc'])}".rstrip()
-    return error["msg"]
+    return _SHOULD.sub("must ", error["msg"])

@@ -5,8 +5,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import chain, zip_longest
-from textwrap import wrap
+from itertools import zip_longest
 from typing import Final, NamedTuple
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -125,7 +124,23 @@ def _fitted(columns: Sequence[Column], width: int | None) -> list[_Set] | None:
         while sum(widths) > room and most:
             most -= 1
             widths = [min(wide, max(low, most)) for wide, low in zip(widths, least_widths, strict=True)]
-    return list(map(_Set, columns, widths))
+    return _tightened(list(map(_Set, columns, widths)), room)
+
+
+def _tightened(chosen: Sequence[_Set], room: int) -> list[_Set]:
+    """Take from folded names the width that no part of them fills, and give it to the first that is then whole."""
+    tight = list(chosen)
+    for place, each in enumerate(chosen):
+        if any(cell_len(cell) > each.width for cell in each.column.cells) and not _is_sentence(each.column):
+            parts = [part for cell in each.column.cells for part in _parts(cell, each)]
+            tight[place] = each._replace(width=max(map(cell_len, (each.column.heading, *parts))))
+    spare = room - sum(each.width for each in tight)
+    for place, each in enumerate(tight):
+        whole = max(map(cell_len, (each.column.heading, *each.column.cells)))
+        if each.width < whole <= each.width + spare:
+            spare -= whole - each.width
+            tight[place] = each._replace(width=whole)
+    return tight
 
 
 def _left_out(columns: Sequence[Column], width: int | None) -> Sequence[Column]:
@@ -161,7 +176,7 @@ def _parts(cell: str, into: _Set) -> list[str]:
 def _name_parts(name: str, width: int) -> Iterator[str]:
     """Fold a name behind one of its separators, else where the line ends."""
     while cell_len(name) > width:
-        head = chop_cells(name, width)[0]
+        head = chop_cells(name, width)[0] or name[0]
         part = head[: max(map(head.rfind, _SEPARATORS)) + 1] or head
         yield part
         name = name[len(part) :]
@@ -185,6 +200,24 @@ def _records(columns: Sequence[Column], rows: int, width: int) -> Iterator[str]:
 def _wrapped(lead: str, text: str, width: int) -> Iterator[str]:
     """Text behind its lead, the next lines below its beginning."""
     room = max(1, width - cell_len(lead))
-    parts = chain.from_iterable(chop_cells(each, room) for each in wrap(text, room, break_on_hyphens=False) or [""])
-    for number, part in enumerate(parts):
+    for number, part in enumerate(_filled(text, room)):
         yield (lead if not number else " " * cell_len(lead)) + part
+
+
+def _filled(text: str, room: int) -> Iterator[str]:
+    """Words in lines; one that is wider than a line is folded as a name is."""
+    line = ""
+    for word in re.split(r"\s", text):
+        left = room - cell_len(line) - 1
+        if line and cell_len(word) <= left:
+            line = f"{line} {word}"
+            continue
+        rest = word
+        if line and cell_len(word) > room and left >= NARROW:
+            head = next(_name_parts(word, left))
+            line, rest = f"{line} {head}", word[len(head) :]
+        if line:
+            yield line.rstrip()
+        *parts, line = _name_parts(rest, room)
+        yield from parts
+    yield line.rstrip()

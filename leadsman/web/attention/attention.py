@@ -9,7 +9,7 @@ from common.text import plain
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
-from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
+from leadsman.web.attention.nodes import check_machine, cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.asked import RowDict
@@ -236,7 +236,9 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         title = f"No recent statistics{share}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
         asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
-        step = _UNREAD if asked else _save_summary(nodes[0])
+        down = {row["node"] for row in view.not_ready if row["ready"] is None}
+        up = next((name for name in nodes if name not in down), None)
+        step = _UNREAD if asked else check_machine(nodes[0]) if up is None else _save_summary(up)
         about = (("StreamStalled", "stats/summary"),)
         item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
         yield item._replace(of_each="No recent statistics").begun(since)

@@ -1,5 +1,6 @@
 """One thing that needs attention; findings about one resource are joined into one, with its nodes and its cause."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -16,10 +17,12 @@ from leadsman.web.reading.words import size
 OWNERS: Final = 3
 """Number of owners that are named."""
 NAME: Final = 120
+_COMMAND_LAST: Final = re.compile(r"[:;,] (?:kubectl|leadsman) (?:[^.:;,]|[.:;,](?=\S))+\Z")
+"""A command that ends a text. A full stop after it would be copied with it, and belong to its last name."""
 
 
 class Step(NamedTuple):
-    """The one thing to do next, without a stop, and the saved question that shows more of it."""
+    """The one thing to do next, without a stop at its end, and the saved question that shows more of it."""
 
     words: str = ""
     query: str = ""
@@ -29,7 +32,8 @@ class Step(NamedTuple):
         return bool(self.words)
 
     def __str__(self) -> str:
-        return f"{self.words}: leadsman query {self.query}." if self.query else f"{self.words}."
+        words = f"{self.words}: leadsman query {self.query}" if self.query else self.words
+        return words if _COMMAND_LAST.search(words) else f"{words}."
 
 
 class Item(NamedTuple):
@@ -171,8 +175,13 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     pods = [row for _, rows in ranked for row in rows]
     owned = [row for row in pods if row["owner"]]
     command = _delete_command(owned or pods)
-    after = "Its replacement may grow too: give it a limit, or roll it back" if owned else "Nothing recreates it"
-    step = Step(f"Stop what grows: {command}. {after}")
+    bare = (
+        "nothing recreates it"
+        if all(row["owner_known"] for row in pods)
+        else "whether anything recreates it is unknown"
+    )
+    after = "its replacement may grow too, so give it a limit, or roll it back" if owned else bare
+    step = Step(f"Stop what grows; {after}: {command}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 
 

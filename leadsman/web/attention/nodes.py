@@ -29,7 +29,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
         yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
     if rows := [row for row in others if row["ready"] is None]:
         text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
-        step = Step(f"Check the machine of {plain(rows[0]['node'])}, its kubelet and its network")
+        step = check_machine(rows[0]["node"])
         title = "Ready is unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
         yield _of(rows, Severity.CRITICAL, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]
@@ -47,6 +47,11 @@ def not_ready(view: Overview) -> Iterator[Item]:
         title = "Cordoned" if view.node else f"{len(cordoned)} {of_nodes} cordoned"
         item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
+
+
+def check_machine(node: str) -> Step:
+    """Return the step for a node whose kubelet does not report."""
+    return Step(f"Check the machine of {plain(node)}, its kubelet and its network")
 
 
 def cordoned_by_event(view: Overview) -> Iterator[Item]:

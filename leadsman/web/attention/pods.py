@@ -292,7 +292,7 @@ def terminating(view: Overview) -> Iterator[Item]:
         step = Step(f"See its finalizers: kubectl get pod {_named(rows[0])} -o jsonpath={{.metadata.finalizers}}")
     else:
         text = "A long grace period has not ended, the kubelet cannot end them, or a finalizer holds them."
-        step = Step(f"Read kubectl describe pod {_named(rows[0])}")
+        step = Step(f"Read its state: kubectl describe pod {_named(rows[0])}")
     yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
 
 

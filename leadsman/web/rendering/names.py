@@ -16,6 +16,7 @@ WIDE: Final = 2.2
 """Width of a letter on a phone; elsewhere it is narrower."""
 STEP: Final = 4.0
 ABOVE: Final = 5.0
+HIGHER: Final = 18.0
 BENEATH: Final = 14.0
 BESIDE: Final = 4.0
 """Distance from the level to the foot of the name."""
@@ -53,10 +54,13 @@ def placed(
     """The first of the texts that has a place along a level from `since` to `until` where no line crosses it.
 
     It is above the level if possible, as near to its beginning as possible; else beneath it, or before it begins. If
-    lines cross every place, it is where only no other of `names` does; else the first text is at the beginning.
+    lines cross every place, it is where only no other of `names` does; if these do too, it is a line of text higher.
     """
     places = [place for text in texts for place in _places(text, since, until, level, bottom)]
     apart = [place for place in places if not any(map(place.overlaps, names))]
+    if not apart:
+        higher = (place._replace(foot=place.foot - HIGHER) for place in places if place.foot == level - ABOVE)
+        apart = [place for place in higher if not any(map(place.overlaps, names))]
     free = (place for place in apart if not any(_crosses(line, place) for line in lines))
     return next(free, next(iter(apart), Placed(texts[0], since, level - ABOVE)))
 
@@ -86,6 +90,7 @@ def _within(line: Course, left: float, right: float) -> Iterable[float]:
         yield next_y - slope * max(0.0, following - right)
 
 
+LEFT_FROM: Final = 60
 LABEL: Final = 29
 """Pixels between two names of thresholds."""
 _NOTED_PERCENT: Final = 12.0
@@ -127,11 +132,21 @@ def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[L
     return found
 
 
-def notes(frame: Frame, lines: Sequence[Line], thresholds: Sequence[Threshold], signal: str) -> Iterable[Note]:
-    """Place names where no line and no other name crosses them, if there is such a place."""
+def notes(
+    frame: Frame,
+    lines: Sequence[Line],
+    thresholds: Sequence[Threshold],
+    signal: str,
+    said: Iterable[tuple[float, float, str]] = (),
+) -> Iterable[Note]:
+    """Place names where no line and no other text crosses them, if there is such a place.
+
+    `said` has the other texts with their marks' places; right of LEFT_FROM, a text ends at its mark.
+    """
     drawn = [[frame.point(*point) for point in zip(line.at, line.lowest, strict=True)] for line in lines]
     limits = {each: [corner for level in _levels(frame, each) for corner in level[:2]] for each in thresholds}
-    taken: list[Placed] = []
+    texts_said = [Placed(text, left, foot) for left, foot, text in said if text]
+    taken = [each._replace(left=each.left - each.wide * (each.left > LEFT_FROM)) for each in texts_said]
     for threshold in thresholds:
         others = [course for each, course in limits.items() if each is not threshold]
         for (left, y), (until, _), value, last in _levels(frame, threshold):

@@ -90,7 +90,7 @@ class Plot(NamedTuple):
 
     def beneath(self, y: float, pixels: float) -> float:
         """Return where a label stands so far below a mark, or above it if the axis is nearer."""
-        return y + pixels if y + pixels < self.bottom else y - 8
+        return _beneath(y, pixels)
 
     def time_foot(self, y: float) -> float:
         """Return where the time of a crossing stands: under its mark, but wholly above or wholly below the axis."""
@@ -125,6 +125,10 @@ def axis_of(charts: Iterable[Chart], scope: Scope) -> Axis:
     return Axis(scope, ceil(max((until, *ends))))
 
 
+def _beneath(y: float, pixels: float) -> float:
+    return y + pixels if y + pixels < TOP + HEIGHT else y - 8
+
+
 def plot_of(
     chart: Chart, number: int, axis: Axis, lanes: Sequence[PlotLane], pressure: Sequence[tuple[datetime, datetime]]
 ) -> Plot:
@@ -144,6 +148,7 @@ def plot_of(
     outside = [f"{each.name} {amount(each.steps[-1][1], signal)}" for each in beyond if each.steps[-1][1] is not None]
     outside += [each.name for each in chart.lines if each not in drawn]
     bottom = TOP + HEIGHT
+    reported = _reported(chart, frame)
     return Plot(
         chart,
         number,
@@ -156,7 +161,7 @@ def plot_of(
         tuple((each.name, frame.path(each.at, each.lowest, each.gaps)) for each in drawn),
         tuple((each.kind, frame.stepped(each)) for each in kept),
         tuple(labels(frame, readable, signal)),
-        tuple(notes(frame, drawn, kept, signal)),
+        tuple(notes(frame, drawn, kept, signal, ((left, _beneath(y, 12), text) for left, y, text in reported))),
         tuple(outside),
         tuple(axis.spans(under)),
         tuple(axis.spans(gaps, GAP_PERCENT)),
@@ -166,7 +171,7 @@ def plot_of(
             Hit(*frame.point(when, value), datetime.fromtimestamp(when, UTC))
             for when, value in (chart.forecast.hits if chart.forecast else ())
         ),
-        _reported(chart, frame),
+        reported,
         tuple(lanes),
         (datetime.fromtimestamp(at, UTC), line.lowest[worst], acting),
         ChartData(

@@ -28,7 +28,7 @@ def test_what_no_restart_heals_ends_it_with_its_status_and_message(flags: list[s
     missing = f"--kubeconfig={tmp_path / 'missing'}"
     done = leadsman("up", *flags, missing)
     assert done.returncode == 10
-    assert f"{tmp_path / 'missing'} does not exist: set kubeconfig or KUBECONFIG to a file" in done.stderr
+    assert f"{tmp_path / 'missing'} does not exist: name a file by --kubeconfig or KUBECONFIG" in done.stderr
     assert "watch ended with status 10" in done.stderr
     assert not any(Path(f"/proc/{pid}").exists() for pid in _started(done.stdout).values())
 
@@ -52,7 +52,7 @@ def test_it_waits_for_a_kafka_that_is_away_and_ends_on_sigterm(flags: list[str],
 def test_settings_that_cannot_be_are_reported_before_anything_starts(flags: list[str]) -> None:
     done = leadsman("up", *flags, "--kubelet=perhaps")
     assert done.returncode == 2
-    assert "watch.kubelet.access: Input should be 'direct', 'proxy' or 'off'" in done.stderr
+    assert "--kubelet must be 'direct', 'proxy' or 'off'" in done.stderr
     assert _started(done.stdout) == {}
 
 
@@ -60,7 +60,7 @@ def test_without_kafka_what_cannot_be_is_one_sentence_and_a_status(kubeconfig: P
     """The kubeconfig's API server does not exist."""
     db = f"--db=chdb://{tmp_path / 'db'}"
     for flags, status, problem in (
-        ([f"--kubeconfig={tmp_path / 'missing'}"], 10, "does not exist: set kubeconfig or KUBECONFIG to a file"),
+        ([f"--kubeconfig={tmp_path / 'missing'}"], 10, "does not exist: name a file by --kubeconfig or KUBECONFIG"),
         ([f"--kubeconfig={kubeconfig}", "--context=nowhere"], 11, "has no context 'nowhere': it has c"),
         ([f"--kubeconfig={kubeconfig}"], 4, "does not answer"),
         ([f"--kubeconfig={kubeconfig}", "--host=0.0.0.0"], 2, "--token-file FILE"),

@@ -1,5 +1,5 @@
 -- The pod of each of some nodes whose memory and whose local storage grew most in the last ten minutes before its last sample
-SELECT node, kind, namespace, pod, owner, bytes_per_second
+SELECT node, kind, namespace, pod, owner, owner_known, bytes_per_second
 FROM
 (
     SELECT
@@ -7,6 +7,7 @@ FROM
         p.namespace AS namespace,
         p.pod AS pod,
         b.owner AS owner,
+        b.uid != '' AS owner_known,
         tupleElement(grown, 1) AS kind,
         tupleElement(grown, 2) / p.seconds AS bytes_per_second
     FROM

@@ -90,7 +90,7 @@ async def test_a_service_account_without_a_token_says_what_to_do(
 
 
 async def test_a_kubeconfig_that_does_not_exist_says_which_setting(tmp_path: Path) -> None:
-    with pytest.raises(KubeconfigError, match="missing does not exist: set kubeconfig"):
+    with pytest.raises(KubeconfigError, match="missing does not exist: name a file by --kubeconfig"):
         await configuration(tmp_path / "missing")
 
 
@@ -118,7 +118,7 @@ async def test_a_kubeconfig_that_is_none_is_described_without_python_s_words(
     with pytest.raises(KubeconfigError, match=re.escape(words)) as failure:
         await configuration(path)
     assert "NoneType" not in str(failure.value)
-    with pytest.raises(KubeconfigError, match="is not a file: set kubeconfig"):
+    with pytest.raises(KubeconfigError, match="is not a file: name a file by --kubeconfig"):
         await configuration(tmp_path)
 
 

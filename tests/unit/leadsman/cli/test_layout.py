@@ -37,6 +37,19 @@ def test_a_wide_name_is_folded_behind_a_separator_after_sentences_were_folded() 
     assert (heading, folded) == ("pod", ["checkout-bb5fc581-", "f9ff3"])
 
 
+def test_a_name_is_folded_only_where_no_other_leaves_it_room() -> None:
+    """The first is folded behind its dot, and what that leaves of its width keeps the second whole."""
+    signal, pod = Column("signal", ["allocatableMemory.available"]), Column("pod", ["checkout-bb5fc581-f9ff3"])
+    _, first, second = lines([signal, pod], 44)
+    assert first.split() == ["allocatableMemory.", "checkout-bb5fc581-f9ff3"]
+    assert second == "available"
+
+
+def test_a_name_in_a_sentence_is_folded_behind_a_separator() -> None:
+    said = Column("said", ["Node ip-10-20-198-82.eu-west-1.compute.internal: 1 pod was evicted"])
+    assert list(lines([said], 37))[1:] == ["Node ip-10-20-198-82.eu-west-1.", "compute.internal: 1 pod was evicted"]
+
+
 def test_a_sentence_keeps_a_part_of_the_line_or_each_row_is_a_record() -> None:
     name, sentence = Column("name", ["a" * 20]), Column("what", ["b c" * 70])
     assert next(iter(lines([name, name, sentence], 52))) != "[1]"

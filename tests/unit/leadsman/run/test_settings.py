@@ -8,7 +8,8 @@ import pytest
 from common.errors import FilesUnusable
 from common.settings import SettingsError
 from ingest.live.settings import LiveSettings
-from leadsman.run.settings import HIDDEN, Settings, load, settings_file, shown
+from leadsman.cli.up import command as up
+from leadsman.run.settings import FLAGS, HIDDEN, Settings, load, settings_file, shown
 
 SECRET = "s3cret-and-sound"  # noqa: S105  # a canary
 
@@ -28,12 +29,28 @@ def test_the_environment_is_over_the_file_and_a_flag_over_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path, "kafka: {bootstrap_servers: 'f:1', topic_prefix: f, partitions: 3}")
-    monkeypatch.setenv("LEADSMAN_KAFKA__TOPIC_PREFIX", "e")
+    monkeypatch.setenv("LEADSMAN_KAFKA__TOPIC_PREFIkubelet.access: must", "e")
     monkeypatch.setenv("LEADSMAN_DB", "chdb://e")
     kafka = load(file).kafka
     assert (kafka.bootstrap_servers, kafka.topic_prefix, kafka.partitions) == ("f:1", "e", 3)
     assert load(file, db="chdb://flag").db.get_secret_value() == "chdb://flag"
     assert load(file, db=None).db.get_secret_value() == "chdb://e"
+
+
+def test_an_error_names_the_flag_that_the_value_came_from(tmp_path: Path) -> None:
+    """A person who typed a flag knows no setting; who wrote a file knows no flag."""
+    wrong = {"access": "by hand", "addresses": {"n": "nowhere"}}
+    with pytest.raises(SettingsError, match=r"^--kubelet must be 'direct', .*; --kubelet-address must match pattern"):
+        load(watch={"kubelet": wrong})
+    with pytest.raises(SettingsError, match=r"^--every must be greater than 0$"):
+        load(watch={"kubelet": {"summary_seconds": 0, "metrics_seconds": 0}})
+    file = write(tmp_path, "watch: {kubelet: {access: by hand}}")
+    with pytest.raises(SettingsError, match=r"leadsman\.yaml .*: watch\.kubelet\.access: must be 'direct'"):
+        load(file, watch={"kubelet": {"summary_seconds": 5}})
+
+
+def test_a_flag_that_an_error_may_name_exists() -> None:
+    assert set(FLAGS.values()) <= {name for param in up.params for name in param.opts}
 
 
 def test_variables_in_the_file_are_filled_from_the_environment(
@@ -48,9 +65,9 @@ def test_variables_in_the_file_are_filled_from_the_environment(
 
 
 def test_a_variable_s_value_is_text_and_no_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PREFIX", "a, partitions: 99")
+    monkeypatch.setenv("PREFIkubelet.access: must", "a, partitions: 99")
     with pytest.raises(SettingsError, match=r"kafka\.topic_prefix"):
-        load(write(tmp_path, "kafka: {topic_prefix: '${PREFIX}'}"))
+        load(write(tmp_path, "kafka: {topic_prefix: '${PREFIkubelet.access: must}'}"))
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:

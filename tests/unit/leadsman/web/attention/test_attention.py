@@ -90,7 +90,7 @@ def test_a_pod_that_is_over_and_stays_has_the_step_to_see_what_holds_it() -> Non
         card.text
         == "d/db-0. Its containers have ended: a finalizer holds the object, or the kubelet has not cleaned up."
     )
-    assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}."
+    assert str(card.step) == "See its finalizers: kubectl get pod -n d db-0 -o jsonpath={.metadata.finalizers}"
     (card,) = attention(view(node(), terminating=(lasts(is_over=True), lasts(pod="db-1"))))
     assert "A long grace period has not ended" in card.text
 
@@ -124,15 +124,15 @@ def test_a_quiet_cluster_needs_none() -> None:
 )
 def test_a_finding_of_a_node_has_a_card_with_a_next_step(changed: NodeLine, severity: str, title: str) -> None:
     assert (severity, title) in titles(view(changed))
-    assert all(str(item.step).endswith(".") for item in attention(view(changed)))
+    assert all(item.step for item in attention(view(changed)))
 
 
 @pytest.mark.parametrize(
     ("errors", "step"),
     [
-        ((), "kubectl get --raw /api/v1/nodes/n/proxy/stats/summary > n.summary.json."),
-        (({"resource": "stats/summary", "kind": "unreadable"},), "leadsman query source_errors."),
-        (({"resource": "events", "kind": "unreadable"},), "> n.summary.json."),
+        ((), "kubectl get --raw /api/v1/nodes/n/proxy/stats/summary > n.summary.json"),
+        (({"resource": "stats/summary", "kind": "unreadable"},), "leadsman query source_errors"),
+        (({"resource": "events", "kind": "unreadable"},), "> n.summary.json"),
     ],
     ids=("a dump", "asked in vain", "others were asked"),
 )
@@ -141,6 +141,19 @@ def test_without_kubelet_statistics_the_card_shows_how_to_save_them(errors: tupl
     seen = view(node(stale=True), unknown=NOTHING._replace(source_errors=errors))
     (card,) = [item for item in attention(seen) if item.title.startswith("No recent statistics")]
     assert str(card.step).endswith(step)
+
+
+def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
+    silent, up = unready(ready=None), node("up", stale=True)
+    steps = {
+        nodes: next(item for item in attention(seen) if item.title.startswith("No recent statistics")).step.words
+        for nodes, seen in {
+            "down": view(node(stale=True, ready=None), not_ready=(silent,)),
+            "down and up": view(node(stale=True, ready=None), up, not_ready=(silent,)),
+        }.items()
+    }
+    assert steps["down"] == "Check the machine of n, its kubelet and its network"
+    assert "/nodes/up/proxy/stats/summary" in steps["down and up"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +347,7 @@ def test_a_cordoned_node_is_a_note_ready_or_not() -> None:
     (item,) = attention(view(node(), node("m"), not_ready=rows))
     assert (item.severity, item.title) == (Severity.NOTE, "2 of 2 nodes cordoned")
     assert item.text == "No new pods are placed there. 1 of them is not Ready."
-    assert str(item.step) == "When the maintenance is over: kubectl uncordon m."
+    assert str(item.step) == "When the maintenance is over: kubectl uncordon m"
 
 
 @pytest.mark.parametrize("taints", [[], ["karpenter.sh/disrupted=:NoSchedule"]])
@@ -349,7 +362,7 @@ def test_a_node_that_does_not_report_is_not_said_to_be_not_ready(taints: list[st
 def test_a_command_takes_a_name_for_nothing_but_a_name() -> None:
     """Names of a capture are anybody's: no option, no second command."""
     (item,) = attention(view(node("--all"), not_ready=(unready("--all", cordoned=1, ready=1),)))
-    assert str(item.step) == "When the maintenance is over: kubectl uncordon ' --all'."
+    assert str(item.step) == "When the maintenance is over: kubectl uncordon ' --all'"
     (item,) = attention(view(node(), terminating=(lasts(pod="$(id)", namespace="a b", is_over=True),)))
     assert "kubectl get pod -n 'a b' '$(id)' -o" in str(item.step)
 
@@ -379,7 +392,7 @@ def test_a_taint_of_the_autoscaler_on_a_ready_node_has_its_age() -> None:
     rows = (unready(taints=[f"ToBeDeletedByClusterAutoscaler={at}:NoSchedule"], ready=1),)
     (item,) = attention(view(node(), not_ready=rows))
     assert "22 h before" in item.text
-    assert str(item.step).endswith("kubectl taint node n ToBeDeletedByClusterAutoscaler-.")
+    assert str(item.step).endswith("kubectl taint node n ToBeDeletedByClusterAutoscaler-")
 
 
 def test_a_forecast_alert_does_not_move_the_time_a_threshold_was_met() -> None:
@@ -465,7 +478,7 @@ def test_evictions_of_one_resource_are_one_card_with_owners() -> None:
     assert item.who == "ReplicaSet leaky-98cbc7457 in shop, 5 times; Pod best in shop, once"
     assert (item.since, item.until, item.now) == (T0, T0 + timedelta(minutes=3), False)
     assert disk.title == "2 pods evicted for ephemeral storage"
-    assert str(disk.step) == "Find what fills the disk: leadsman query disk_growth."
+    assert str(disk.step) == "Find what fills the disk: leadsman query disk_growth"
 
 
 def test_evictions_that_no_pod_explains_lead_outside_of_pods() -> None:
@@ -500,7 +513,7 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "VolumeAttachmentLimitExceeded",
             "",
             "Volume attachment limit exceeded",
-            "See what the driver can attach: kubectl get csinode n -o yaml.",
+            "See what the driver can attach: kubectl get csinode n -o yaml",
         ),
         (
             "OutOfhugepages-2Mi",
@@ -512,7 +525,7 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "OutOfhugepages-2Mi",
             "hugepages-2Mi",
             "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 2097152, capacity: 2097152",
-            "Compare what the pods on n request with what it has: leadsman query fit.",
+            "Compare what the pods on n request with what it has: leadsman query fit",
         ),
     ],
     ids=["volumes", "no huge pages", "huge pages in use"],
@@ -651,13 +664,13 @@ def test_a_node_that_was_never_sampled_is_without_statistics_since_it_is_looked_
 def test_alerts_without_data_have_a_next_step() -> None:
     lost = fires("NodeNotReady", firing=False, unknown=True)
     (card,) = [item for item in attention(view(node(stale=True), alerts=(lost,))) if "without data" in item.title]
-    assert (card.title, card.since, str(card.step).endswith(".")) == ("1 alert without data", T0, True)
+    assert (card.title, card.since, bool(card.step)) == ("1 alert without data", T0, True)
 
 
 def test_every_card_has_a_next_step() -> None:
     rows = tuple(warning(reason, 9) for reason in "abcdefg")
     seen = view(node(stale=True), warnings=rows, alerts=(fires("Whatever"),))
-    assert all(str(item.step).endswith(".") for item in attention(seen))
+    assert all(item.step for item in attention(seen))
 
 
 def test_a_card_about_a_signal_has_its_exact_name_beside_the_words() -> None:

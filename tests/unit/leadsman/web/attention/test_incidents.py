@@ -25,7 +25,7 @@ def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Ite
 
 
 def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[str, Any]:
-    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner}
+    given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner, "owner_known": True}
     return {**given, "bytes_per_second": gib * GIB / 3600, **values}
 
 
@@ -57,7 +57,7 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
     ]
     (card,) = incidents([item("met", "a", "b")], rows)
     assert card.who == "shop/payments-7d9 grows 514 GiB/h on 2 nodes"
-    assert card.step.words.startswith("Stop what grows: kubectl delete pod -n shop payments-7d9-x payments-7d9-y.")
+    assert str(card.step).endswith(": kubectl delete pod -n shop payments-7d9-x payments-7d9-y")
     (over,) = incidents([item("met", "a", now=False, who="Job x", step=Step("Look"))], rows)
     assert (over.who, over.step.words) == ("Job x", "Look")
 
@@ -65,18 +65,34 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
 def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> None:
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
-    assert "kubectl delete pod -n shop web-x. Its replacement may grow too" in card.step.words
+    assert "its replacement may grow too" in card.step.words
+    assert card.step.words.endswith(": kubectl delete pod -n shop web-x")
     (card,) = incidents([item("met", "a")], [bare])
-    assert card.step.words.endswith("kubectl delete pod -n shop bare. Nothing recreates it")
+    assert card.step.words == "Stop what grows; nothing recreates it: kubectl delete pod -n shop bare"
+    (card,) = incidents([item("met", "a")], [{**bare, "owner_known": False}])
+    assert "; whether anything recreates it is unknown: kubectl" in card.step.words
 
 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
     (card,) = incidents([item("met", "a")], [growth("a", "", "x; rm -rf /", 1, namespace="n$(id)")])
-    assert "kubectl delete pod -n 'n$(id)' 'x; rm -rf /'." in card.step.words
+    assert card.step.words.endswith("kubectl delete pod -n 'n$(id)' 'x; rm -rf /'")
     (card,) = incidents([item("met", "a")], [growth("a", "", "--all", 1)])
-    assert "kubectl delete pod -n shop ' --all'." in card.step.words
+    assert card.step.words.endswith("kubectl delete pod -n shop ' --all'")
     (long,) = incidents([item("met", "a", step=Step("Look"))], [growth("a", "", "x" * 300, 1)])
     assert long.step.words == "Look"
+
+
+@pytest.mark.parametrize(
+    ("step", "shown"),
+    [
+        (Step("Cordon it: kubectl cordon n.example.com"), "Cordon it: kubectl cordon n.example.com"),
+        (Step("See its room", "next_eviction --node n"), "See its room: leadsman query next_eviction --node n"),
+        (Step("Read: kubectl logs p. Then move it"), "Read: kubectl logs p. Then move it."),
+        (Step("Move pods"), "Move pods."),
+    ],
+)
+def test_no_full_stop_is_copied_with_a_command(step: Step, shown: str) -> None:
+    assert str(step) == shown
 
 
 @pytest.mark.parametrize(("grows", "found"), [(GIB, [("memory", "leaky-1", "leaky")]), (1 << 20, [])])
@@ -102,4 +118,5 @@ def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: in
     spans = read_spans(database)
     view = read_overview(database, choose(spans, Asked()), spans)
     assert [(each["kind"], each["pod"], each["owner"]) for each in view.culprits] == found
+    assert all(each["owner_known"] for each in view.culprits)
     assert {each["node"] for each in view.culprits} <= {"n"}

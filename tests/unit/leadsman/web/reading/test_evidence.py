@@ -333,7 +333,10 @@ def test_a_watch_without_an_event_is_evidence_since_it_began() -> None:
 
 def test_statistics_alone_show_only_the_room_left() -> None:
     alone = SEEN._replace(nodes=0, pods=0, events=0, pods_seen=False, events_seen=False)
-    assert nothing_found(alone).startswith("No resources below a threshold in 0 nodes")
+    found = nothing_found(alone)
+    assert found.startswith("No resources below a threshold in changes of 0 pods and 0 Events")
+    assert ", with kubelet statistics of 12 nodes." in found
+    assert "0 nodes" not in found
 
 
 def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:

@@ -82,14 +82,14 @@ def test_the_question_of_a_next_step_is_a_link_and_in_a_report_to_the_part_that_
     assert str(step_html(step, Links())) == '<a href="/ask?name=pod_ends">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
     assert str(step_html(step, ReportLinks())) == '<a href="#attention">Scale &lt;b&gt;leaky&lt;/b&gt; down</a>.'
     unknown = Step("Run it", "no_such_question")
-    assert str(step_html(unknown, Links())) == "Run it: leadsman query no_such_question."
+    assert str(step_html(unknown, Links())) == "Run it: leadsman query no_such_question"
     assert not Step()
 
 
 def test_questions_in_the_words_of_an_alert_are_links() -> None:
     step = Step("Scale <b>leaky</b> down. The pods: leadsman query pod_ends --param cause=admission")
     asked = '<a href="/ask?name=pod_ends&amp;p.cause=admission">leadsman query pod_ends --param cause=admission</a>'
-    assert str(step_html(step, Links())) == f"Scale &lt;b&gt;leaky&lt;/b&gt; down. The pods: {asked}."
+    assert str(step_html(step, Links())) == f"Scale &lt;b&gt;leaky&lt;/b&gt; down. The pods: {asked}"
     hostile = Step("leadsman query pod_ends --param cause=<script>")
     assert "<script>" not in str(step_html(hostile, Links()))
 
@@ -97,7 +97,7 @@ def test_questions_in_the_words_of_an_alert_are_links() -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        ("Save it: kubectl get --raw /stats > m.json", "Save it: <code>kubectl get --raw /stats &gt; m.json</code>."),
+        ("Save it: kubectl get --raw /stats > m.json", "Save it: <code>kubectl get --raw /stats &gt; m.json</code>"),
         (
             "See kubectl get pod -n 'a b' '$(id)' and more",
             "See <code>kubectl get pod -n &#39;a b&#39; &#39;$(id)&#39;</code> and more.",

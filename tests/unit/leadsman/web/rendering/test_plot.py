@@ -16,7 +16,7 @@ from leadsman.web.reading.scope import Scope
 from leadsman.web.reading.timeline import Happening
 from leadsman.web.rendering.frame import HEIGHT, TOP
 from leadsman.web.rendering.lanes import PlotLane, lanes_of, pressure_of
-from leadsman.web.rendering.names import DEEP, HIGH, LABEL, WIDE
+from leadsman.web.rendering.names import DEEP, HIGH, LABEL, WIDE, Placed
 from leadsman.web.rendering.plot import Plot, axis_of, plot_of, spark
 from leadsman.web.rendering.render import environment
 from leadsman.web.site.pages import Request, node_of
@@ -137,6 +137,16 @@ def test_names_of_two_thresholds_at_the_foot_stand_beside_each_other() -> None:
     assert abs(hard.y - soft.y) < HIGH
     first, second = sorted((hard, soft), key=lambda note: note.left)
     assert first.left + WIDE * (len(first.text) + 1) <= second.left
+
+
+def test_no_name_of_a_threshold_lies_on_what_the_kubelet_reported() -> None:
+    falling = chart([128 - 2.1 * minute for minute in range(60)], ("hard", 0.5), ("soft", 2))
+    drawn = plot(with_evictions(falling._replace(signals=("memory.available",)), [eviction(57.5, 1.86)]))
+    ((left, y, text),) = drawn.reported
+    said = Placed(text, left, drawn.beneath(y, 12))
+    ends_there = said._replace(left=left - said.wide)
+    hard, soft = (Placed(note.text, note.left, note.y) for note in drawn.notes)
+    assert not any(one.overlaps(other) for one, other in ((ends_there, hard), (ends_there, soft), (hard, soft)))
 
 
 def test_the_band_lies_between_the_earliest_and_the_latest_course() -> None:
