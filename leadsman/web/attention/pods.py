@@ -83,15 +83,23 @@ _EVICTION_STEPS: Final = {
 }
 
 
+UNEXPECTED: Final = "UnexpectedAdmissionError"
+"""The reason of all that a manager of the kubelet refuses: only the text says which, and over what."""
+
+
 def rejected(view: Overview) -> Iterator[Item]:
-    """A card for each reason, with what the kubelet wrote last."""
+    """A card for each reason, and for each kind of an error that is unexpected, with what the kubelet wrote last."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
-    for reason in dict.fromkeys(row["reason"] for row in rows):
-        same = [row for row in rows if row["reason"] == reason]
+    for reason, kind in dict.fromkeys((row["reason"], row["kind"]) for row in rows):
+        same = [row for row in rows if (row["reason"], row["kind"]) == (reason, kind)]
         pods = sum(row["pods"] for row in same)
         refusals = [row for row in view.refused if row["reason"] == reason]
+        numa = ""
+        if reason == UNEXPECTED:
+            refusals = [row for row in refusals if (row["refused_by"], row["resource"]) == kind]
+        else:
+            numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         denied = next((row for row in refusals if row["is_contradicted"]), None)
-        numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
             text=_refusal(reason, refusals, numa, denied, pods),
             step=_against(reason, same, refusals, denied),

@@ -400,6 +400,9 @@ def test_a_signal_that_runs_out_without_a_threshold_is_critical(signal: str) -> 
     assert attention(view(node(margins=(left._replace(available=500),)))) == []
 
 
+UNEXPECTED = "UnexpectedAdmissionError"
+
+
 def refusal(reason: str, **values: Any) -> dict[str, Any]:
     usual = {"reason": reason, "node": "n", "namespace": "shop", "refused_by": "resources", "explanation": "",
              "resource": "",
@@ -412,12 +415,14 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
         "UnexpectedAdmissionError",
         refused_by="device_manager",
         explanation="The pod requests 1 nvidia.com/gpu; the kubelet's device manager has 0 free.",
+        resource="nvidia.com/gpu",
         message="Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
         "Requested: 1, Available: 0, which is unexpected",
         contradiction=("nvidia.com/gpu", 3, 8),
         is_contradicted=1,
     )
-    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"))
+    of_gpus = "device_manager", "nvidia.com/gpu"
+    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"), kind=of_gpus)
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
     assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
     assert said["message"] in item.text
@@ -488,7 +493,7 @@ def test_of_many_owners_the_first_are_named() -> None:
 
 
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
-    given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
+    given = {"cause": "admission", "reason": reason, "kind": ("", ""), "node": "n", "namespace": "shop"}
     owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
@@ -527,18 +532,37 @@ def test_the_step_against_a_refusal_fits_what_the_node_lacks(
 
 
 def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
-    silent = refusal("UnexpectedAdmissionError", refused_by="", message="Allocate failed due to what nobody knows")
-    before = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
-    row = rejection("UnexpectedAdmissionError", 2)
+    silent = refusal(UNEXPECTED, refused_by="device_manager", message="Allocate failed due to what nobody knows")
+    before = refusal(UNEXPECTED, refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection(UNEXPECTED, 2, kind=("device_manager", ""))
     (unknown_last,) = attention(view(node(), killed=(row,), refused=(silent, before)))
     (known_last,) = attention(view(node(), killed=(row,), refused=(before, silent)))
     assert "One of them: A device plugin failed." in unknown_last.text
     assert "The last: A device plugin failed." in known_last.text
 
 
+def test_errors_that_a_kubelet_did_not_expect_are_a_card_for_each_manager() -> None:
+    gpus = {"refused_by": "device_manager", "resource": "nvidia.com/gpu"}
+    memory = {"refused_by": "memory_manager", "resource": "memory"}
+    rows = [
+        rejection(UNEXPECTED, 1, owner=("Job", "tune"), kind=("device_manager", "nvidia.com/gpu")),
+        rejection(UNEXPECTED, 3, owner=("StatefulSet", "db"), kind=("memory_manager", "memory")),
+    ]
+    said = [
+        refusal(UNEXPECTED, explanation="The kubelet has no healthy nvidia.com/gpu.", **gpus),
+        refusal(UNEXPECTED, explanation="The memory manager could not give the memory.", **memory),
+    ]
+    of_gpus, of_memory = attention(view(node(), killed=tuple(rows), refused=tuple(said)))
+    assert ("nvidia.com/gpu" in of_gpus.text, "memory" in of_gpus.text) == (True, False)
+    assert "device plugin of nvidia.com/gpu" in str(of_gpus.step)
+    assert ("memory" in of_memory.text, "nvidia.com/gpu" in of_memory.text) == (True, False)
+    assert str(of_memory.step).startswith("Scale StatefulSet db down")
+
+
 def test_the_only_refusal_is_not_called_the_last() -> None:
-    only = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
-    (item,) = attention(view(node(), killed=(rejection("UnexpectedAdmissionError", 1),), refused=(only,)))
+    only = refusal(UNEXPECTED, refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection(UNEXPECTED, 1, kind=("device_manager", ""))
+    (item,) = attention(view(node(), killed=(row,), refused=(only,)))
     assert "A device plugin failed." in item.text
     assert "last" not in item.text
 
