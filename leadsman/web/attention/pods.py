@@ -110,10 +110,10 @@ def rejected(view: Overview) -> Iterator[Item]:
 def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None, pods: int) -> str:
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (refusals[0] if refusals else None)
-    others = [row["explanation"] for row in refusals if row["refused_by"] not in _SAID_BY_REASON]
+    known = known_cause(reason)
+    others = [row["explanation"] for row in refusals if not (known and _is_said_by_reason(row))]
     others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
-    known = known_cause(reason)
     parts = [sentence(known)] if known else []
     which = ("The last: " if _is_of(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
     parts += [f"{which}{sentence(words[0])}"] if words else []
@@ -123,6 +123,11 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
     if last and last["message"]:
         parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
     return " ".join(parts)
+
+
+def _is_said_by_reason(row: RowDict) -> bool:
+    """Tell whether words for the reason say all that the explanation of a refusal does; volumes have no resource."""
+    return row["refused_by"] in _SAID_BY_REASON or (row["refused_by"] == "resources" and not row["resource"])
 
 
 def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
@@ -156,9 +161,11 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
         if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
             return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
         if _knew_of_less(refusals[0]):
-            huge = f"Give {name} {resource} and restart its kubelet, or keep such pods off it"
-            usual = f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}"
-            return Step(huge if resource.startswith("hugepages-") else usual)
+            if resource.startswith("hugepages-"):
+                return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
+            if denied or not parse_refusal(reason, refusals[0]["message"]).capacity:
+                usual = f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}"
+                return Step(usual)
         if words := _STEPS.get(reason) or _STEPS.get(refusals[0]["refused_by"]):
             return words._replace(words=words.words.format(name))
     return Step(REMOVE_OR_CORDON, "refused_pods")
@@ -172,8 +179,14 @@ _STEPS: Final = {
     "host_port": Step("Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
+    "node_name": Step("See what sets spec.nodeName of the pods: it is not {}"),
+    "system": Step("Give the pods a node selector for their operating system, kubernetes.io/os"),
+    "security": Step("Change the pods' security context, or allow it in the kubelet of {}"),
+    "feature": Step("Keep such pods off {}, or give its kubelet the version or feature gate that they need"),
 }
-_SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
+_SAID_BY_REASON: Final = frozenset(
+    {"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system", "security"}
+)
 _OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 

@@ -15,6 +15,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
 from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
+from streams.rules.events.admission import parse_refusal
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 NOTHING = Unknown(0, (), 0, (), 1, (), ())
@@ -519,8 +520,20 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 2097152, capacity: 2097152",
             "Compare what the pods on n request with what it has: leadsman query fit.",
         ),
+        (
+            "OutOfephemeral-storage",
+            "ephemeral-storage",
+            "Node didn't have enough resource: ephemeral-storage, requested: 10000000, used: 0, capacity: 9555167",
+            "Compare what the pods on n request with what it has: leadsman query fit.",
+        ),
+        (
+            "OutOfephemeral-storage",
+            "ephemeral-storage",
+            "Node didn't have enough resource: ephemeral-storage, requested: 1, used: 0, capacity: 0",
+            "Delete the failed pods; if new ones are refused too, restart the kubelet of n.",
+        ),
     ],
-    ids=["volumes", "no huge pages", "huge pages in use"],
+    ids=["volumes", "no huge pages", "huge pages in use", "more than the node has", "nothing counted yet"],
 )
 def test_the_step_against_a_refusal_fits_what_the_node_lacks(
     reason: str, resource: str, message: str, step: str
@@ -529,6 +542,34 @@ def test_the_step_against_a_refusal_fits_what_the_node_lacks(
     said = refusal(reason, resource=resource, message=message)
     (item,) = attention(view(node(), killed=(rejection(reason, 1),), refused=(said,)))
     assert str(item.step) == step
+
+
+@pytest.mark.parametrize(
+    ("reason", "refused_by", "said", "step"),
+    [
+        ("SysctlForbidden", "security", 'forbidden sysctl: "net.core.somaxconn" not allowlisted', "security context"),
+        ("AppArmor", "security", "Cannot enforce AppArmor: profile is not loaded", "security context"),
+        (
+            "PodOSNotSupported",
+            "system",
+            "Failed to admit pod as the OS field doesn't match node OS",
+            "kubernetes.io/os",
+        ),
+        ("NodeName", "node_name", "Predicate NodeName failed", "spec.nodeName"),
+        ("PodFeatureUnsupported", "feature", "Pod requires node features that are not available: X", "feature gate"),
+        ("VolumeAttachmentLimitExceeded", "resources", "Node has reached its volume attachment limit", "csinode n"),
+    ],
+)
+def test_nobody_cordons_a_node_for_what_a_pod_asks_and_the_reason_is_said_once(
+    reason: str, refused_by: str, said: str, step: str
+) -> None:
+    """Every node refuses such a pod for the same reason, and its owner makes another one."""
+    why = parse_refusal(reason, said).words
+    last = refusal(reason, refused_by=refused_by, explanation=why, message=said)
+    (item,) = attention(view(node(), killed=(rejection(reason, 1),), refused=(last,)))
+    assert step in str(item.step)
+    assert "cordon" not in str(item.step)
+    assert item.text.count(". ") == 1  # why, and the kubelet's words
 
 
 def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
