@@ -155,20 +155,22 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
-    if refusals:
-        name, resource = (plain(refusals[0][each]) for each in ("node", "resource"))
-        name = "NODE" if name == UNKNOWN_NAME else argument(refusals[0]["node"])
-        if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
-            return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
-        if _knew_of_less(refusals[0]):
-            if resource.startswith("hugepages-"):
-                return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
-            if denied or not parse_refusal(reason, refusals[0]["message"]).capacity:
-                usual = f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}"
-                return Step(usual)
-        if words := _STEPS.get(reason) or _STEPS.get(refusals[0]["refused_by"]):
-            return words._replace(words=words.words.format(name))
-    return Step(REMOVE_OR_CORDON, "refused_pods")
+    step = _against_last(refusals[0], is_denied=denied is not None) if refusals else None
+    return step or Step(REMOVE_OR_CORDON, "refused_pods")
+
+
+def _against_last(last: RowDict, *, is_denied: bool) -> Step | None:
+    resource = plain(last["resource"])
+    name = "NODE" if plain(last["node"]) == UNKNOWN_NAME else argument(last["node"])
+    if "/" in resource and last["refused_by"] in {"resources", "device_manager"}:
+        return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
+    if _knew_of_less(last):
+        if resource.startswith("hugepages-"):
+            return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
+        if is_denied or not parse_refusal(last["reason"], last["message"]).capacity:
+            return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
+    words = _STEPS.get(last["reason"]) or _STEPS.get(last["refused_by"])
+    return words._replace(words=words.words.format(name)) if words else None
 
 
 _STEPS: Final = {
