@@ -9,7 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from common.errors import WrongUsage
-from ingest.model.objects.pod import Container, Pod, Resources, Toleration
+from ingest.model.objects.base import ResourceList, Resources
+from ingest.model.objects.pod import Container, Pod, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
@@ -22,7 +23,6 @@ from streams.rules.scheduling.storage import Claim, wanted
 from streams.rules.values.quantity import (
     NANO,
     InvalidQuantity,
-    Quantity,
     base_units,
     in_base_units,
     millicores,
@@ -230,7 +230,7 @@ def _is_whole(name: str) -> bool:
     return name.startswith(_HUGE) or ("/" in name and "kubernetes.io/" not in name)
 
 
-def _nanos(amounts: Mapping[str, Quantity] | None) -> dict[str, int]:
+def _nanos(amounts: ResourceList | None) -> dict[str, int]:
     return {name: nano_units(amount) for name, amount in (amounts or {}).items()}
 
 
