@@ -199,7 +199,8 @@ def nothing_found(evidence: Evidence) -> str:
         return f"Nothing is known of this range: no sample, Event or change of a pod was seen in it.{before}"
     nodes = counted(evidence.nodes, "node")
     seen = f"{nodes}, changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
-    sampled = f", with kubelet statistics of {evidence.sampled_nodes} of {nodes}" if evidence.sampled_nodes else ""
+    of = f"{evidence.sampled_nodes} of {nodes}" if evidence.nodes else counted(evidence.sampled_nodes, "node")
+    sampled = f", with kubelet statistics of {of}" if evidence.sampled_nodes else ""
     if sampled and evidence.last_sample_at and is_stale(evidence.last_sample_at, scope):
         sampled += f" until {timestamp(evidence.last_sample_at)} UTC"
     span = f"from {timestamp(scope.since)} to {timestamp(scope.until)} UTC"

@@ -89,7 +89,7 @@ def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> Non
 def test_resources_that_no_container_can_have_are_refused_as_by_the_api_server(
     resources: dict[str, dict[str, str]], why: str
 ) -> None:
-    """By ValidateResourceRequirements (pkg/apis/core/validation)."""
+    """The rules are those of ValidateResourceRequirements in pkg/apis/core/validation."""
     plain = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
     for spec in (
         {"containers": [{"name": "c", "resources": resources}]},

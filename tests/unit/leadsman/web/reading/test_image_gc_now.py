@@ -54,7 +54,7 @@ def test_nodes_whose_image_gc_cannot_delete_have_a_card_of_their_own(database: D
 def test_a_kubelet_can_report_a_minute_before_its_node_is_made(
     seconds: int, broken: list[str], database: Database
 ) -> None:
-    """By the card as by the query: its clock can be behind, or the Node can be made late."""
+    """Its clock can be behind, or the Node can be made late; card and query agree."""
     failed = episode("persistent", 10, 20)
     made_at = failed.last_at + timedelta(seconds=seconds)
     store(database, row(NodeRow, node="n", ready=True, created_at=made_at), failed)
