@@ -80,8 +80,8 @@ secret.
 
 In prose such as "cannot fetch token: not found", a lower-case word with more words behind it is not a secret.
 """
-_GAP: Final = r"(?:[ \t]{1,8}|\\*[\"'],? ?\\*[\"'])"
-"""Between two words of a command, or of its list in JSON."""
+_GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
+"""Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
 _SHORT_FLAG: Final = re.compile(
     r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10}|sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
     rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=)?"
@@ -95,7 +95,8 @@ _SHORT_FLAG: Final = re.compile(
 )
 """The password of a client that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
 
-Such a word has both cases and digits, or signs; it is no path, port or protocol."""
+Such a word has both cases and digits, or signs, which a path, a port or a protocol has not.
+"""
 _MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
 _CHANGED_USER: Final = "_user"
 _RANDOM: Final = re.compile(

@@ -185,7 +185,7 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
 def _check_amounts(pod: Pod) -> None:
     """Refuse what the API server refuses: amounts below 0, which would make a sum less, and what no kubelet gives.
 
-    What has no limit in the manifest can get one from a LimitRange, except where it cannot be overcommitted.
+    A LimitRange can add a limit that the manifest lacks, except of what cannot be overcommitted.
     """
     _check_resources(pod.spec.resources or Resources())
     _refuse_below_0(_nanos(pod.spec.overhead))
