@@ -67,7 +67,8 @@ _SECRET: Final = re.compile(
     rf"|(?P<tag><[\w:.-]{{0,40}}{_NAME}>)[^<]+"
     rf"|(?P<member>(?<![\w/:.@\"'-])[a-z_]{{0,40}}{_NAME}:)(?=[^\s:/])(?!\[redacted|v?[0-9]+(?:\.|\b))[^\s\]}},;\"'\\]+"
     rf"|(?P<flag>(?<![\w-])--?[a-z0-9_-]{{0,40}}{_NAME} (?:\\*[\"'])?)(?![-=:\[])[^\s\"',;]+"
-    r"|(?P<login>(?<!\S)(?:-u|--user|--proxy-user)[ =][\"']?[^\s\"':]{1,200}:)[^\s\"']+"
+    r"|(?P<login>(?<![^\s\"'])(?:-[a-z]{0,4}u|--(?:proxy-)?user|--(?:src-|dest-)?creds)"
+    r"(?:[ =]|[\"'],? ?)?[\"']?(?![0-9]+:[0-9]+\b)[^\s\"':,]{1,200}:)(?!\[redacted)[^\s\"']+"
     r"|(?P<netrc>\blogin \S{1,200} password )[^\s\"']+"
     r"|(?P<said>(?<![\w.=/-])(?:password|passwd|passphrase)(?: is| was| ->)? [\"']?)"
     r"(?=[^\s\"']*[0-9])(?=[^\s\"']*[a-z])[^\s\"',;]+"
@@ -79,11 +80,25 @@ secret.
 
 In prose such as "cannot fetch token: not found", a lower-case word with more words behind it is not a secret.
 """
+_GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
+"""Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
 _SHORT_FLAG: Final = re.compile(
-    r"(\b(?:mysql\w{0,10}|mariadb|sshpass|redis-cli|login)\b[^\n|;]{0,200}? (?:-p(?! )|-[ap] ))"
-    r"(?!\[redacted)[^\s\"'\]]+"
+    r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10}|sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
+    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=)?"
+    rf"|\b(?:redis|valkey|keydb)-cli\b[^\n|;]{{0,200}}?{_GAP}-a{_GAP}"
+    rf"|\b(?:sqlcmd|bcp|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P{_GAP}?"
+    rf"|\bldap[a-z]{{3,10}}\b[^\n|;]{{0,200}}?{_GAP}-w{_GAP}"
+    rf"|{_GAP}-U{_GAP}?[\w.\\-]{{1,60}}%"
+    rf"|\b(?:add_user|authenticate_user){_GAP}[\w.-]{{1,60}}{_GAP}"
+    rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
+    r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
 )
-"""The password of a client that takes it as `-p` or `-a`."""
+"""The password of a client that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
+
+Such a word has both cases and digits, or signs, which a path, a port or a protocol has not.
+"""
+_MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
+_CHANGED_USER: Final = "_user"
 _RANDOM: Final = re.compile(
     r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
     r"|(?<![\w+/.-])(?=[\w+/]*[a-z])(?=[\w+/]*\d)(?![\w+/]*[a-z]{8})(?=(?:[a-z0-9+/]*[A-Z]){8})[a-zA-Z0-9+/]{40}(?![\w+/.-])"
@@ -145,7 +160,7 @@ _DASH: Final = re.compile(
     rf"-(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
     r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-))|(?<=s-)(?<=gloas-)"
     r"|(?<=x-)(?<=pplx-)|(?<=X-)(?<=GOCSPX-)|(?<=y-)(?<=key-)|(?<=K-)(?<=NRAK-)|(?<=l-)(?<=pul-)"
-    r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"]-)(?=-|[paUu]|proxy))"
+    r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u)|(?<=\\t-)(?=[Ppaw]))"
 )
 _DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
 _UNDERSCORE: Final = re.compile(
@@ -192,10 +207,11 @@ def _scrub(text: str) -> str:
 
 
 def _without_named(text: str) -> str:
-    if "@" in text or "%40" in text or "-u" in text or _has_word(text.lower()):
+    has_flag = _MAY_BE_FLAG.search(text) is not None
+    if has_flag or "@" in text or "%40" in text or _has_word(text.lower()):
         text = _SECRET.sub(_without_secret, text)
-    if " -p" in text or " -a " in text:
-        text = _SHORT_FLAG.sub(rf"\1{REDACTED}", text)
+    if has_flag or _CHANGED_USER in text:
+        text = _SHORT_FLAG.sub(_without_flag, text)
     return _without_keys_of_addresses(text)
 
 
@@ -225,6 +241,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("'" in folded and _has_secret_name_before(folded, "':"))
         or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
         or "authorization" in folded
+        or (_CHANGED_USER in folded and _SHORT_FLAG.search(folded) is not None)
     )
 
 
@@ -275,6 +292,10 @@ def _without_keys_of_addresses(text: str) -> str:
 
 def _without_secret_path(found: re.Match[str]) -> str:
     return found[1] + _SECRET_SEGMENT.sub(REDACTED, found[2]) + _SECRET_VALUE.sub(REDACTED, found[3] or "")
+
+
+def _without_flag(found: re.Match[str]) -> str:
+    return f"{found[1]}{found['quote'] or ''}{REDACTED}"
 
 
 def _without_secret(found: re.Match[str]) -> str:

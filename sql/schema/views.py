@@ -9,6 +9,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import cache
 from inspect import signature
 from itertools import pairwise
@@ -160,6 +161,7 @@ RULES: Final[Mapping[str, Amount]] = {
     "is_waiting": is_waiting(*_columns("change", "phase")),
     "ready_state": ready_state(*_columns("deleted", "ready", "ready_message")),
     "whole_cores": f"cpu_manager_policy_options[{literal(FULL_PCPUS_ONLY)}] IN {TRUE}",
+    "registers": f"toIntervalSecond({thresholds.REGISTERS // timedelta(seconds=1)})",
     "image_gc_high": thresholds.DEFAULT_HIGH_PERCENT,
     "image_gc_low": thresholds.DEFAULT_LOW_PERCENT,
     "image_gc_percent": thresholds.percent_used(*_columns(*_IMAGE_FILE_SYSTEM)),

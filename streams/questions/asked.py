@@ -2,13 +2,14 @@
 manifest (rules: pod-requests, exclusive-cpus).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from common.errors import WrongUsage
+from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, Pod, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
@@ -19,12 +20,20 @@ from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, wanted
-from streams.rules.values.quantity import InvalidQuantity, base_units, in_base_units, millicores
+from streams.rules.values.quantity import (
+    NANO,
+    InvalidQuantity,
+    base_units,
+    in_base_units,
+    millicores,
+    nano_units,
+)
 
 MILLI: Final = 1000
 _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})
 MOST_CONTAINERS: Final = 100
-MEMORY_TYPES: Final = ("memory", "hugepages-")
+_HUGE: Final = "hugepages-"
+MEMORY_TYPES: Final = ("memory", _HUGE)
 
 
 class BadQuestion(WrongUsage):
@@ -174,13 +183,55 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
 
 
 def _check_amounts(pod: Pod) -> None:
-    """Refuse an amount below 0, as the API server does: in a sum with others it would make them less."""
-    resources = [*(each.resources for each in all_containers(pod)), pod.spec.resources]
-    given = [each for each in resources if each is not None]
-    for amounts in (*(each.requests for each in given), *(each.limits for each in given), pod.spec.overhead):
-        for name, amount in in_base_units(amounts).items():
-            if amount < 0:
-                raise BadQuestion(f"{name[:80]}: an amount of it is below 0")
+    """Refuse what the API server refuses: amounts below 0, which would make a sum less, and what no kubelet gives.
+
+    A LimitRange can add a limit that the manifest lacks, except of what cannot be overcommitted.
+    """
+    _check_resources(pod.spec.resources or Resources())
+    _refuse_below_0(_nanos(pod.spec.overhead))
+    for each in all_containers(pod):
+        requests, limits = _check_resources(each.resources or Resources())
+        names = requests.keys() | limits.keys()
+        for name in names:
+            if _is_whole(name):
+                _check_whole(name, requests.get(name), limits.get(name))
+        huge = any(name.startswith(_HUGE) for name in names)
+        if huge and pod.spec.resources is None and not names & {"cpu", "memory"}:
+            raise BadQuestion("HugePages require cpu or memory")
+
+
+def _check_resources(given: Resources) -> tuple[dict[str, int], dict[str, int]]:
+    requests, limits = _nanos(given.requests), _nanos(given.limits)
+    for amounts in (requests, limits):
+        _refuse_below_0(amounts)
+    for name, amount in requests.items():
+        if amount > limits.get(name, amount):
+            raise BadQuestion(f"{name[:80]}: its request must be less than or equal to its limit")
+    return requests, limits
+
+
+def _refuse_below_0(amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        if amount < 0:
+            raise BadQuestion(f"{name[:80]}: an amount of it is below 0")
+
+
+def _check_whole(name: str, request: int | None, limit: int | None) -> None:
+    """Check a resource of which nobody gets a part or more than there is: a device, or huge pages."""
+    if limit is None:
+        raise BadQuestion(f"{name[:80]}: limit must be set for non overcommit resources")
+    if request is not None and request != limit:
+        raise BadQuestion(f"{name[:80]}: its request must be equal to its limit")
+    if limit % NANO:
+        raise BadQuestion(f"{name[:80]}: an amount of it must be an integer")
+
+
+def _is_whole(name: str) -> bool:
+    return name.startswith(_HUGE) or ("/" in name and "kubernetes.io/" not in name)
+
+
+def _nanos(amounts: ResourceList | None) -> dict[str, int]:
+    return {name: nano_units(amount) for name, amount in (amounts or {}).items()}
 
 
 class _Given(NamedTuple):

@@ -93,6 +93,7 @@ def test_what_was_so_of_the_first_node_is_over(told: dict[str, Told], kind: str)
         assert re.search("Earlier.*Image GC failed to delete images.*As last reported: .*That node is gone.", text)
     if kind != "silent":  # that something needs no attention any more would be more than is known
         assert "Nothing was found that still needs attention. During this range" in told[kind].report
+        assert "need attention0" in told[kind].report  # the tile is about the same moment
     now, _, _ = told[kind].look.partition("Earlier")
     assert not re.search("Image GC fails|Pressure, since|below", now)
 

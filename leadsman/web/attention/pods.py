@@ -83,15 +83,23 @@ _EVICTION_STEPS: Final = {
 }
 
 
+UNEXPECTED: Final = "UnexpectedAdmissionError"
+"""The reason of all that a manager of the kubelet refuses: only the text says which, and over what."""
+
+
 def rejected(view: Overview) -> Iterator[Item]:
-    """A card for each reason, with what the kubelet wrote last."""
+    """A card for each reason, and for each kind of an error that is unexpected, with what the kubelet wrote last."""
     rows = [row for row in view.killed if row["cause"] == "admission"]
-    for reason in dict.fromkeys(row["reason"] for row in rows):
-        same = [row for row in rows if row["reason"] == reason]
+    for reason, kind in dict.fromkeys((row["reason"], row["kind"]) for row in rows):
+        same = [row for row in rows if (row["reason"], row["kind"]) == (reason, kind)]
         pods = sum(row["pods"] for row in same)
         refusals = [row for row in view.refused if row["reason"] == reason]
+        numa = ""
+        if reason == UNEXPECTED:
+            refusals = [row for row in refusals if (row["refused_by"], row["resource"]) == kind]
+        else:
+            numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         denied = next((row for row in refusals if row["is_contradicted"]), None)
-        numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
             text=_refusal(reason, refusals, numa, denied, pods),
             step=_against(reason, same, refusals, denied),
@@ -102,10 +110,10 @@ def rejected(view: Overview) -> Iterator[Item]:
 def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDict | None, pods: int) -> str:
     """Explain the reason by the kubelet's texts and what contradicts them, with the last text itself."""
     last = denied or (refusals[0] if refusals else None)
-    others = [row["explanation"] for row in refusals if row["refused_by"] not in _SAID_BY_REASON]
+    known = known_cause(reason)
+    others = [row["explanation"] for row in refusals if not (known and _is_said_by_reason(row))]
     others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
-    known = known_cause(reason)
     parts = [sentence(known)] if known else []
     which = ("The last: " if _is_of(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
     parts += [f"{which}{sentence(words[0])}"] if words else []
@@ -115,6 +123,11 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
     if last and last["message"]:
         parts.append(f"The kubelet's words: {sentence(plain(last['message'], MOST_TEXT))}")
     return " ".join(parts)
+
+
+def _is_said_by_reason(row: RowDict) -> bool:
+    """Tell whether words for the reason say all that the explanation of a refusal does; volumes have no resource."""
+    return row["refused_by"] in _SAID_BY_REASON or (row["refused_by"] == "resources" and not row["resource"])
 
 
 def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
@@ -142,18 +155,22 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
-    if refusals:
-        name, resource = (plain(refusals[0][each]) for each in ("node", "resource"))
-        name = "NODE" if name == UNKNOWN_NAME else argument(refusals[0]["node"])
-        if "/" in resource and refusals[0]["refused_by"] in {"resources", "device_manager"}:
-            return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
-        if _knew_of_less(refusals[0]):
-            huge = f"Give {name} {resource} and restart its kubelet, or keep such pods off it"
-            usual = f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}"
-            return Step(huge if resource.startswith("hugepages-") else usual)
-        if words := _STEPS.get(reason) or _STEPS.get(refusals[0]["refused_by"]):
-            return words._replace(words=words.words.format(name))
-    return Step(REMOVE_OR_CORDON, "refused_pods")
+    step = _against_last(refusals[0], is_denied=denied is not None) if refusals else None
+    return step or Step(REMOVE_OR_CORDON, "refused_pods")
+
+
+def _against_last(last: RowDict, *, is_denied: bool) -> Step | None:
+    resource = plain(last["resource"])
+    name = "NODE" if plain(last["node"]) == UNKNOWN_NAME else argument(last["node"])
+    if "/" in resource and last["refused_by"] in {"resources", "device_manager"}:
+        return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
+    if _knew_of_less(last):
+        if resource.startswith("hugepages-"):
+            return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
+        if is_denied or not parse_refusal(last["reason"], last["message"]).capacity:
+            return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
+    words = _STEPS.get(last["reason"]) or _STEPS.get(last["refused_by"])
+    return words._replace(words=words.words.format(name)) if words else None
 
 
 _STEPS: Final = {
@@ -164,8 +181,14 @@ _STEPS: Final = {
     "host_port": Step("Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
+    "node_name": Step("See what sets spec.nodeName of the pods: it is not {}"),
+    "system": Step("Give the pods a node selector for their operating system, kubernetes.io/os"),
+    "security": Step("Change the pods' security context, or allow it in the kubelet of {}"),
+    "feature": Step("Keep such pods off {}, or give its kubelet the version or feature gate that they need"),
 }
-_SAID_BY_REASON: Final = frozenset({"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system"})
+_SAID_BY_REASON: Final = frozenset(
+    {"node_labels", "node_pressure", "host_port", "taint", "node_shutdown", "system", "security"}
+)
 _OF_NUMA: Final = frozenset({"topology_manager", "cpu_manager", "memory_manager"})
 
 

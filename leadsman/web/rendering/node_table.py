@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from leadsman.web.attention.badges import Badge, Severity
+from leadsman.web.attention.badges import Badge
 from leadsman.web.reading.fleet import Choice, level_of, room_of
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.scope import BadScope
@@ -23,10 +23,8 @@ class Line(NamedTuple):
 
     node: NodeLine
     badges: Sequence[Badge]
-
-    @property
-    def urgent(self) -> bool:
-        return any(badge.severity < Severity.UNKNOWN for badge in self.badges)
+    urgent: bool
+    """A card about the end of the range names it; its badges can be about what is over."""
 
 
 class Row(NamedTuple):

@@ -300,7 +300,8 @@ def _cards(view: Overview) -> dict[str, Any]:
 
 def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
     """Every node with its badges, the most urgent first."""
-    lines = [Line(node, badges_of(node, items)) for node in by_urgency(view.nodes)]
+    urgent = {name for item in items if item.now and item.severity < Severity.UNKNOWN for name in item.nodes}
+    lines = [Line(node, badges_of(node, items), node.name in urgent) for node in by_urgency(view.nodes)]
     return sorted(lines, key=lambda line: line.badges[0].severity if line.badges else len(Severity))
 
 

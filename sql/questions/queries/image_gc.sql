@@ -53,7 +53,7 @@ FULL OUTER JOIN
             SELECT e.cluster, e.node, e.last_at
             FROM image_gc_episodes AS e
             INNER JOIN {nodes_made} AS n USING (cluster, node)
-            WHERE e.last_at < n.made_at
+            WHERE e.last_at < n.made_at - {registers}
         ))
     ORDER BY last_at DESC, updated_at DESC, verdict = 'recovered' DESC, ts DESC
     LIMIT 1 BY cluster, node, if({episodes:UInt8} = 1, (ts, reason, verdict), (toDateTime64(0, 6, 'UTC'), '', ''))

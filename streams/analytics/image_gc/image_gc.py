@@ -45,7 +45,13 @@ from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import Counted, Occurrences, event_count, message, occurrences
 from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
-from streams.rules.image_gc.thresholds import DEFAULT_HIGH_PERCENT, DEFAULT_LOW_PERCENT, ImageGcDecision, decide
+from streams.rules.image_gc.thresholds import (
+    DEFAULT_HIGH_PERCENT,
+    DEFAULT_LOW_PERCENT,
+    REGISTERS,
+    ImageGcDecision,
+    decide,
+)
 from streams.rules.pod_ends.when import event_when
 
 RUNS: Final = 3
@@ -55,8 +61,6 @@ SAME_START: Final = timedelta(seconds=5)
 """A kubelet's Event and its log report one start within seconds."""
 GAP: Final = timedelta(minutes=5)
 """Without a sample for so long, usage may have been below meanwhile."""
-REGISTERS: Final = timedelta(minutes=1)
-"""A kubelet can report this long before it has made its Node."""
 _COLLECTED: Final = "kubelet_image_garbage_collected_total"
 
 

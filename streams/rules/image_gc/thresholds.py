@@ -3,6 +3,7 @@
 Functions of an `Amount` take numbers, or expressions of SQL, of which `sql/schema/views.py` makes views.
 """
 
+from datetime import timedelta
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.eviction import signals
@@ -11,6 +12,8 @@ from streams.rules.values.expressions import Amount, choose, least, most
 
 DEFAULT_HIGH_PERCENT: Final = 85
 DEFAULT_LOW_PERCENT: Final = 80
+REGISTERS: Final = timedelta(minutes=1)
+"""A kubelet can report this long before it has made its Node; what is older is about an earlier node of that name."""
 
 Verdict: TypeAlias = Literal["disabled", "invalid_capacity", "below_high", "free"]
 """`disabled` never runs. `invalid_capacity` is a run that fails, as the capacity is 0. `below_high` has nothing to

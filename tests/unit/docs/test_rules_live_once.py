@@ -29,7 +29,7 @@ ASKED: Final = {
     "disk_growth": {"layout"},
     "eviction_order": {"layout", "observed_signals", "processes_count_since", "eviction_compared", "eviction_exceeds"}
     | {f"eviction_{part}" for part in ("usage", "request", "discount")},
-    "image_gc": {"nodes_made"},
+    "image_gc": {"nodes_made", "registers"},
     "image_gc_state": {f"image_gc_{part}" for part in ("high", "low", "percent", "verdict", "wanted")},
     "image_pulls": {"duration", "image_gc_percent", "kubelet_start"},
     "kubelet_warnings": {"unguarded", "guard"},

@@ -19,7 +19,7 @@ SELECT
     updated_at,
     s.sampled_at AS sampled_at,
     -- The node is deleted, or another one has its name
-    n.gone OR e.last_at < n.created_at AS is_gone
+    n.gone OR e.last_at < n.created_at - {registers} AS is_gone
 FROM image_gc_episodes AS e
 LEFT JOIN
 (

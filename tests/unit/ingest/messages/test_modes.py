@@ -118,6 +118,15 @@ PASSES: Final = [
     ),
     ("NodeStatusUnknown", "Kubelet stopped posting node status."),
     ("Evicted", 'Usage of EmptyDir volume "cache" exceeds the limit "100Mi". '),
+    ("DisruptionBlocked", "Node is nominated for a pending pod"),
+    ("DisruptionBlocked", "Cannot disrupt Node: state node is nominated for a pending pod"),
+    ("DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[kube-system/ebs-csi-controller])"),
+    ("DisruptionBlocked", 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=e2e/mongodb-0)'),
+    ("Unconsolidatable", "Can't replace with a cheaper node"),
+    ("SpotInterrupted", "Spot interruption warning was triggered"),
+    ("Unschedulable", "0/1 tasks in gang unschedulable: pod group is not ready, 1 Succeeded, 4 minAvailable"),
+    ("Infeasible", 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'),
+    ("Infeasible", "Node didn't have enough capacity: cpu, requested: 9000, capacity: 4000"),
 ]
 """Texts that somebody wants to read at night."""
 

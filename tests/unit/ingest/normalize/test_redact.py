@@ -201,6 +201,25 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
     assert kept["message"] == text
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "nc -z -p 8080 db",
+        "docker run -p 127.0.0.1:8080:80 -u 1000:1000 app",
+        "iptables -A INPUT -p tcp --dport 443",
+        "mysql: mkdir -p /var/lib/mysql && cp -a /seed/X1 /var/lib/mysql",
+        "redis-cli -h redis -p 6379 ping",
+        "crictl ps -p 0a1b2c3d4e5f6",
+        'kubectl patch node n -p {"spec":{"unschedulable":true}}',
+        'command ["redis-cli", "-p", "6379", "ping"] timed out: "X1!"',
+        "sshd -P /run/sshd.pid -u 0",
+        "runc exec --user 1000:1000 failed",
+    ],
+)
+def test_ports_paths_protocols_and_ids_behind_a_short_flag_stay(text: str) -> None:
+    assert scrub(text) == text
+
+
 def test_labels_are_names_whatever_they_are_called() -> None:
     labels = {"message": "a", "note": "b", "reason": "c"}
     pod = _pod(_container(), labels=labels)
@@ -352,11 +371,14 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
         "a" * 84 + "JQQJ99",
         "=-----END ",
         "a/+",
+        '-p""',
+        "curl -u ",
+        " -U a",
     ],
 )
 def test_hostile_text_is_scrubbed_in_a_time_that_grows_with_its_length(piece: str) -> None:
     """200 kB take a fifth of a second, where a search that starts anew at each letter would take minutes."""
-    text = "= " + piece * (200_000 // len(piece))
+    text = "= -p " + piece * (200_000 // len(piece))
     began = time.process_time()
     scrub(text)
     assert time.process_time() - began < 2

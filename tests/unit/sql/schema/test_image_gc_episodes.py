@@ -68,7 +68,7 @@ def test_episodes_that_overlap_are_one_from_the_first_to_the_last(database: Data
 def test_a_harmless_episode_of_a_new_node_does_not_bring_back_that_of_the_one_before_it(
     verdict: str, database: Database
 ) -> None:
-    made = row(NodeRow, node="n", created_at=T0 + timedelta(minutes=5))
+    made = row(NodeRow, node="n", created_at=T0 + timedelta(minutes=6))
     start = episode(6, 6, reason="no_statistics", verdict=verdict)
     store(database, made, episode(0, 4), start, episode(0, 4, node="m"))
     found = run(database, saved_query("image_gc"), {"broken": "1"})

@@ -75,6 +75,37 @@ def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> Non
         asked_by(manifest, None)
 
 
+@pytest.mark.parametrize(
+    ("resources", "why"),
+    [
+        ({"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}, "cpu: its request must be less than or equal"),
+        ({"requests": {"nvidia.com/gpu": "1"}}, "nvidia.com/gpu: limit must be set for non overcommit resources"),
+        ({"requests": {"nvidia.com/gpu": "1"}, "limits": {"nvidia.com/gpu": "2"}}, "must be equal to its limit"),
+        ({"limits": {"nvidia.com/gpu": "1500m"}}, "nvidia.com/gpu: an amount of it must be an integer"),
+        ({"requests": {"cpu": "1", "hugepages-2Mi": "2Mi"}}, "hugepages-2Mi: limit must be set"),
+        ({"limits": {"hugepages-2Mi": "512Mi"}}, "HugePages require cpu or memory"),
+    ],
+)
+def test_resources_that_no_container_can_have_are_refused_as_by_the_api_server(
+    resources: dict[str, dict[str, str]], why: str
+) -> None:
+    """The rules are those of ValidateResourceRequirements in pkg/apis/core/validation."""
+    plain = {"name": "c", "resources": {"requests": {"cpu": "1"}}}
+    for spec in (
+        {"containers": [{"name": "c", "resources": resources}]},
+        {"containers": [plain], "initContainers": [{"name": "i", "resources": resources}]},
+    ):
+        with pytest.raises(BadQuestion, match=why):
+            asked_by({"kind": "Pod", "spec": spec}, None)
+
+
+def test_limits_of_devices_and_of_huge_pages_beside_memory_are_taken() -> None:
+    manifest = pod("1")
+    manifest["spec"]["containers"][0]["resources"]["limits"] |= {"nvidia.com/gpu": "2", "hugepages-2Mi": "4Mi"}
+    asked, _ = asked_by(manifest, None)
+    assert asked.devices == {"nvidia.com/gpu": 2, "hugepages-2Mi": 4 << 20}
+
+
 def test_a_pod_that_names_its_node_and_waits_for_its_scheduling_is_refused_as_by_the_api_server() -> None:
     with pytest.raises(BadQuestion, match="until all schedulingGates have been cleared"):
         asked_by(shared(nodeName="n", schedulingGates=[{"name": "g"}]), None)

@@ -15,6 +15,7 @@ from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine
 from leadsman.web.reading.overview import Overview, Since, Unknown
 from leadsman.web.reading.scope import Scope
+from streams.rules.events.admission import parse_refusal
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 NOTHING = Unknown(0, (), 0, (), 1, (), ())
@@ -413,6 +414,9 @@ def test_a_signal_that_runs_out_without_a_threshold_is_critical(signal: str) -> 
     assert attention(view(node(margins=(left._replace(available=500),)))) == []
 
 
+UNEXPECTED = "UnexpectedAdmissionError"
+
+
 def refusal(reason: str, **values: Any) -> dict[str, Any]:
     usual = {"reason": reason, "node": "n", "namespace": "shop", "refused_by": "resources", "explanation": "",
              "resource": "",
@@ -425,12 +429,14 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
         "UnexpectedAdmissionError",
         refused_by="device_manager",
         explanation="The pod requests 1 nvidia.com/gpu; the kubelet's device manager has 0 free.",
+        resource="nvidia.com/gpu",
         message="Allocate failed due to requested number of devices unavailable for nvidia.com/gpu. "
         "Requested: 1, Available: 0, which is unexpected",
         contradiction=("nvidia.com/gpu", 3, 8),
         is_contradicted=1,
     )
-    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"))
+    of_gpus = "device_manager", "nvidia.com/gpu"
+    row = rejection("UnexpectedAdmissionError", 4, owner=("Job", "tune-0"), kind=of_gpus)
     (item,) = attention(view(node(), killed=(row,), refused=(said,)))
     assert "By the API 3 of 8 nvidia.com/gpu are free: the kubelet still counts what is gone." in item.text
     assert said["message"] in item.text
@@ -501,7 +507,7 @@ def test_of_many_owners_the_first_are_named() -> None:
 
 
 def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
-    given = {"cause": "admission", "reason": reason, "node": "n", "namespace": "shop"}
+    given = {"cause": "admission", "reason": reason, "kind": ("", ""), "node": "n", "namespace": "shop"}
     owner = {"owner": ("ReplicaSet", "web-98cbc7457"), "container": "", "times": pods, "pods": pods}
     return {**given, **owner, "first_at": T0, "last_at": T0, **values}
 
@@ -527,8 +533,20 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 2097152, capacity: 2097152",
             "Compare what the pods on n request with what it has: leadsman query fit",
         ),
+        (
+            "OutOfephemeral-storage",
+            "ephemeral-storage",
+            "Node didn't have enough resource: ephemeral-storage, requested: 10000000, used: 0, capacity: 9555167",
+            "Compare what the pods on n request with what it has: leadsman query fit.",
+        ),
+        (
+            "OutOfephemeral-storage",
+            "ephemeral-storage",
+            "Node didn't have enough resource: ephemeral-storage, requested: 1, used: 0, capacity: 0",
+            "Delete the failed pods; if new ones are refused too, restart the kubelet of n.",
+        ),
     ],
-    ids=["volumes", "no huge pages", "huge pages in use"],
+    ids=["volumes", "no huge pages", "huge pages in use", "more than the node has", "nothing counted yet"],
 )
 def test_the_step_against_a_refusal_fits_what_the_node_lacks(
     reason: str, resource: str, message: str, step: str
@@ -539,19 +557,66 @@ def test_the_step_against_a_refusal_fits_what_the_node_lacks(
     assert str(item.step) == step
 
 
+@pytest.mark.parametrize(
+    ("reason", "refused_by", "said", "step"),
+    [
+        ("SysctlForbidden", "security", 'forbidden sysctl: "net.core.somaxconn" not allowlisted', "security context"),
+        ("AppArmor", "security", "Cannot enforce AppArmor: profile is not loaded", "security context"),
+        (
+            "PodOSNotSupported",
+            "system",
+            "Failed to admit pod as the OS field doesn't match node OS",
+            "kubernetes.io/os",
+        ),
+        ("NodeName", "node_name", "Predicate NodeName failed", "spec.nodeName"),
+        ("PodFeatureUnsupported", "feature", "Pod requires node features that are not available: X", "feature gate"),
+        ("VolumeAttachmentLimitExceeded", "resources", "Node has reached its volume attachment limit", "csinode n"),
+    ],
+)
+def test_nobody_cordons_a_node_for_what_a_pod_asks_and_the_reason_is_said_once(
+    reason: str, refused_by: str, said: str, step: str
+) -> None:
+    """Every node refuses such a pod for the same reason, and its owner makes another one."""
+    why = parse_refusal(reason, said).words
+    last = refusal(reason, refused_by=refused_by, explanation=why, message=said)
+    (item,) = attention(view(node(), killed=(rejection(reason, 1),), refused=(last,)))
+    assert step in str(item.step)
+    assert "cordon" not in str(item.step)
+    assert item.text.count(". ") == 1  # why, and the kubelet's words
+
+
 def test_words_of_an_earlier_refusal_are_not_called_those_of_the_last() -> None:
-    silent = refusal("UnexpectedAdmissionError", refused_by="", message="Allocate failed due to what nobody knows")
-    before = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
-    row = rejection("UnexpectedAdmissionError", 2)
+    silent = refusal(UNEXPECTED, refused_by="device_manager", message="Allocate failed due to what nobody knows")
+    before = refusal(UNEXPECTED, refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection(UNEXPECTED, 2, kind=("device_manager", ""))
     (unknown_last,) = attention(view(node(), killed=(row,), refused=(silent, before)))
     (known_last,) = attention(view(node(), killed=(row,), refused=(before, silent)))
     assert "One of them: A device plugin failed." in unknown_last.text
     assert "The last: A device plugin failed." in known_last.text
 
 
+def test_errors_that_a_kubelet_did_not_expect_are_a_card_for_each_manager() -> None:
+    gpus = {"refused_by": "device_manager", "resource": "nvidia.com/gpu"}
+    memory = {"refused_by": "memory_manager", "resource": "memory"}
+    rows = [
+        rejection(UNEXPECTED, 1, owner=("Job", "tune"), kind=("device_manager", "nvidia.com/gpu")),
+        rejection(UNEXPECTED, 3, owner=("StatefulSet", "db"), kind=("memory_manager", "memory")),
+    ]
+    said = [
+        refusal(UNEXPECTED, explanation="The kubelet has no healthy nvidia.com/gpu.", **gpus),
+        refusal(UNEXPECTED, explanation="The memory manager could not give the memory.", **memory),
+    ]
+    of_gpus, of_memory = attention(view(node(), killed=tuple(rows), refused=tuple(said)))
+    assert ("nvidia.com/gpu" in of_gpus.text, "memory" in of_gpus.text) == (True, False)
+    assert "device plugin of nvidia.com/gpu" in str(of_gpus.step)
+    assert ("memory" in of_memory.text, "nvidia.com/gpu" in of_memory.text) == (True, False)
+    assert str(of_memory.step).startswith("Scale StatefulSet db down")
+
+
 def test_the_only_refusal_is_not_called_the_last() -> None:
-    only = refusal("UnexpectedAdmissionError", refused_by="device_manager", explanation="A device plugin failed.")
-    (item,) = attention(view(node(), killed=(rejection("UnexpectedAdmissionError", 1),), refused=(only,)))
+    only = refusal(UNEXPECTED, refused_by="device_manager", explanation="A device plugin failed.")
+    row = rejection(UNEXPECTED, 1, kind=("device_manager", ""))
+    (item,) = attention(view(node(), killed=(row,), refused=(only,)))
     assert "A device plugin failed." in item.text
     assert "last" not in item.text
 

@@ -281,6 +281,12 @@ def test_the_sentence_reports_what_was_looked_for_in_how_much() -> None:
     assert some.endswith(" of 3 of 12 nodes. The room of the other nodes is not known.")
 
 
+def test_statistics_of_nodes_that_were_not_read_are_not_a_part_of_them() -> None:
+    said = nothing_found(SEEN._replace(nodes=0, sampled_nodes=2))
+    assert "with kubelet statistics of 2 nodes" in said
+    assert "of 0" not in said
+
+
 def test_statistics_that_ended_early_are_said_to_until_when() -> None:
     ended = SEEN._replace(last_sample_at=HOUR.until - timedelta(minutes=31))
     assert nothing_found(ended).endswith("with kubelet statistics of 12 of 12 nodes until 2026-07-01 12:29:00 UTC.")

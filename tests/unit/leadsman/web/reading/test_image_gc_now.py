@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from components.rows import T0, row, store
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.overview import read_overview
@@ -46,3 +48,18 @@ def test_nodes_whose_image_gc_cannot_delete_have_a_card_of_their_own(database: D
         "Image GC keeps failing": ("n",),
         "Image GC fails to delete images": ("m",),
     }
+
+
+@pytest.mark.parametrize(("seconds", "broken"), [(50, ["n"]), (70, [])])
+def test_a_kubelet_can_report_a_minute_before_its_node_is_made(
+    seconds: int, broken: list[str], database: Database
+) -> None:
+    """Its clock can be behind, or the Node can be made late; card and query agree."""
+    failed = episode("persistent", 10, 20)
+    made_at = failed.last_at + timedelta(seconds=seconds)
+    store(database, row(NodeRow, node="n", ready=True, created_at=made_at), failed)
+    now = HOUR._replace(until=T0 + timedelta(minutes=25))
+    (card,) = [item for item in attention(read_overview(database, now, [])) if "Image GC" in item.title]
+    answer = run(database, saved_query("image_gc"), {"broken": "1"})
+    found = [dict(zip(answer.column_names, each, strict=True))["node"] for each in answer.rows]
+    assert (card.now, found) == (bool(broken), broken)

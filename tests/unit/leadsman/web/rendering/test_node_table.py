@@ -13,7 +13,7 @@ CLOUD = ".eu-central-1.compute.internal"
 
 def line(name: str, *, urgent: bool = False, **more: object) -> Line:
     badge = Badge(Severity.CRITICAL if urgent else Severity.NOTE, "cordoned")
-    return Line(node_line(name, **more), [badge])
+    return Line(node_line(name, **more), [badge], urgent)
 
 
 @pytest.mark.parametrize(
