@@ -13,7 +13,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
     from sql.schema.retention import KEPT
 
     for kept in reversed(KEPT):
-        text = f"Keep {kept.what} this long after they landed; 0 keeps them forever."
+        text = f"Keep {kept.what} this many days after they were stored; 0 keeps them forever."
         option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=text)
         command = option(command)
     return command
@@ -43,7 +43,7 @@ def command(db: str, **days: int | None) -> None:
         for kept, number in given:
             if number is not None:
                 keep(database, kept.tables, number or None)
-    out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
+    out.print("\n".join(f"applied {each}" for each in applied) or "the schema is up to date")
     for kept, number in given:
         if number is not None:
             kept_for = f"{counted(number, 'day')} after they landed" if number else "forever"

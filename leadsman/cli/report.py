@@ -21,7 +21,7 @@ from leadsman.cli import completion, options
     type=click.IntRange(0, 200),
     metavar="N",
     default=options.NODES,
-    help="Nodes in detail, those with the worst findings first.",
+    help="Number of nodes to show in detail, worst findings first.",
 )
 @options.config
 @options.live_db

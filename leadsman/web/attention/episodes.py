@@ -28,10 +28,16 @@ _SEVERITIES: Final = {
 }
 """Severity of the kinds that always have the same one; all others are warnings."""
 _OF_NODES: Final = {
-    **dict.fromkeys(("Not Ready", "Not Ready by an Event"), Severity.CRITICAL),
+    **dict.fromkeys(("Not Ready", "Not Ready, according to an Event"), Severity.CRITICAL),
     **dict.fromkeys(
         (
-            *("Ready by an Event", "cordoned", "uncordoned", "cordoned by an Event", "uncordoned by an Event"),
+            *(
+                "Ready, according to an Event",
+                "cordoned",
+                "uncordoned",
+                "cordoned, according to an Event",
+                "uncordoned, according to an Event",
+            ),
             *DRAINS,
             *CONFIGURES,
         ),

@@ -38,7 +38,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if cordoned := [row for row in drained if row not in taken]:
         text = f"{NO_NEW_PODS.capitalize()}.{_down(cordoned, one=bool(view.node))}"
         ready = [row for row in cordoned if row["ready"]]
-        state = "whether it is Ready is not known" if cordoned[0]["ready"] is None else "it is not Ready"
+        state = "it is unknown whether it is Ready" if cordoned[0]["ready"] is None else "it is not Ready"
         step = Step(
             f"When the maintenance is over: kubectl uncordon {argument(ready[0]['node'])}"
             if ready
@@ -52,9 +52,13 @@ def not_ready(view: Overview) -> Iterator[Item]:
 def cordoned_by_event(view: Overview) -> Iterator[Item]:
     """Report a cordon that only an Event shows, as that."""
     if rows := view.event_cordons:
-        title = "Cordoned, by an Event" if view.node else f"{counted(len(rows), 'node')} cordoned, by an Event"
-        nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
-        step = Step(f"See whether it still is: kubectl get node {argument(nodes[0])}")
+        title = (
+            "Cordoned, according to an Event"
+            if view.node
+            else f"{counted(len(rows), 'node')} cordoned, according to an Event"
+        )
+        nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."
+        step = Step(f"Check whether it still is: kubectl get node {argument(nodes[0])}")
         yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
 
 
@@ -138,12 +142,12 @@ def _leases(rows: Sequence[RowDict]) -> str:
     if not seen:
         return ""
     if not ages:
-        return f"When {'its Lease was' if len(seen) == 1 else 'their Leases were'} last renewed is not known. "
+        return f"The last renewal of {'its Lease' if len(seen) == 1 else 'their Leases'} is unknown. "
     first, last = duration(ages[0]), duration(ages[-1])
     if len(rows) == 1:
-        return f"When that was seen, its Lease was last renewed {first} before. "
+        return f"Its Lease had last been renewed {first} before that was seen. "
     before = first if first == last else f"{first} to {last}"
-    return f"When that was seen, {counted(len(ages), 'Lease')} had last been renewed {before} before. "
+    return f"{counted(len(ages), 'Lease')} had last been renewed {before} before that was seen. "
 
 
 def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:

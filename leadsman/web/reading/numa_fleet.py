@@ -192,7 +192,7 @@ def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> 
         _, _, node, number, leaving = min(found, key=lambda each: each[:4])
         names = ", ".join(f"{row['namespace']}/{row['pod']} ({counted(row['cpus'], 'CPU')})" for row in leaving)
         return f"It would fit NUMA node {number} of {node} without {names}."
-    return "No NUMA node would have room with a few pods less."
+    return "Removing a few pods would not make room on any NUMA node."
 
 
 def _leaving(cpus: int, band: Band, holders: Sequence[RowDict]) -> list[RowDict]:

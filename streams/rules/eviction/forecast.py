@@ -64,7 +64,7 @@ class Floor(NamedTuple):
     period_seconds: float
 
 
-def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
+def with_sample(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     """The swings with one more sample."""
     lows, swing = swings
     least = SWING_OF_CAPACITY * capacity
@@ -72,7 +72,7 @@ def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     if swing is None:
         return lows, Swing(True, *here, *here)
     if swing.falls:
-        return _fallen(lows, swing, here, least)
+        return _after_fall(lows, swing, here, least)
     if value >= swing.to_value:
         return lows, Swing(False, *here, *here)
     if swing.to_value - value >= least:
@@ -80,7 +80,7 @@ def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     return swings
 
 
-def _fallen(lows: tuple[Low, ...], swing: Swing, here: tuple[float, float], least: float) -> Swings:
+def _after_fall(lows: tuple[Low, ...], swing: Swing, here: tuple[float, float], least: float) -> Swings:
     back, fell = here[1] - swing.to_value, swing.from_value - swing.to_value
     if back <= 0:
         return lows, Swing(True, swing.from_seconds, swing.from_value, *here)
@@ -186,7 +186,7 @@ def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[C
                 for waiting, distance in zip(due, AHEAD, strict=True)
             ]
         )
-    return Course(window, due, above, below, swung(swings, seconds, value, capacity)), ahead
+    return Course(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
 
 
 def _off(above: Errors) -> Callable[[float], float] | None:

@@ -56,7 +56,7 @@ def test_kubelets_before_1_5_name_no_resource() -> None:
 def test_the_word_evicted_alone_shows_no_shortage(evidence: str, why: str) -> None:
     """It may have exceeded its own limit, while the node was low on nothing; no rank is missed then."""
     assert evicted(cause="unknown", resource="", evidence=evidence) == (
-        f"Pod shop/web was evicted. Why is not known: {why}."
+        f"Pod shop/web was evicted. The reason is unknown: {why}."
     )
 
 
@@ -108,7 +108,7 @@ def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
         ({"cause": "exited", "exit_code": 1}, "over by itself with exit code 1"),
         (
             {"cause": "exited", "exit_code": 137, "container": "app"},
-            "restarted in container app with exit code 137 (SIGKILL): nothing that was seen shows who did it",
+            "restarted in container app with exit code 137 (SIGKILL): nothing shows who ended it",
         ),
         # an access violation, which Windows counts without a sign
         (
@@ -143,7 +143,7 @@ def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None
 def test_a_verdict_in_words_precedes_its_reasons() -> None:
     failing = row(ImageGc, verdict="persistent", explanation="It fails.", time_known=True)
     assert failing.what == "Image GC keeps failing: It fails."
-    assert failing._replace(time_known=False).what.endswith("It fails. When it began is not known exactly.")
+    assert failing._replace(time_known=False).what.endswith("It fails. Its exact start is unknown.")
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
 

@@ -41,7 +41,7 @@ def test_of_many_the_first_are_named() -> None:
 @pytest.mark.parametrize(
     ("distance", "words"),
     [
-        (None, "(the distance is not known)"),
+        (None, "(the distance is unknown)"),
         (10, "(the firmware gives distance 10, as if it were local)"),
     ],
 )
