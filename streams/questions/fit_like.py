@@ -86,7 +86,7 @@ def _unclaimed(devices: ClaimedDevices, node: str, labels: Mapping[str, str]) ->
 
 
 def _empty(machine: Machine | None) -> Machine | None:
-    """Nobody holds anything; None where the CPUs that the kubelet reserves are not known."""
+    """Return the node without holders; None if the kubelet's reserved CPUs are unknown."""
     if machine is None or not machine.reserved:
         return None
     return machine._replace(

@@ -80,7 +80,7 @@ _NEAR: Final = int(_SAME.total_seconds()) + 1
 _ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
-"""A log may be saved so much later than the objects of its dump."""
+"""A log may be saved this much later than the objects of its dump."""
 _MOST_PAIRS: Final = 1_000_000
 """Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
 
@@ -153,7 +153,7 @@ def is_kubelets_log(data: bytes) -> bool:
 
 
 def without_lines(data: bytes) -> str:
-    """Say what a kubelet's log is of which no line is known."""
+    """Describe a kubelet's log without any known line."""
     is_strange = any(parse(data[begin:end]) is None for begin, end in _needed(data))
     if is_strange:
         return "a kubelet's log in an unknown form"

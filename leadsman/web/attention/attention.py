@@ -23,7 +23,7 @@ from streams.rules.eviction.signals import RESOURCES
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 _OF_IMAGE_GC: Final = frozenset({"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"})
 _OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
-"""Alerts of which an item holds as long as what they are about."""
+"""Alerts about a state: their item lasts as long as that state."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
@@ -31,7 +31,7 @@ MOST_WARNINGS: Final = 5
 def attention(view: Overview) -> list[Item]:
     """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item.
 
-    Before all comes that nothing is known of now: everything else is how it was then.
+    Missing current data comes before all: everything else is as of the last observation.
     """
     silence = list(_silence(view))
     items = [
@@ -53,11 +53,11 @@ def attention(view: Overview) -> list[Item]:
 
 
 def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
-    """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
+    """The items with the firing alerts about them. Alerts of one name without an item share a new one.
 
-    An alert that only `keep_firing` holds for certain has none. An item that knows since when it is so keeps that: an
-    alert can foretell it, or wait for it to last. One that old samples show does not last for an alert that rests on
-    the same samples.
+    An alert that fires only because of `keep_firing` has no item. An item that knows its start keeps it, because
+    an alert can be earlier (a forecast) or later (a hold time). An item from old samples is not current because of
+    an alert from the same samples.
     """
     found, nodes = list(items), {node.name: node for node in view.nodes}
     stale = {name for name, node in nodes.items() if node.stale}
@@ -136,7 +136,7 @@ def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
 
 
 def _silence(view: Overview) -> Iterator[Item]:
-    """The whole cluster is not heard of: nothing is known of how it is now."""
+    """Yield an item if there is no current data about the whole cluster."""
     evidence = view.evidence
     if evidence.stale:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
@@ -253,7 +253,7 @@ def _save_summary(node: str) -> Step:
 
 
 def _without_news(view: Overview) -> Iterator[Item]:
-    """Alerts of which nobody knows whether they still hold, while there is no data."""
+    """Alerts of unknown state, because there is no data."""
     stale = {node.name for node in view.nodes if node.stale}
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
     if lost:

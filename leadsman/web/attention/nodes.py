@@ -17,7 +17,7 @@ from streams.rules.pod_ends.when import drainer
 
 
 def not_ready(view: Overview) -> Iterator[Item]:
-    """False and Unknown apart; a node that is drained is a note, for it is meant to go."""
+    """Yield cards for False and for Unknown; a drained node is a note, because it is meant to leave."""
     of_nodes = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
@@ -63,7 +63,7 @@ def cordoned_by_event(view: Overview) -> Iterator[Item]:
 
 
 def _down(rows: Sequence[RowDict], *, one: bool) -> str:
-    """Say how many are not Ready, and of how many that is unknown, apart; empty if none is either."""
+    """Say how many are not Ready, and for how many that is unknown; empty if there are none."""
     parts = []
     for is_unknown, words in ((False, "not Ready"), (True, "silent, so whether {} Ready is unknown")):
         number = sum(is_not_ready(row) and (row["ready"] is None) is is_unknown for row in rows)

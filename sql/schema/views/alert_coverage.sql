@@ -2,11 +2,11 @@
 -- column alertname: Name of the alert
 -- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty if it needs nothing
 -- column required: 1 if it cannot fire without it
--- column nodes: Nodes that are known
--- column nodes_without: Nodes of which this input was not seen
+-- column nodes: Number of known nodes
+-- column nodes_without: Number of nodes without this input
 -- column can_fire: 0 if no node has what it needs
 -- column first_nodes_without: The first ten nodes without it
--- column without_it: What is so where it lacks; empty if no node lacks it
+-- column without_it: Effect where this input is missing; empty if no node lacks it
 CREATE OR REPLACE VIEW alert_coverage AS
 WITH
     inputs AS

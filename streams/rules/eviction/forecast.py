@@ -128,7 +128,7 @@ SPREAD: Final = 1.28
 RATE_CHANGES: Final = 0.2
 """A growth is not steadier than this part of its rate, independent of its history."""
 NOISE_MEETS: Final = 1.5
-"""The lowest of the samples that come is so many deviations below the line: a threshold is met by one sample."""
+"""Deviations below the line of the lowest coming sample: one sample is enough to meet a threshold."""
 HORIZON_SPANS: Final = 12.0
 """A line is not drawn further ahead than this many times the span that supports it."""
 BAND_SPANS: Final = 36.0
@@ -136,7 +136,7 @@ BAND_SPANS: Final = 36.0
 TRUSTED: Final = 2.0
 """A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
-"""The kubelet looks so often: what is met is seen so much later."""
+"""Seconds between two checks of the kubelet, and so its delay."""
 
 Errors: TypeAlias = tuple[float | None, ...]
 """Root of the mean square, one for each of AHEAD; None if none has come due."""
@@ -215,7 +215,7 @@ def since(course: Course, seconds: float) -> Course:
 
 
 def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
-    """When the amount is below the threshold, from its last value on; None if no more than noise leads there."""
+    """Time at which the amount falls below the threshold; None if only noise leads there."""
     if threshold is None:
         return None
     if value < threshold:
