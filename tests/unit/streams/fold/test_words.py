@@ -92,7 +92,7 @@ def test_an_unknown_time_is_marked_as_unknown() -> None:
     assert evicted(**between).endswith("It was evicted between 2026-07-01 12:00:00 and 2026-07-01 12:01:00 UTC.")
     assert evicted(**between | {"latest": None}).endswith("It was evicted at or after 2026-07-01 12:00:00 UTC.")
     assert evicted(**between | {"earliest": None}).endswith("It was evicted at or before 2026-07-01 12:01:00 UTC.")
-    assert evicted(time_known=False).endswith("is not known: this is when the pod was seen.")
+    assert evicted(time_known=False).endswith("is unknown: this is when the pod was seen.")
 
 
 def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:

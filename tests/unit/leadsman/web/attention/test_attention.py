@@ -306,14 +306,14 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
 @pytest.mark.parametrize(
     ("leases", "told"),
     [
-        ([(1, 51.6)], "When that was seen, its Lease was last renewed 52 s before."),
+        ([(1, 51.6)], "Its Lease had last been renewed 52 s before that was seen."),
         ([(1, None)], "The last renewal of its Lease is unknown."),
         ([(0, None)], ""),
         (
             [(1, 90.0), (1, 41.2), (0, None)],
-            "When that was seen, 2 Leases had last been renewed 41 s to 1 min 30 s before.",
+            "2 Leases had last been renewed 41 s to 1 min 30 s before that was seen.",
         ),
-        ([(1, 50.0), (1, None)], "When that was seen, 1 Lease had last been renewed 50 s before."),
+        ([(1, 50.0), (1, None)], "1 Lease had last been renewed 50 s before that was seen."),
         ([(1, None), (1, None)], "The last renewal of their Leases is unknown."),
     ],
 )

@@ -232,5 +232,5 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     shown = page(database, at(120))
     assert len(_open(shown)) == 1
     assert re.search(r"without recent statistics\s*1\b", shown.text)
-    assert "Node objects were not seen" not in shown.text
+    assert "not their Node objects" not in shown.text
     assert shown.text.count("so far") == 1, "that the silent one has no statistics"

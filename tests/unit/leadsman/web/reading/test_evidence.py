@@ -83,7 +83,7 @@ def test_the_age_of_a_lease_is_reported_in_page_and_report_where_it_was_looked_a
         assert "Lease" not in text, "what was seen before is of another outage"
     store(database, row(NodeLease, node="n", ts=since + timedelta(milliseconds=500), age_seconds=52.0))
     for text in (page(database, T0).text, report(database).text):
-        assert "When that was seen, its Lease was last renewed 52 s before." in text
+        assert "Its Lease had last been renewed 52 s before that was seen." in text
 
 
 def test_what_was_pending_and_is_bound_is_not_reported(database: Database) -> None:
@@ -148,7 +148,7 @@ def test_a_range_without_samples_is_unknown_with_the_age_of_the_last(database: D
     found = page(database, T0 + timedelta(hours=32), **at)
     assert "last sample 1 d 8 h before the end" in found.text
     assert "tag ok" not in found.classes
-    assert "Nothing is known of this range" in found.text
+    assert "There is no data for this range" in found.text
 
 
 def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Database) -> None:
@@ -360,10 +360,10 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     )
     before = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=30))
     assert absent(before, quiet) == (
-        "Not known: nothing was observed in this range. "
+        "Unknown: there is no data in this range. "
         "The last observation was at 2026-06-30 06:00:00 UTC, 1 d 7 h before the end."
     )
-    assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
+    assert absent(SEEN._replace(last_at=None), quiet).startswith("Unknown: there is no data")
 
 
 LATER_DUMP = T0 + timedelta(minutes=30)

@@ -137,7 +137,7 @@ def test_the_steps_of_the_scale_are_a_setting() -> None:
     found = fleet([node("n", margin(MEMORY, 22))], choice)
     assert [(level, text) for level, text, count in found.legend if count] == [(Level.SOME, "20 to 50 %")]
     assert [text for _, text, _ in found.legend] == [
-        "not known", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
+        "unknown", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
     ]  # fmt: skip
 
 
