@@ -235,7 +235,7 @@ def _contradicted(view: Overview) -> Item:
     pods = len(view.contradicted)
     text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {counted(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
-    text += " according to the API, but the scheduler has just found no room. It may count a pod that is gone."
+    text += " by the API's objects, but the scheduler has just found no room. It may count a pod that is gone."
     step = Step("Dump the scheduler's cache (SIGUSR2), or restart kube-scheduler", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)

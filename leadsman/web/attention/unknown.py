@@ -38,7 +38,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     if guessed := tuple(
         node.name for node in counted_only if not _policy(node) and (node.numa or {}).get("exclusive_cpus")
     ):
-        yield "It is unknown whether pods hold exclusive CPUs, because no CPU Manager policy was seen:", guessed
+        yield "It is unknown whether pods hold CPUs exclusively, because no CPU Manager policy was seen:", guessed
     for row in unknown.source_errors:
         if row["kind"] == "partial":
             left_out = counted(row["left_out"], "entry", "entries")

@@ -257,7 +257,7 @@ def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_
     assert [item.title for item in items] == [
         "The node ran out of memory (SystemOOM), at least 9 times",
         *(f"{reason}, at least 9 times" for reason in "abcde"),
-        "Warnings of 2 more reasons",
+        "Warnings for 2 more reasons",
     ]
     assert items[0].severity is Severity.CRITICAL
     assert items[0].text == "2 objects. The last, Pod shop/api: M."
@@ -724,7 +724,7 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     [
         ("static", 0, "Exact CPU IDs of exclusive pods are unknown (counts only) on:"),
         ("none", 0, ""),
-        ("", 16, "It is unknown whether pods hold exclusive CPUs, because no CPU Manager policy was seen:"),
+        ("", 16, "It is unknown whether pods hold CPUs exclusively, because no CPU Manager policy was seen:"),
         ("", 0, ""),
     ],
 )
