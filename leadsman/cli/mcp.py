@@ -33,8 +33,8 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
 
     Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
-    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds it,
-    and meanwhile answers commands that only read.
+    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds
+    it, and answers other commands that only read.
     """
     import asyncio
 

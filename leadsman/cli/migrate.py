@@ -28,7 +28,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(db: str, **days: int | None) -> None:
     """Bring a database to this version's schema, and change how long it keeps rows.
 
-    A server keeps raw samples for 7 days after they landed. It keeps roll-ups, events and changes of pods for 90
+    A server keeps raw samples for 7 days after they were stored. It keeps roll-ups, events and changes of pods for 90
     days, and findings, alerts, source errors and dead letters for 365. The rows of running pods and firing alerts
     stay. An embedded database keeps everything.
     """
@@ -46,5 +46,5 @@ def command(db: str, **days: int | None) -> None:
     out.print("\n".join(f"applied {each}" for each in applied) or "the schema is up to date")
     for kept, number in given:
         if number is not None:
-            kept_for = f"{counted(number, 'day')} after they landed" if number else "forever"
+            kept_for = f"{counted(number, 'day')} after they were stored" if number else "forever"
             out.print(f"{kept.what} are kept {kept_for}")

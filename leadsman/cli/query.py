@@ -81,8 +81,8 @@ def command(
 ) -> None:
     """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones.
 
-    --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; in
-    --sql they are values for {cluster:String} and the like.
+    --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; with
+    --sql, they are values for parameters such as {cluster:String}.
     """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.questions import show_questions

@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Analyse captures, kubectl dumps, must-gathers and support bundles, and print what happened.
 
-    Input that the database already has is skipped, so a capture can be replayed again, or in pieces in their order.
+    Input that the database already has is skipped, so a capture can be replayed again, or in pieces, in order.
     Into Kafka, the same input is folded once, however often it is replayed.
     """
     import asyncio

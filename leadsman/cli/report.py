@@ -35,7 +35,7 @@ def command(
     config: Path | None,
     db: str | None,
 ) -> None:
-    """Write one HTML file about a cluster and a time range, which any browser shows without a network.
+    """Write one HTML file about a cluster and a time range; any browser shows it offline.
 
     Without --since, the range is the last day.
     """

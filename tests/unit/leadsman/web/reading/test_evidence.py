@@ -188,9 +188,8 @@ def test_a_node_that_fell_silent_while_others_are_seen_is_reported(database: Dat
     store(database, ready("heard"), ready("silent"))
     sampled(database, "heard", "silent")
     sampled(database, "heard", minutes=45)
-    assert (
-        "No recent statistics of 1 of 2 nodes, since 12:00:00. Last sample: 45 min 1 s before the end."
-        in story(database)
+    assert "No recent statistics of 1 of 2 nodes, since 12:00:00. Last sample: 45 min 1 s before the end." in story(
+        database
     )
     assert "last sample 45 min 1 s before the end" in report(database).text
 
