@@ -28,16 +28,10 @@ _SEVERITIES: Final = {
 }
 """Severity of the kinds that always have the same one; all others are warnings."""
 _OF_NODES: Final = {
-    **dict.fromkeys(("Not Ready", "Not Ready, according to an Event"), Severity.CRITICAL),
+    **dict.fromkeys(("Not Ready", "Not Ready by an Event"), Severity.CRITICAL),
     **dict.fromkeys(
         (
-            *(
-                "Ready, according to an Event",
-                "cordoned",
-                "uncordoned",
-                "cordoned, according to an Event",
-                "uncordoned, according to an Event",
-            ),
+            *("Ready by an Event", "cordoned", "uncordoned", "cordoned by an Event", "uncordoned by an Event"),
             *DRAINS,
             *CONFIGURES,
         ),

@@ -52,11 +52,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
 def cordoned_by_event(view: Overview) -> Iterator[Item]:
     """Report a cordon that only an Event shows, as that."""
     if rows := view.event_cordons:
-        title = (
-            "Cordoned, according to an Event"
-            if view.node
-            else f"{counted(len(rows), 'node')} cordoned, according to an Event"
-        )
+        title = "Cordoned (from an Event)" if view.node else f"{counted(len(rows), 'node')} cordoned (from an Event)"
         nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."
         step = Step(f"Check whether it still is: kubectl get node {argument(nodes[0])}")
         yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)

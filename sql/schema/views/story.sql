@@ -280,7 +280,7 @@ FROM
     -- Of Events alone: a Node shows its last state, and what was between is in nobody's condition
     SELECT
         cluster, ts, node, 'node' AS kind, {readiness_by_event} AS what,
-        if(is_ready, 'Ready by an Event', 'Not Ready, according to an Event') AS about, '' AS pod,
+        if(is_ready, 'Ready by an Event', 'Not Ready by an Event') AS about, '' AS pod,
         CAST([], 'Array(String)') AS namespaces
     FROM
     (

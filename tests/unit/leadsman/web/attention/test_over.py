@@ -107,7 +107,7 @@ PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None, ready_message="Kubelet stopped posting node status.")], [_node(50)]),
     Pair("nodes cordoned", [_node(1, unschedulable=True)], [_node(50)]),
-    Pair("cordoned, according to an Event", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
+    Pair("cordoned (from an Event)", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
         "DiskPressure",
@@ -160,7 +160,7 @@ PAIRS = (
 
 NOTHING = "No evictions, node pressure"
 """Start of the sentence that nothing was found."""
-NOTES = {"nodes cordoned", "cordoned, according to an Event", "karpenter"}
+NOTES = {"nodes cordoned", "cordoned (from an Event)", "karpenter"}
 """Pairs that are nothing wrong."""
 
 
