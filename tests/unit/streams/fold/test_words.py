@@ -105,7 +105,7 @@ def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
         ({"cause": "api_eviction", "actor": "eviction API"}, "evicted by the eviction API"),
         ({"cause": "api_eviction", "actor": "karpenter"}, "evicted by karpenter, which drains the node"),
         ({"cause": "oom_kill", "container": "app"}, "OOM killed in container app"),
-        ({"cause": "exited", "exit_code": 1}, "over by itself with exit code 1"),
+        ({"cause": "exited", "exit_code": 1}, "ended by its own process with exit code 1"),
         (
             {"cause": "exited", "exit_code": 137, "container": "app"},
             "restarted in container app with exit code 137 (SIGKILL): nothing shows who ended it",
@@ -113,7 +113,7 @@ def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
         # an access violation, which Windows counts without a sign
         (
             {"cause": "exited", "exit_code": 0xC0000005 - (1 << 32)},
-            "over by itself with exit code -1073741819 (0xC0000005)",
+            "ended by its own process with exit code -1073741819 (0xC0000005)",
         ),
         ({"cause": "deleted"}, ""),
         ({"cause": "node_pressure"}, ""),
