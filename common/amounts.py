@@ -17,7 +17,7 @@ def size(value: float) -> str:
 
 
 def two_sizes(one: float, other: float) -> tuple[str, str]:
-    """Two amounts of bytes with as many digits as tell them apart, as 254.00 GiB and 253.51 GiB."""
+    """Two amounts of bytes with enough digits to distinguish them, such as 254.00 GiB and 253.51 GiB."""
     pairs = ((_scaled(one, BYTES, " B", more), _scaled(other, BYTES, " B", more)) for more in range(_MOST_DIGITS))
     return next((pair for pair in pairs if one == other or pair[0] != pair[1]), (f"{one:,.0f} B", f"{other:,.0f} B"))
 

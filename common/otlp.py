@@ -42,7 +42,7 @@ log = structlog.get_logger(__name__)
 @asynccontextmanager
 async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[None]:
     """Push the figures every so many seconds during the block, and once at its end; headers are those of the
-    variable OTEL_EXPORTER_OTLP_HEADERS. A collector that is away delays nothing: the next push has newer figures.
+    variable OTEL_EXPORTER_OTLP_HEADERS. A collector that is down delays nothing: the next push has newer figures.
     """
     logging.getLogger("opentelemetry").setLevel(logging.ERROR)  # of its retries it would tell each second
     exporter = OTLPMetricExporter(endpoint=endpoint, timeout=TIMEOUT_SECONDS)

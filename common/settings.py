@@ -31,4 +31,4 @@ class TelemetrySettings(Section):
     `http://collector:4318/v1/metrics`; empty is off. It needs the extra `otlp`.
     """
     otlp_seconds: Annotated[float, pydantic.Field(ge=1)] = 60.0
-    """Seconds between two pushes."""
+    """Seconds between pushes."""

@@ -35,7 +35,7 @@ class Skew:
         if abs(ahead) > TOLERATED and SYSTEM.monotonic() >= self._next_log:
             self._next_log = SYSTEM.monotonic() + LOG_SECONDS
             log.warning(
-                "the clocks differ: times and silences are wrong by that",
+                "the clocks differ: times and ages are off by that much",
                 server=self._server,
                 this_machine=f"{in_words(abs(ahead).total_seconds())} {'ahead' if ahead > timedelta() else 'behind'}",
                 mend=MEND,

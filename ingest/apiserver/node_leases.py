@@ -23,7 +23,7 @@ from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 PATH: Final = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 PAUSE_SECONDS: Final = 0.02
 """At most 50 are asked for a second, one after the other, however many nodes go at once."""
-WITHOUT: Final = "how old the Lease of a node that is not Ready is, is not known"
+WITHOUT: Final = "the age of the Lease of a NotReady node is unknown"
 _CACHED: Final = {"resourceVersion": "0"}
 """The API server answers from its watch cache."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=15)

@@ -24,7 +24,7 @@ from ingest.files.sniff import FileKind, file_kind, kind_of
 from ingest.files.texts.completed import completed
 from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.texts.logs import Logs
-from ingest.files.texts.mixed import LIMIT_BYTES, taken_apart
+from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
 from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import is_pasted, pasted_parts
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
@@ -163,7 +163,7 @@ class _Dump:
             if log_lines == 0:
                 skipped[without_lines(data)] += 1
             return log_lines, None if is_log else self._add_parts(kind, data, file, skipped)
-        objects, nodes, rest = taken_apart(data) if is_small else ([], [], data)
+        objects, nodes, rest = split_mixed(data) if is_small else ([], [], data)
         found = [
             self._add_parts(kind_of(text) or kind, text, file, skipped, node)
             for text, node in zip(objects, nodes, strict=True)
@@ -382,7 +382,7 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
             size += len(chunk)
             if size > DUMP_LIMIT_BYTES:
                 limit = f"{DUMP_LIMIT_BYTES >> 20} MiB"
-                raise SourceError(f"{plain(named(file.path))}: larger than {limit}; save the namespaces one by one")
+                raise SourceError(f"{plain(named(file.path))}: larger than {limit}; save one namespace at a time")
     except DamagedError as error:
         damage = error
     return as_utf8(b"".join(chunks)), damage

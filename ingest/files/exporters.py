@@ -1,4 +1,4 @@
-"""Events as exporters take them apart: with dots in the names of fields, in other letters, or as rows of a table."""
+"""Events as exporters flatten them: with dots in field names, in other letter cases, or as rows of a table."""
 
 import re
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ _DEEPEST: Final = 8
 
 
 def is_exported(fields: Fields) -> bool:
-    """Tell whether fields are those of an Event that an exporter took apart."""
+    """Tell whether fields are those of an Event that an exporter flattened."""
     if "involved_object" in fields or ("KubeEventType" in fields and "ObjectKind" in fields):
         return "reason" in fields or "Reason" in fields
     return any(_DOTTED.fullmatch(name) for name in fields if "." in name)

@@ -193,7 +193,7 @@ class SourceFile:
             self._file = path.open("rb")
             self.compression = compression_of(self._file.peek(4))
         except FileNotFoundError:
-            raise SourceError(f"{plain(named(path))}: there is no such file or folder") from None
+            raise SourceError(f"{plain(named(path))}: no such file or folder") from None
         except (OSError, ValueError) as error:
             raise SourceError(f"{plain(named(path))}: cannot be opened: {plain(error)}") from None
 

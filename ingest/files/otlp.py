@@ -104,7 +104,7 @@ def _whole(content: Any) -> int | None:
 
 
 def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str, Any] | None:
-    """An Event that the receiver took apart; None of a record without a reason and an object."""
+    """An Event that the receiver flattened; None for a record without a reason and an object."""
     reason, kind, name = (_text(about, each) for each in ("k8s.event.reason", "k8s.object.kind", "k8s.object.name"))
     at = _time(record.time_unix_nano)
     if not (reason and kind and name and at):

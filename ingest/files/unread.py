@@ -38,13 +38,13 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:[A-Z][A-Z0-9()%-]*(?: [A-Z][A-Z0-9()%-]*)?(?: {2,}|\t)){1,}[A-Z][A-Z0-9()% -]*\s*(?:\n|\Z)",
-        f"a table of kubectl, of which nodes, Events and failed pods are read; {SAVE}",
+        f"a table of kubectl, from which only nodes, Events and failed pods are read; {SAVE}",
     ),
     (
         _TOP,
         f"a table of kubectl top; {_STATISTICS}",
     ),
-    (r"(?i:<!doctype html|<html)", f"a web page, perhaps a proxy's error; {SAVE}"),
+    (r"(?i:<!doctype html|<html)", f"a web page, perhaps an error of a proxy; {SAVE}"),
     (
         r"\[(?: *\d+\.\d+|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d+ \d\d:\d\d:\d\d \d{4})\] ",
         f"the kernel's log, which is not read; {SAVE}",
@@ -64,12 +64,12 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"(?:[^\n]*\n){0,9}?[^\n]*\bkubectl [^\n]{0,2000}-o[ =]?'?(?:jsonpath|go-template)",
-        f"fields without names, as a template prints them; {SAVE}",
+        f"fields without names, printed by a template; {SAVE}",
     ),
     (r"(?:[^\n]{0,200} )?kubelet(?:\[\d+\])?: ", f"a kubelet's journal without lines in klog's format; {SAVE}"),
     (
         r"(?:\S+ std(?:out|err) [FP] )?[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ",
-        f"a log of neither a kubelet nor a scheduler's dump of its cache; {SAVE}",
+        f"neither a kubelet's log nor a scheduler's dump of its cache; {SAVE}",
     ),
     (
         r"[^\n]{0,2000} objectAPIversion=",
@@ -97,7 +97,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"[^\n]{0,2000}\b(?:PodStatus|KubeletVersion)\b[^\n]{0,2000},",
-        f"pods or nodes of Log Analytics, which do not say how one ended; export KubeEvents, or {SAVE}",
+        f"pods or nodes of Log Analytics, which do not say how a pod ended; export KubeEvents, or {SAVE}",
     ),
     (
         r"(?:@?timestamp|@message|\"?[\w.@ ]{1,40}\"?),[^\n]*\n[^\n]*\"\{\"\"",
@@ -121,7 +121,7 @@ _TEXTS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"# (?:HELP|TYPE) |(?:[a-zA-Z_:][\w:]*\{[^}\n]*\}|[a-zA-Z]\w*_[\w:]*) [-+]?(?:\d|Inf|NaN)",
-        "metrics of another exporter than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
+        "metrics of an exporter other than a kubelet; save kubectl get --raw /api/v1/nodes/NODE/proxy/metrics",
     ),
 )
 _OOM: Final = r"\[[ A-Z][^\]\n]{1,30}\] [^\n]*(?:oom|Out of memory|Killed process)|[^\n]{0,200} kernel: "
@@ -147,8 +147,8 @@ _OF_FIELDS: Final = {
     "terraform_version": "Terraform's state",
     "resourceLogs": "OpenTelemetry logs",
     "resourceMetrics": "OpenTelemetry metrics",
-    "__REALTIME_TIMESTAMP": "systemd's journal of other programs than the kubelet",
-    "caller": "a component's log as JSON",
+    "__REALTIME_TIMESTAMP": "systemd's journal of programs other than the kubelet",
+    "caller": "a component's log in JSON",
     "protoPayload": "an audit log of Google's cloud",
     "jsonPayload": "a log of Google's cloud, of neither Events nor a kubelet",
     "popeye": "a report of Popeye",
@@ -156,7 +156,7 @@ _OF_FIELDS: Final = {
     "resourceSpans": "OpenTelemetry traces",
     "kvs": "values of etcd, in Kubernetes' own binary form",
     "startsAt": "alerts of Alertmanager",
-    "PodStatus": "pods of Log Analytics, which do not say how one ended; export KubeEvents",
+    "PodStatus": "pods of Log Analytics, which do not say how a pod ended; export KubeEvents",
     "KubeletVersion": "nodes of Log Analytics; export KubeEvents",
     **dict.fromkeys(
         ("node_memory_utilization", "node_cpu_utilization", "pod_memory_utilization"), "metrics of CloudWatch"

@@ -92,7 +92,7 @@ def _values(value: Any, known: dict[int, int]) -> int:
 def yaml_parts(data: bytes) -> Iterator[Part]:
     """Yield the objects in YAML text, those of a List one by one, and the parts that are not objects."""
     data = _WARNINGS.sub(b"", without_fences(data.replace(b"\r\n", b"\n")))
-    documents = [part for each in re.split(rb"^---(?=\s)", data, flags=re.MULTILINE) for part in _apart(each)]
+    documents = [part for each in re.split(rb"^---(?=\s)", data, flags=re.MULTILINE) for part in _split_joined(each)]
     line = 1
     for document in documents:
         if _ONLY_COMMENTS.fullmatch(document) is None:
@@ -100,7 +100,7 @@ def yaml_parts(data: bytes) -> Iterator[Part]:
         line += document.count(b"\n")
 
 
-def _apart(document: bytes) -> list[bytes]:
+def _split_joined(document: bytes) -> list[bytes]:
     """Split files that were put behind each other without `---`: an object has each field only once."""
     begins, seen = [0], set[bytes]()
     for found in _FIELD.finditer(document):

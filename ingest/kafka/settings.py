@@ -20,9 +20,9 @@ class KafkaSettings(Section):
     )
     """`host:port`, several separated by commas."""
     topic_prefix: Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9._-]{1,100}$")] = "leadsman"
-    """Prefix of topics and consumer groups: two Leadsmans on one Kafka need different ones."""
+    """Prefix of topics and consumer groups: two installations that share Kafka need different ones."""
     partitions: PositiveInt = PARTITIONS
-    """Partitions of every topic, and the maximum of busy workers. It cannot change once the topics exist."""
+    """Partitions of every topic, and the largest useful number of workers. It cannot change once the topics exist."""
     retention_hours: PositiveInt = RETENTION_HOURS
     replication_factor: PositiveInt = 1
     min_insync_replicas: PositiveInt | None = None

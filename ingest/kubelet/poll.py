@@ -190,7 +190,7 @@ class _Kubelet:
         return due_at is None or self._clock.monotonic() >= due_at
 
     def asked(self, resource: str, again_seconds: float) -> None:
-        """It was, and is due again after so long."""
+        """Note that it was asked, and when it is due again."""
         self._due_at[resource] = self._clock.monotonic() + again_seconds
 
     def has_pods(self, uids: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ class SchedulerSettings(Section):
     """Schedulers whose number of cached nodes is read."""
 
     urls: tuple[str, ...] = ()
-    """`https://host:10259` of each; none is asked where none is given."""
+    """`https://host:10259` of each scheduler to ask; empty asks none."""
     ca_file: Path | None = None
     """CA that a scheduler's certificate is checked against; the cluster's CA if not set."""
     insecure: bool = False
@@ -66,8 +66,8 @@ class LiveSettings(Section):
     """The default is the service account inside a pod, else $KUBECONFIG, else ~/.kube/config."""
     context: str | None = None
     namespace: Annotated[str, pydantic.Field(pattern=r"^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)?$")] = ""
-    """Only the pods and Events of this namespace are watched, for accounts with rights there alone; neither nodes,
-    kubelets nor schedulers are read then. Empty for the whole cluster.
+    """Watch only pods and Events of this namespace, for accounts that may read nothing else; nodes, kubelets and
+    schedulers are then not read. Empty for the whole cluster.
     """
     resources: tuple[str, ...] = tuple(resource.name for resource in WATCHED)
     versions_file: Path | None = None

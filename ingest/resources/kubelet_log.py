@@ -83,7 +83,7 @@ _STATUSES: Final = frozenset(
 """Changes of its Node that a kubelet logs before it writes the Event."""
 
 
-class Said(NamedTuple):
+class Kind(NamedTuple):
     """The meaning of a text: what it is about, and the Event with the same content, if any."""
 
     kind: str
@@ -95,43 +95,43 @@ class Said(NamedTuple):
 
 
 SAID: Final = {
-    "Starting kubelet main sync loop": Said("kubelet_start", "Starting", "Starting kubelet."),
-    "Eviction manager: attempting to reclaim": Said(
+    "Starting kubelet main sync loop": Kind("kubelet_start", "Starting", "Starting kubelet."),
+    "Eviction manager: attempting to reclaim": Kind(
         "threshold_met", "EvictionThresholdMet", "Attempting to reclaim {resourceName}", "resourceName"
     ),
-    "Eviction manager: able to reduce resource pressure without evicting pods.": Said("reclaimed"),
-    "Eviction manager: must evict pod(s) to reclaim": Said("must_evict"),
-    "Eviction manager: pods ranked for eviction": Said("ranked"),
-    "Eviction manager: eviction criteria not yet met": Said("in_grace"),
-    "Evicting pod": Said("evicted", "Evicted", "{message}", "message"),
-    SUCCESS: Said("evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"),
-    WAITING: Said("evicted", "Evicted", "{message}", "message"),
-    "Eviction manager: cannot evict a critical pod": Said("spared"),
-    "Eviction manager: unable to evict any pods from the node": Said("none_evicted"),
-    "Eviction manager: eviction thresholds have been met, but no pods are active to evict": Said("none_evicted"),
-    TIMED_OUT: Said("not_cleaned_up"),
-    "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold": Said(
+    "Eviction manager: able to reduce resource pressure without evicting pods.": Kind("reclaimed"),
+    "Eviction manager: must evict pod(s) to reclaim": Kind("must_evict"),
+    "Eviction manager: pods ranked for eviction": Kind("ranked"),
+    "Eviction manager: eviction criteria not yet met": Kind("in_grace"),
+    "Evicting pod": Kind("evicted", "Evicted", "{message}", "message"),
+    SUCCESS: Kind("evicted", "Evicted", "The node was low on resource: {resourceName}. ", "resourceName"),
+    WAITING: Kind("evicted", "Evicted", "{message}", "message"),
+    "Eviction manager: cannot evict a critical pod": Kind("spared"),
+    "Eviction manager: unable to evict any pods from the node": Kind("none_evicted"),
+    "Eviction manager: eviction thresholds have been met, but no pods are active to evict": Kind("none_evicted"),
+    TIMED_OUT: Kind("not_cleaned_up"),
+    "Disk usage on image filesystem is over the high threshold, trying to free bytes down to the low threshold": Kind(
         "image_gc"
     ),
-    "Removing image to free bytes": Said("image_removed"),
-    "Image garbage collection failed once. Stats initialization may not have completed yet": Said(
+    "Removing image to free bytes": Kind("image_removed"),
+    "Image garbage collection failed once. Stats initialization may not have completed yet": Kind(
         "image_gc_failed", "", "{err}", "err"
     ),
-    "Image garbage collection failed multiple times in a row": Said(
+    "Image garbage collection failed multiple times in a row": Kind(
         "image_gc_failed", "ImageGCFailed", "{err}", "err"
     ),
-    "Failed to admit pod to node": Said(
+    "Failed to admit pod to node": Kind(
         "refused", "Evicted", "The node had condition: {nodeCondition}. ", "nodeCondition"
     ),
-    "Predicate failed on Pod": Said("refused", "", "{err}", "err"),
-    "Pod admission denied": Said("refused", "{reason}", "{message}", "message"),
-    "Unable to allocate CPUs": Said("not_allocated"),
-    "Unable to allocate CPUs for pod": Said("not_allocated"),
-    "Allocate error": Said("not_allocated"),
-    "Unable to generate topology hints: requested number of devices unavailable": Said("not_allocated"),
-    "Pod evicted successfully": Said("preempted", "Preempting", "Preempted in order to admit critical pod"),
-    "Recording event message for node": Said("node_status", "{event}", "Node {node} status is now: {event}", "event"),
-    "Event occurred": Said("event", "{reason}", "{message}", "reason"),
+    "Predicate failed on Pod": Kind("refused", "", "{err}", "err"),
+    "Pod admission denied": Kind("refused", "{reason}", "{message}", "message"),
+    "Unable to allocate CPUs": Kind("not_allocated"),
+    "Unable to allocate CPUs for pod": Kind("not_allocated"),
+    "Allocate error": Kind("not_allocated"),
+    "Unable to generate topology hints: requested number of devices unavailable": Kind("not_allocated"),
+    "Pod evicted successfully": Kind("preempted", "Preempting", "Preempted in order to admit critical pod"),
+    "Recording event message for node": Kind("node_status", "{event}", "Node {node} status is now: {event}", "event"),
+    "Event occurred": Kind("event", "{reason}", "{message}", "reason"),
 }
 """Texts of the kubelet's log that are read, by their whole words; no other line is kept."""
 VALUES: Final = frozenset(

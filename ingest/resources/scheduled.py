@@ -74,7 +74,7 @@ def scheduled(
 
 
 _STORAGE: Final = r"storage\.k8s\.io/v1(?:beta1)?"
-_VOLUMES: Final = "where pods with volume claims fit is not known"
+_VOLUMES: Final = "it is unknown where pods with volume claims fit"
 
 
 def _of_storage(plural: str, kind: str, type_: type[Any], without: str) -> ApiResource[Any]:
@@ -109,9 +109,11 @@ STORAGE: Final = (
         annotations=StorageAnnotations,
     ),
     _of_storage("storageclasses", "StorageClass", StorageClass, _VOLUMES),
-    _of_storage("csinodes", "CSINode", CSINode, "how many volumes nodes can attach is not known"),
-    _of_storage("csidrivers", "CSIDriver", CSIDriver, "whether drivers have room for new volumes is not known"),
-    _of_storage("volumeattachments", "VolumeAttachment", VolumeAttachment, "what nodes have attached is not known"),
+    _of_storage("csinodes", "CSINode", CSINode, "it is unknown how many volumes nodes can attach"),
+    _of_storage("csidrivers", "CSIDriver", CSIDriver, "it is unknown whether drivers have room for new volumes"),
+    _of_storage(
+        "volumeattachments", "VolumeAttachment", VolumeAttachment, "it is unknown which volumes nodes have attached"
+    ),
 )
 
 
@@ -120,12 +122,12 @@ NAMESPACES: Final = scheduled(
     Namespace,
     kinds={"Namespace": r"v1"},
     paths=("/api/v1/namespaces",),
-    without="which namespaces a selector of affinity means is not known",
+    without="it is unknown which namespaces an affinity selector selects",
     must_gather=r"cluster-scoped-resources/core/namespaces(?:/[^/]+)?",
 )
 
 
-_DEVICES: Final = "where pods with resource claims fit is not known"
+_DEVICES: Final = "it is unknown where pods with resource claims fit"
 
 
 def _of_devices(
@@ -143,8 +145,8 @@ def _of_devices(
 
 RESOURCE_CLAIMS: Final = (
     _of_devices("resourceclaims", "ResourceClaim", ResourceClaim, _DEVICES, r"namespaces/[^/]+"),
-    _of_devices("deviceclasses", "DeviceClass", DeviceClass, "which devices resource claims mean is not known"),
-    _of_devices("resourceslices", "ResourceSlice", ResourceSlice, "which devices nodes have is not known"),
+    _of_devices("deviceclasses", "DeviceClass", DeviceClass, "it is unknown which devices resource claims select"),
+    _of_devices("resourceslices", "ResourceSlice", ResourceSlice, "it is unknown which devices nodes have"),
 )
 
 

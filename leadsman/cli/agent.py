@@ -35,14 +35,14 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     "--into",
     type=click.Choice(["capture", "kafka"]),
     default="capture",
-    help="kafka: the topics of the live pipeline.",
+    help="kafka: publish to the topics of the live pipeline.",
 )
 @click.option(
     "--output",
     "-o",
     type=options.FILE,
     metavar="DIR|FILE",
-    help="Same as for capture; by default standard output.",
+    help="Folder or file to write, as for capture; by default standard output.",
 )
 @options.config
 @options.kafka
@@ -52,7 +52,7 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     type=click.FloatRange(1, SIGN_SECONDS),
     default=10.0,
     metavar="SECONDS",
-    help="Seconds between two reads.",
+    help="Seconds between reads.",
 )
 @click.option("--once", is_flag=True, help="Read once, and exit.")
 def command(

@@ -20,12 +20,10 @@ from leadsman.cli.exits import EXIT_USAGE, EXIT_WRONG, fail, note
     metavar="RECEIVER",
     help="alertmanager=URL, webhook=URL, slack=URL or CHANNEL, pagerduty=FILE, teams=FILE or stdout; repeat it.",
 )
-@click.option("--test", is_flag=True, help="Send one alert to each receiver, and end. Needs no Kafka.")
+@click.option("--test", is_flag=True, help="Send one test alert to each receiver, then exit. Needs no Kafka.")
 @options.config
 @options.kafka
-@click.option(
-    "--db", metavar="DSN", help="Apply the silences of this database; by default of the one in the settings."
-)
+@click.option("--db", metavar="DSN", help="Database with the silences to apply; by default the one in the settings.")
 def command(to: tuple[str, ...], config: Path | None, kafka: str | None, db: str | None, *, test: bool) -> None:
     """Deliver the alerts that work raises to receivers, until SIGTERM.
 

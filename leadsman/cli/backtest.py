@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rules", type=options.READABLE, metavar="FILE", help="Rules as YAML; omitted settings keep their defaults."
 )
-@click.option("--compare", type=options.READABLE, metavar="FILE", help="A second rule set, side by side.")
+@click.option("--compare", type=options.READABLE, metavar="FILE", help="A second rule set to compare with the first.")
 @options.output
 def command(
     paths: tuple[Path, ...],

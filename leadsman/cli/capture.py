@@ -54,7 +54,7 @@ ROTATION: Final = Rotation()
 @click.option(
     "--strict",
     is_flag=True,
-    help="Withhold every text that no known component writes, for a capture that leaves the company.",
+    help="Withhold every text that no known component writes, for captures that you share with outsiders.",
 )
 @options.quiet
 def command(

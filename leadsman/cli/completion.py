@@ -20,9 +20,9 @@ VARIABLE = "_LEADSMAN_COMPLETE"
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> None:
-    """Print the script with which a shell completes commands, options, saved questions, nodes and clusters.
+    """Print a script that lets your shell complete commands, options, saved questions, nodes and clusters.
 
-    `kubectl leadsman` needs no script: kubectl asks kubectl_complete-leadsman, which is installed beside it.
+    `kubectl leadsman` needs no script: kubectl asks kubectl_complete-leadsman, which is installed with it.
     """
     found = get_completion_class(shell)
     if found is not None:

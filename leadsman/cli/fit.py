@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     "manifest",
     type=click.File("rb"),
     metavar="FILE",
-    help="The pod of this manifest, or of the template in it; - reads standard input.",
+    help="A manifest with the pod or its template; - reads standard input.",
 )
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, for example 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
 @click.option(
     "--exclusive",
     is_flag=True,
-    help="Only nodes whose CPU Manager pins whole CPUs to it; with --cpu, a pod of Guaranteed QoS.",
+    help="Require exclusive CPUs: only nodes with the static CPU Manager qualify. With --cpu, the pod is Guaranteed.",
 )
 @click.option(
     "--containers", type=click.IntRange(1, 100), default=1, metavar="N", help="Number of such containers in the pod."
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     "--count",
     type=click.IntRange(1),
     metavar="N",
-    help="Place this many such pods at once; by default 1, or the replicas of the manifest.",
+    help="Number of such pods to place at once; by default 1, or the replicas in the manifest.",
 )
 @options.of_database("--node", completion.nodes, "This node only.")
 @options.of_database(
-    "--like", completion.nodes, "One new node like this one instead, with its DaemonSets' pods alone."
+    "--like", completion.nodes, "Judge one new node like this one instead, on which only its DaemonSet pods run."
 )
 @options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
 @click.option(
@@ -89,8 +89,8 @@ def command(
     not judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
-    With --like it shows what one more node would take. That node is ready, and has only the pods of DaemonSets and
-    the static pods of the named one. Its exclusive CPUs are unknown if those that the named node reserves are.
+    With --like, it shows what one more node would take. That node is ready, and runs only the DaemonSet pods and
+    static pods of the named one. Its exclusive CPUs are unknown if the named node's reserved CPUs are.
 
     With --questions, each line of JSON is a question with the keys id, cpu, memory, containers, exclusive, count,
     devices and node. Only cpu is required. Each answer is a line of JSON with the same id, in the same order. A line
@@ -105,7 +105,7 @@ def command(
     if sum(each is not None for each in (cpu, manifest, questions)) != 1:
         raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
     if like and (node or questions is not None):
-        raise WrongUsage("give --like without --node and --questions: it is about one new node")
+        raise WrongUsage("--like asks about one new node: give it without --node and --questions")
     if questions is not None:
         with existing_database(db) as database:
             known = read_known(database, cluster)
@@ -174,7 +174,9 @@ def _read(manifest: IO[bytes]) -> Any:
     try:
         return first_document(manifest.read())
     except AliasError:
-        raise BadQuestion("the manifest is too large with its YAML aliases: replace each by what it is for") from None
+        raise BadQuestion(
+            "the manifest is too large with its YAML aliases: replace each alias with its content"
+        ) from None
     except RecursionError:
         raise BadQuestion("not YAML that can be read: it is nested too deep") from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:

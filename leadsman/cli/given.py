@@ -55,7 +55,7 @@ def _openable(path: Path) -> None:
         elif stat.S_ISDIR(mode):
             next(path.iterdir(), None)
     except FileNotFoundError:
-        raise SourceUnusable(f"{plain(path)}: there is no such file or folder") from None
+        raise SourceUnusable(f"{plain(path)}: no such file or folder") from None
     except OSError as error:
         raise SourceUnusable(f"{plain(path)}: cannot be opened: {plain(error.strerror)}") from None
 

@@ -53,14 +53,14 @@ _OTHERWISE: Final = {
     type=options.duration,
     default="60s",
     metavar="TIME",
-    help="How long to watch a live cluster after its first complete lists.",
+    help="How long to watch a live cluster after the first complete lists.",
 )
 @options.namespace
 @options.output
 @click.option(
     "--fail-on",
     type=click.Choice(FAIL_ON),
-    help="Exit with status 1 if a finding is this severe or worse: a check for CI.",
+    help="Exit with status 1 if a finding is at least this severe, for example in CI.",
 )
 @click.option("--report", type=options.FILE, metavar="FILE", help="Also write the report of all namespaces to FILE.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
@@ -183,8 +183,7 @@ def _read(settings: Settings, dsn: str, paths: tuple[Path, ...]) -> Iterator[tup
             note(f"skipped kinds that Leadsman does not use: {kinds(skipped)}")
         bad = replayed.dead_letters.total()
         in_part = files_in_part(replayed.in_part)
-        were = f"{counted(bad, 'piece')} of the input {'was' if bad == 1 else 'were'} bad"
-        problems = [f"{were} and left out, of {in_part}"] if bad else []
+        problems = [f"skipped {counted(bad, 'bad piece')} of input: {in_part}"] if bad else []
         yield making.result(), "; ".join([*problems, *([str(refused)] if refused else [])])
 
 
@@ -216,7 +215,7 @@ def _blind(database: Database, access: str) -> str:
     ((nodes, samples, error),) = database.query(_KUBELETS).rows
     if samples or not (nodes or error) or access not in _OTHERWISE:
         return ""
-    return f"no kubelet could be read: {error or 'none answered in this time'}. {_OTHERWISE[access]}"
+    return f"no kubelet could be read: {error or 'none answered in time'}. {_OTHERWISE[access]}"
 
 
 def _print(database: Database, form: str, namespace: str) -> list[Findings]:
@@ -244,6 +243,6 @@ def _write(database: Database, file: Path, settings: PageSettings, *, open_: boo
     from leadsman.web.reading.scope import Asked
 
     save_report(database, file, Asked(), settings)
-    note(f"{file}: the report")
+    note(f"wrote the report to {file}")
     if open_ and not webbrowser.open(file.absolute().as_uri()):
-        note("no browser was found; open it yourself")
+        note("no browser was found; open the report yourself")

@@ -105,16 +105,16 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "work": "Analyse the event stream in Kafka",
         "land": "Write Kafka messages to the database exactly once",
         "alert": "Deliver alerts to Alertmanager, Slack, PagerDuty, Teams",
-        "silence": "Mute alerts by their labels until a time",
+        "silence": "Mute matching alerts until a given time",
         "agent": "Report a node's exclusive CPUs, memory and devices",
     },
     "Set up and maintain": {
-        "config": "Print the current settings, or a file with all",
+        "config": "Print the current settings, or write a settings file",
         "validate": "Check the settings and try every connection",
-        "doctor": "Find problems, and the command that fixes each",
-        "migrate": "Upgrade the schema; set how long samples stay",
+        "doctor": "Find problems, with a command to fix each",
+        "migrate": "Upgrade the schema; set how long rows are kept",
         "digest": "Print each table's row count and hash",
-        "completion": "Print the script for completion in your shell",
+        "completion": "Print a completion script for your shell",
     },
 }
 COMMANDS: Final = frozenset(name for section in SECTIONS.values() for name in section)
@@ -136,7 +136,7 @@ def no_color() -> click.Option:
         is_eager=True,
         expose_value=False,
         callback=_without_colour,
-        help="Print without colours, as with NO_COLOR.",
+        help="Print without colours, like NO_COLOR=1.",
     )
 
 

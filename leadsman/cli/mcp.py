@@ -17,8 +17,13 @@ PORT = 8421
     epilog="Examples: leadsman mcp; leadsman mcp --http --db http://leadsman@clickhouse:8123/leadsman; "
     "leadsman mcp --http --host 0.0.0.0 --token-file token",
 )
-@click.option("--http", is_flag=True, help="Listen on a port, at /mcp; otherwise standard input and output.")
-@click.option("--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token.")
+@click.option("--http", is_flag=True, help="Serve HTTP at /mcp instead of standard input and output.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    help="Address to listen on. Any other than loopback needs a token.",
+)
 @click.option(
     "--port", type=click.IntRange(0, 65535), metavar="N", default=PORT, help="With --http; 0 picks a free one."
 )
@@ -28,8 +33,8 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
 
     Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
-    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds it,
-    and meanwhile answers commands that only read.
+    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds
+    it, and answers other commands that only read.
     """
     import asyncio
 

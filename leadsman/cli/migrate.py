@@ -13,7 +13,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
     from sql.schema.retention import KEPT
 
     for kept in reversed(KEPT):
-        text = f"Keep {kept.what} this long after they landed; 0 keeps them forever."
+        text = f"Keep {kept.what} this many days after they were stored; 0 keeps them forever."
         option = click.option(f"--keep-{kept.name}-days", type=click.IntRange(0), metavar="DAYS", help=text)
         command = option(command)
     return command
@@ -28,7 +28,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(db: str, **days: int | None) -> None:
     """Bring a database to this version's schema, and change how long it keeps rows.
 
-    A server keeps raw samples for 7 days after they landed. It keeps roll-ups, events and changes of pods for 90
+    A server keeps raw samples for 7 days after they were stored. It keeps roll-ups, events and changes of pods for 90
     days, and findings, alerts, source errors and dead letters for 365. The rows of running pods and firing alerts
     stay. An embedded database keeps everything.
     """
@@ -43,8 +43,8 @@ def command(db: str, **days: int | None) -> None:
         for kept, number in given:
             if number is not None:
                 keep(database, kept.tables, number or None)
-    out.print("\n".join(f"applied {each}" for each in applied) or "nothing to apply")
+    out.print("\n".join(f"applied {each}" for each in applied) or "the schema is up to date")
     for kept, number in given:
         if number is not None:
-            kept_for = f"{counted(number, 'day')} after they landed" if number else "forever"
+            kept_for = f"{counted(number, 'day')} after they were stored" if number else "forever"
             out.print(f"{kept.what} are kept {kept_for}")

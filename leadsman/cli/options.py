@@ -89,7 +89,7 @@ FOR_PEOPLE: Final = frozenset({"table", "wide"})
 namespace = of_database(
     "--namespace",
     completion.namespaces,
-    "Show only pods of this namespace; nodes and everything about the whole cluster stay.  [default: all]",
+    "Show only pods of this namespace. Nodes and cluster-wide findings are always shown.  [default: all]",
     "-n",
 )
 output = click.option(
@@ -99,7 +99,7 @@ output = click.option(
     "form",
     type=click.Choice(FORMS),
     default="table",
-    help="wide: a table of all columns, a line a row. json, yaml and csv: raw values.",
+    help="wide: all columns, one line for each row. json, yaml and csv: raw values.",
 )
 """Adds the option for the output format; `--format` is its older name."""
 
@@ -128,9 +128,9 @@ sources = _all(
         default="",
         show_default=False,
         metavar="NAME",
-        help="The node of a kubelet's answer, if the file does not name it.",
+        help="Node of a saved kubelet response, if the file does not name it.",
     ),
-    click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if it has no time."),
+    click.option("--at", type=time, metavar="TIME", help="When a dump was taken, if the dump does not say."),
 )
 """The files to read, and facts that a dump leaves out: `paths`, `cluster`, `node`, `at`."""
 since_until = _all(
@@ -138,13 +138,13 @@ since_until = _all(
         "--since",
         type=when,
         metavar="TIME",
-        help="Start of the range. 1h is one hour before --until, else before now or the end of a recording.",
+        help="Start of the range. 1h counts back from --until, or else from now or the end of a recording.",
     ),
     click.option(
         "--until",
         type=when,
         metavar="TIME",
-        help="End of the range, not included. 1h is one hour before now or a recording's end.",
+        help="End of the range, exclusive. 1h counts back from now or the end of a recording.",
     ),
 )
 
@@ -166,7 +166,7 @@ watched_namespace = click.option(
     "--namespace",
     "-n",
     metavar="NAME",
-    help="Watch only the pods and Events of this namespace, for an account with rights there alone.",
+    help="Watch only pods and Events of this namespace, for an account that may read nothing else.",
 )
 
 live = _all(
@@ -178,12 +178,12 @@ live = _all(
         help="By default the pod's service account, else $KUBECONFIG, else ~/.kube/config.",
     ),
     click.option(
-        "--context", metavar="NAME", shell_complete=completion.contexts, help="A context of the kubeconfig."
+        "--context", metavar="NAME", shell_complete=completion.contexts, help="Context of the kubeconfig to use."
     ),
     click.option(
         "--kubelet",
         metavar="direct|proxy|off",
-        help="Ask kubelets at their own port, through the API server, or not at all.  [default: direct]",
+        help="How to reach kubelets: at their own port, through the API server, or not at all.  [default: direct]",
     ),
     click.option(
         "--kubelet-address",
@@ -192,7 +192,7 @@ live = _all(
         metavar="NODE=HOST:PORT",
         help="Address of a node's kubelet.",
     ),
-    click.option("--kubelet-ca", type=FILE, metavar="FILE", help="The CA of the kubelets' certificates."),
+    click.option("--kubelet-ca", type=FILE, metavar="FILE", help="CA that signed the kubelets' certificates."),
     click.option(
         "--kubelet-insecure",
         is_flag=True,
@@ -209,18 +209,21 @@ live_for_long = _all(
         "--versions",
         type=FILE,
         metavar="FILE",
-        help="Keep the resource versions at which watches resume in this file, not in Kafka.",
+        help="File for the resource versions from which watches resume; by default they are in Kafka.",
     ),
     click.option(
         "--leader-election/--no-leader-election",
         default=None,
-        help="Elect a leader, so that only one of several watchers works: the one that holds the Lease.",
+        help="Elect a leader: of several watchers, only the holder of the Lease works.",
     ),
 )
 
 page = _all(
     click.option(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="Addresses other than loopback need a token."
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="Address to listen on. Any other than loopback needs a token.",
     ),
     click.option(
         "--port",
@@ -233,7 +236,7 @@ page = _all(
         "--token-file",
         type=FILE,
         metavar="FILE",
-        help="File with the token: the password of any user, or a bearer token.",
+        help="File with the token. Readers send it as a bearer token, or as the password of any user.",
     ),
 )
 """The page's address and port, and the token that its readers need."""

@@ -30,7 +30,7 @@ MOST_ROWS: Final = 50
 )
 @click.argument("name", required=False, shell_complete=completion.questions)
 @click.option("--list", "list_", is_flag=True, help="List the saved questions; -o wide adds their parameters.")
-@click.option("--sql", metavar="TEXT", help="Your own query instead.")
+@click.option("--sql", metavar="TEXT", help="SQL to run instead of a saved question.")
 @options.asked_cluster
 @options.asked_node
 @options.namespace
@@ -42,7 +42,10 @@ MOST_ROWS: Final = 50
     help="Group another way, for example pending_pods --by node; the list shows the choices.",
 )
 @click.option(
-    "--depth", type=click.IntRange(0), metavar="N", help="Pods to show of each node's eviction order; 0 is all."
+    "--depth",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Number of pods to show of each node's eviction order; 0 shows all.",
 )
 @click.option(
     "--limit",
@@ -57,7 +60,7 @@ MOST_ROWS: Final = 50
     type=options.pair,
     metavar="K=V",
     shell_complete=completion.parameters,
-    help="A value for any other {k:Type} in the query.",
+    help="Value of another {k:Type} parameter in the query.",
 )
 @options.output
 @click.option("--write", is_flag=True, help="Let --sql change the database, and reach files and other servers.")
@@ -78,8 +81,8 @@ def command(
 ) -> None:
     """Run a saved question by its NAME, or your own in SQL; without either, list the saved ones.
 
-    --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; in
-    --sql they are values for {cluster:String} and the like.
+    --cluster, --node, --namespace, --since, --until, --by and --depth are parameters that many questions have; with
+    --sql, they are values for parameters such as {cluster:String}.
     """
     from leadsman.cli.database import existing_database
     from leadsman.cli.present.questions import show_questions

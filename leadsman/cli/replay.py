@@ -44,14 +44,14 @@ def speed(text: str) -> float | None:
     "--into",
     type=click.Choice(["database", "kafka"]),
     default="database",
-    help="kafka: through the live pipeline; work and land do the rest.",
+    help="kafka: send it through the live pipeline, where work and land process it.",
 )
 @click.option(
     "--speed",
     type=speed,
     metavar="max|N",
     default="max",
-    help="Into Kafka: N times real time.",
+    help="With --into kafka: replay at N times real time.",
 )
 @options.config
 @options.kafka
@@ -72,7 +72,7 @@ def command(
 ) -> None:
     """Analyse captures, kubectl dumps, must-gathers and support bundles, and print what happened.
 
-    Input that the database already has is skipped, so a capture can be replayed again, or in pieces in their order.
+    Input that the database already has is skipped, so a capture can be replayed again, or in pieces, in order.
     Into Kafka, the same input is folded once, however often it is replayed.
     """
     import asyncio
@@ -159,7 +159,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
     out.print(f"{counted(report.read, 'observation')} read, {new:,} new, {report.known:,} known already.")
     if report.outside:
         out.print(f"{report.outside} are not between --since and --until.")
-    for cluster in sorted(report.apart):
+    for cluster in sorted(report.separate):
         out.print(
             f"Cluster {plain(cluster)}: this input is older than stored data and was analysed separately; "
             "counts at the boundary may be low."

@@ -21,7 +21,7 @@ from leadsman.cli import completion, options
     type=click.IntRange(0, 200),
     metavar="N",
     default=options.NODES,
-    help="Nodes in detail, those with the worst findings first.",
+    help="Number of nodes to show in detail, worst findings first.",
 )
 @options.config
 @options.live_db
@@ -35,7 +35,7 @@ def command(
     config: Path | None,
     db: str | None,
 ) -> None:
-    """Write one HTML file about a cluster and a time range, which any browser shows without a network.
+    """Write one HTML file about a cluster and a time range; any browser shows it offline.
 
     Without --since, the range is the last day.
     """

@@ -39,8 +39,8 @@ def command(*, host: str, port: int, token_file: Path | None, config: Path | Non
     with readable_database(settings.db.get_secret_value(), hold=True) as database:
 
         @asynccontextmanager
-        async def beside() -> AsyncIterator[None]:
+        async def side_tasks() -> AsyncIterator[None]:
             async with answering(database), pushed(settings, "serve"):
                 yield
 
-        run_site(database, host, port, token, settings.page, note, beside())
+        run_site(database, host, port, token, settings.page, note, side_tasks())

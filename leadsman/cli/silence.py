@@ -22,7 +22,7 @@ _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "co
 def command() -> None:
     """Silence alerts by their labels: they stay on the page and in the tables, but are not sent to receivers.
 
-    The database stores silences. `leadsman alert` applies them if its settings name a database, `leadsman up` always.
+    The database stores silences. `leadsman up` always applies them, `leadsman alert` if its settings name a database.
     """
 
 
@@ -33,10 +33,10 @@ def command() -> None:
 )
 @click.argument("labels", metavar="MATCHER...", nargs=-1, required=True)
 @click.option("--for", "for_seconds", type=options.duration, metavar="TIME", help="How long, for example 30m or 2h.")
-@click.option("--start", type=options.time, metavar="TIME", help="From when; by default from now.")
-@click.option("--until", type=options.time, metavar="TIME", help="Until when, instead of --for.")
+@click.option("--start", type=options.time, metavar="TIME", help="Start; by default now.")
+@click.option("--until", type=options.time, metavar="TIME", help="End, instead of --for.")
 @click.option("--why", required=True, metavar="TEXT", help="The reason, for other readers.")
-@click.option("--who", metavar="NAME", help="Its author; by default your user name.")
+@click.option("--who", metavar="NAME", help="Author; by default your user name.")
 @options.db
 def add(
     *,
@@ -50,8 +50,8 @@ def add(
 ) -> None:
     """Create a silence, and print its id.
 
-    MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which has to match
-    the whole label. An alert has to meet all of them; a label that it does not have is empty.
+    MATCHER is label=value, label!=value, or with a regular expression label=~value, label!~value, which must match
+    the whole label. An alert must meet all of them; a label that it lacks counts as empty.
     """
     from common.clock import SYSTEM
     from leadsman.run.silences import ask
@@ -71,7 +71,7 @@ def add(
 
 
 @command.command("list", epilog="Example: leadsman silence list --all -o json")
-@click.option("--all", "every", is_flag=True, help="Also those that are over.")
+@click.option("--all", "every", is_flag=True, help="Also list expired silences.")
 @options.output
 @options.db
 def show_all(*, every: bool, form: str, db: str) -> None:

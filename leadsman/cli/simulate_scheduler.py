@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     "--ops",
     type=options.FILE,
     metavar="FILE",
-    help='A JSON list of {"op": "add"|"remove", "node", "region", "zone"} and {"op": "snapshot"} instead.',
+    help='Replay a JSON list of {"op": "add"|"remove", "node", "region", "zone"} and {"op": "snapshot"}.',
 )
 @options.output
 def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) -> None:
-    """Show which nodes each snapshot of a scheduler's node tree would have lost, and the same for the repaired one.
+    """Show which nodes a scheduler's node tree would have lost in each snapshot, and how a repaired one differs.
 
     PATH is a capture or a dump; its nodes arrive in the order in which they were created. With --ops it prints one
-    JSON list of node names for each snapshot. In JSON and YAML, each snapshot has the cursors that it leaves:
-    zone_index, and by zone last_index.
+    JSON list of node names for each snapshot. In JSON and YAML, each snapshot also has the cursors
+    after it: zone_index, and last_index of each zone.
     """
     from leadsman.cli.console import out
     from leadsman.cli.present.tables import raw_rows, show, show_document

@@ -59,8 +59,8 @@ def command(
 
     It is one process with an embedded database. After a restart it resumes where it stopped. If the settings name
     Kafka, it runs watch, work and land instead, restarts a part that ends, and leaves the page to `leadsman serve`.
-    Alerts go to the receivers of --to, or else of the settings (alerts.to). Alerts raised while `up` was stopped are
-    delivered when it runs again.
+    Alerts go to the receivers in --to, or otherwise in the settings (alerts.to). Alerts raised while `up` was stopped
+    are delivered when it runs again.
     """
     from leadsman.cli.live import live_settings, watch_flags
     from leadsman.run.in_process import Page

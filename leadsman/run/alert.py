@@ -172,7 +172,7 @@ def _read_progress(file: Path) -> _Progress | None:
     except FileNotFoundError:
         return None
     except msgspec.MsgspecError:
-        log.warning("the progress of a receiver cannot be read: it is sent what fires now", file=str(file))
+        log.warning("the progress of a receiver cannot be read: it gets all firing alerts", file=str(file))
         return None
 
 

@@ -55,7 +55,7 @@ async def answering(held: Database, others: dict[str, Ask] | None = None) -> Asy
     try:
         listener = listening(target.folder)
     except OSError as error:
-        log.warning("other commands cannot ask this database meanwhile", reason=str(error))
+        log.warning("other commands cannot query this database while this one runs", reason=str(error))
         yield
         return
     with held.another() as database, closing(QueryProcess(database)) as own:

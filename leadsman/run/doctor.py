@@ -53,7 +53,7 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
     if abs(skew) <= TOLERATED:
         return Diagnosis(what, "ok", "as this machine's")
     direction = "ahead of" if skew > timedelta() else "behind"
-    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and silences are wrong by that"
+    detail = f"{in_words(abs(skew).total_seconds())} {direction} this machine's: times and ages are off by that much"
     return Diagnosis(what, "wrong", detail, MEND)
 
 
@@ -81,7 +81,9 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
         )
     else:
         yield Diagnosis(
-            "clocks in Kafka", "ok", "no message is dated ahead of this machine's; a clock that is behind is not seen"
+            "clocks in Kafka",
+            "ok",
+            "no message has a future time; a broker's clock that is behind cannot be detected",
         )
 
 
@@ -174,7 +176,7 @@ def _version(body: bytes) -> str:
     try:
         return plain(msgspec.json.decode(body, type=_Version).git_version)
     except msgspec.MsgspecError:
-        return "of an unknown version"
+        return "version unknown"
 
 
 def _database(settings: Settings) -> list[Diagnosis]:
@@ -250,7 +252,7 @@ async def _parts(settings: Settings) -> list[Diagnosis]:
         for each in answers
         if each is not None
     ]
-    return found or [Diagnosis("parts", "wrong", f"none answers at {host}:{first}", "leadsman up")]
+    return found or [Diagnosis("parts", "wrong", f"no part answers at {host}:{first}", "leadsman up")]
 
 
 async def _ready(session: aiohttp.ClientSession, host: str, port: int) -> _Ready | None:

@@ -116,11 +116,11 @@ class InProcess:
     async def resume(self) -> None:
         """Store what an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
-            self._report("what the last run left unfinished is analysed first")
+            self._report("first analysing what the last run left unfinished")
             await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Watch until `stop`; all that was observed is stored then, and the next run goes on after it.
+        """Watch until `stop`; all observations are stored then, and the next run goes on after it.
 
         Raises DatabaseError, OSError if the journal cannot be written, and any unexpected error of a source.
         """
@@ -298,7 +298,7 @@ async def run_in_process(
                             await process.run(stop)
             await in_thread(partial(calculate, database))
     if not isinstance(page, Glance):
-        report("all that was observed is stored")
+        report("all observations are stored")
 
 
 async def _glance(live: Live, process: InProcess, glance: Glance, reader: Database, stop: asyncio.Event) -> None:

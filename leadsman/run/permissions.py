@@ -41,7 +41,7 @@ _CHEAP: Final = {
     "list": {"limit": "1"},
     "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},
 }
-_UNTRIED: Final = "not known: only a write would show it"
+_UNTRIED: Final = "unknown: only a write would show it"
 
 
 class Checked(NamedTuple):
@@ -130,13 +130,13 @@ def of_kubelets(settings: KubeletSettings) -> Iterator[Permission]:
     elif settings.access == "direct":
         for resource in POLLED:
             yield Permission(
-                "get", resource.permission, without=resource.without, path=_of_nobody(resource.permission)
+                "get", resource.permission, without=resource.without, path=_path_of_missing_node(resource.permission)
             )
 
 
 def of_schedulers(settings: LiveSettings) -> Iterator[Permission]:
     if settings.schedulers:
-        yield Permission("get", "/metrics", without="the scheduler's cache is not known", path="/metrics")
+        yield Permission("get", "/metrics", without="the scheduler's cache is unknown", path="/metrics")
 
 
 def of_lease(lease: LeaseName) -> Iterator[Permission]:
@@ -151,12 +151,12 @@ def _leases(namespace: str) -> str:
     return f"/apis/{LEASES}/v1/namespaces/{namespace}/leases"
 
 
-def _of_nobody(subresource: str) -> str:
+def _path_of_missing_node(subresource: str) -> str:
     """A path of a node that is not there: who lacks the right gets 403, and others 404, without anything done."""
     return f"/api/v1/nodes/{NOBODY}/{subresource.partition('/')[2]}"
 
 
-_PROXIED: Final = Permission("get", PROXY, path=_of_nobody(PROXY))
+_PROXIED: Final = Permission("get", PROXY, path=_path_of_missing_node(PROXY))
 
 
 async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:

@@ -34,9 +34,9 @@ _SHOULD: Final = re.compile(r"^[A-Z][a-z]+ should ")
 _WIDTH: Final = 100
 _HEAD: Final = """\
 ## Settings of Leadsman, for every command that has --config.
-## A line with one # is a setting with its default: take the # away, and that of its section.
-## ${NAME} and ${NAME:-default} are taken from the environment. Variables, as LEADSMAN_KAFKA__BOOTSTRAP_SERVERS, are
-## over this file, and flags over both. `leadsman validate --config FILE` tries it.
+## A line with one # is a setting with its default. To change it, remove the # there and before its section.
+## ${NAME} and ${NAME:-default} come from the environment. Variables such as LEADSMAN_KAFKA__BOOTSTRAP_SERVERS
+## override this file, and flags override both. `leadsman validate --config FILE` checks it.
 """
 
 

@@ -51,7 +51,7 @@ class Silences:
         except DatabaseError as error:
             trouble = f"silences cannot be read: {error}"
             if trouble != self._trouble:
-                log.warning("silences cannot be read; those that were read last hold", reason=str(error))
+                log.warning("silences cannot be read; the ones read last still apply", reason=str(error))
         self._trouble = trouble
 
     async def run(self) -> None:

@@ -64,8 +64,8 @@ async def check_kafka(settings: Settings) -> Checked:
         return Checked(what, str(error))
     except FilesUnusable as error:
         return Checked(what, explain(error))
-    made = [f"will make {', '.join(found.missing)}"] if found.missing else []
-    made += [f"will give {', '.join(found.small)} more partitions"] if found.small else []
+    made = [f"will create {', '.join(found.missing)}"] if found.missing else []
+    made += [f"will add partitions to {', '.join(found.small)}"] if found.small else []
     return Checked(what, "", "; ".join([*made, *map(str, found.differences)]))
 
 

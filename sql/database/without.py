@@ -7,7 +7,7 @@ from importlib.abc import MetaPathFinder
 from types import ModuleType
 
 
-class _Without(MetaPathFinder):
+class _MissingPackage(MetaPathFinder):
     def __init__(self, package: str) -> None:
         self._package = package
 
@@ -19,7 +19,7 @@ class _Without(MetaPathFinder):
 @contextmanager
 def without(package: str) -> Iterator[None]:
     """Let who looks for the package in this block find none; one that is imported already stays."""
-    finder = _Without(package)
+    finder = _MissingPackage(package)
     sys.meta_path.insert(0, finder)
     try:
         yield

@@ -26,7 +26,7 @@ from sql.questions.queries import BadParameter
 from sql.schema.statements import asked
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
-from streams.questions.fit_like import Staying, as_new
+from streams.questions.fit_like import PerNodePod, as_new
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
@@ -253,7 +253,7 @@ def one_more(database: Database, known: Known, node: str) -> Known:
     (like,) = known.of(node).candidates
     read = database.query(_STAYING, {"cluster": known.cluster, "node": node})
     staying = [
-        Staying(requests, Neighbour(namespace, labels, restored(constraints), bool(terminating)))
+        PerNodePod(requests, Neighbour(namespace, labels, restored(constraints), bool(terminating)))
         for namespace, labels, constraints, terminating, requests in read.rows
     ]
     name = f"new node like {node}"

@@ -152,7 +152,9 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     given = {name: value for name, value in given.items() if value not in ("", usual.get(name))}
     if not query.needs:
         return _mistyped(database, given, set()) or "There is none"
-    looked = {str(cluster): _Looked(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows}
+    looked = {
+        str(cluster): _SeenCounts(*counts) for cluster, *counts in database.query(_LOOKED, described=False).rows
+    }
     if not looked:
         return "The database is empty: replay a capture, or watch a cluster with leadsman up"
     if mistyped := _mistyped(database, given, set(looked)):
@@ -170,7 +172,7 @@ def why_empty(database: Database, query: SavedQuery, given: Mapping[str, str]) -
     return "; ".join([*shown, *([f"and {counted(more, 'more cluster')}"] if more else [])])
 
 
-class _Looked(NamedTuple):
+class _SeenCounts(NamedTuple):
     """Counts of what was seen of a cluster, and when it was last seen."""
 
     last_at: datetime
@@ -265,7 +267,7 @@ def _reasons_of(rows: Sequence[Sequence[Any]]) -> str:
     return f"Events tell of it: {times}, the last at {last:%Y-%m-%d %H:%M:%S} UTC: leadsman query events"
 
 
-def _in_words(looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
+def _in_words(looked: _SeenCounts, seen: Mapping[str, datetime | None]) -> str:
     """Put into words how much was looked at, and until when; a kind that ends earlier has its own time."""
     last = looked.last_at
     nodes, pods, events = (
@@ -286,6 +288,6 @@ def _in_words(looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
     return f"{nodes}, {pods} and {events} that were seen until {last:%Y-%m-%d %H:%M:%S} UTC{older}"
 
 
-def _nothing(given: Mapping[str, str], looked: _Looked, seen: Mapping[str, datetime | None]) -> str:
+def _nothing(given: Mapping[str, str], looked: _SeenCounts, seen: Mapping[str, datetime | None]) -> str:
     chosen = ", ".join(f"{name}={plain(value)}" for name, value in given.items() if name != "cluster")
     return f"nothing {f'with {chosen}' if chosen else 'of this kind'} in {_in_words(looked, seen)}"

@@ -89,7 +89,7 @@ class SavedQuery(NamedTuple):
     forms: Mapping[str, "SavedQuery"] = {}  # never changed
     """Other counts of the same rows, by the value of `by` that asks for each."""
 
-    def as_was(self, name: str) -> "SavedQuery":
+    def under_old_name(self, name: str) -> "SavedQuery":
         """The question as an older name of it asks."""
         given = self.was[name]
         return self._replace(
@@ -160,7 +160,7 @@ def saved_query(name: str) -> SavedQuery:
     every = with_forms()
     older = next((query for query in every if name in query.was), None)
     if older is not None:
-        return older.as_was(name)
+        return older.under_old_name(name)
     found = next((query for query in every if name == query.name), None)
     if found is None:
         listed = [query.name for query in every if not query.form[0]]
@@ -247,7 +247,7 @@ def _read(file: Path) -> SavedQuery:
         events,
         shows,
         newest="-- newest" in lines,
-        was=dict(_was(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
+        was=dict(_old_name(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
         form=(of, by),
     )
 
@@ -259,7 +259,7 @@ def _parameters(line: str) -> list[Parameter]:
     return [Parameter(own["name"], own["type"], own["default"].strip("'"), own["meaning"])]
 
 
-def _was(line: str) -> tuple[str, dict[str, str]]:
+def _old_name(line: str) -> tuple[str, dict[str, str]]:
     name, *given = line.split()
     return name, dict(each.split("=", 1) for each in given)
 

@@ -210,7 +210,7 @@ def _check(ours: list[Migration], applied: dict[int, _Applied], where: str) -> N
             )
         if known[number].checksum != there.checksum:
             raise MigrationChanged(
-                f"{where}: migration {there.name} was applied here with another text. "
+                f"{where}: migration {there.name} was applied here with different text. "
                 "Restore that file, or use another database"
             )
 

@@ -15,7 +15,7 @@ def _seconds(value: Any) -> float:
     try:
         seconds = parse_duration(value)
     except InvalidDuration as error:
-        raise ValueError(f"{error}; a duration is written as 30s, 5m or 1h30m") from None
+        raise ValueError(str(error)) from None
     if seconds < 0:
         raise ValueError("a duration is not negative")
     return seconds

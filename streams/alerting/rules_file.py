@@ -176,7 +176,8 @@ def _problem(error: Any, lines: Mapping[_Place, int]) -> str:
     if error["type"] == "extra_forbidden":
         message = f"there is no such setting; there are {', '.join(_settings_at(place[:-1]))}"
     elif "input" in error and not isinstance(error["input"], dict):
-        message += f", not {plain(error['input'], 80)!r}"
+        shown = repr(plain(error["input"], 80))
+        message += "" if shown in message else f", not {shown}"
     return f"line {line}: {plain('.'.join(map(str, place)))}: {message}"
 
 

@@ -131,8 +131,8 @@ def matchers(texts: Sequence[str]) -> tuple[Matcher, ...]:
     found = tuple(_matcher(text) for text in texts)
     if not any(not each.matches({}) for each in found):
         raise BadSilence(
-            "a silence needs a matcher that an alert without labels does not meet, as alertname=NodeNotReady: this "
-            "one would cover everything"
+            "a silence needs a matcher that rules out an alert without labels, such as alertname=NodeNotReady: this "
+            "one would mute every alert"
         )
     return found
 
@@ -154,8 +154,8 @@ def _matcher(text: str) -> Matcher:
             raise BadSilence(f"{plain(text, 80)!r}: not a valid regular expression: {error}") from None
         if _is_slow(value):
             raise BadSilence(
-                f"{plain(text, 80)!r}: a label could keep its search busy forever. Repeat no group, and write *, +, "
-                f"? and {{}} at most {_MOST_REPEATED} times"
+                f"{plain(text, 80)!r}: a crafted label could keep this search busy forever. Repeat no "
+                f"group, and write *, +, ? and {{}} at most {_MOST_REPEATED} times"
             )
     return Matcher(name, cast("Operator", operator), value)
 

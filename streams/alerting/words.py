@@ -83,7 +83,7 @@ def place(cluster: str, node: str) -> str:
 def without_news(summary: str, description: str, since: datetime) -> tuple[str, str]:
     """Reword an alert that ends as unknown: nothing was received since a time."""
     shown = f"No data since {since:%Y-%m-%d %H:%M:%S} UTC"
-    return f"{shown}: {summary}", f"{description} {shown}: whether it still holds is not known."
+    return f"{shown}: {summary}", f"{description} {shown}: its current state is unknown."
 
 
 def sentence(text: str) -> str:

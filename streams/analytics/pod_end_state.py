@@ -33,7 +33,7 @@ class Open(msgspec.Struct, frozen=True):
     """Labels of a node that a pod asks for which was refused over them."""
 
 
-class Acted(msgspec.Struct, frozen=True, array_like=True):
+class Announcement(msgspec.Struct, frozen=True, array_like=True):
     """An announcement that a pod is ended, by another component than the kubelet."""
 
     cause: str
@@ -62,7 +62,7 @@ class State(msgspec.Struct, frozen=True):
     """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}
     """When a liveness or startup probe of a pod last failed, by UID."""
-    acts: Shelves[Acted] = {}
+    acts: Shelves[Announcement] = {}
     """The last announcement about each pod, by its UID."""
     mirrored: dict[str, str] = {}
     """UIDs of mirror pods by that of the static pod, which the kubelet's Events carry."""
@@ -108,7 +108,7 @@ def compared_with(machine: Machine, row: PodEnd, wanted: Terms | None) -> PodEnd
     return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, wanted)}".rstrip())
 
 
-def told_of_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
+def explained_by_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
     """Bound or explain what was left open by what the machine is now known to have done."""
     rows = list[PodEnd]()
     if machine == state.machine:
@@ -116,14 +116,14 @@ def told_of_machine(state: State, machine: Machine, record: Record) -> tuple[Sta
     ends = state.ends
     for key, each in all_on(state.open):
         known = on_shelf(ends, key)
-        row = _told(machine, each, known)
+        row = _bounded_row(machine, each, known)
         if row is not None and row != known:
             rows.append(row._replace(updated_at=record.ts))
             ends = put(ends, key, rows[-1], MAX_ENDS)
     return changed(state, ends=ends, machine=machine), rows
 
 
-def _told(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
+def _bounded_row(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | None:
     """The row of an end by what the machine did; None where that adds nothing."""
     if end.row.cause == "node_reboot":
         by_reboot = was_rebooted(machine, end.began_at, end.row.ts, end.started_at)

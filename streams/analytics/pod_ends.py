@@ -25,16 +25,16 @@ from streams.analytics.pod_end_rows import new_row
 from streams.analytics.pod_end_state import (
     BOUNDED,
     MAX_ENDS,
-    Acted,
+    Announcement,
     Open,
     State,
     bounded,
     changed,
     compared_with,
+    explained_by_machine,
     is_unexplained,
     key_of,
     left_open,
-    told_of_machine,
     witnessed,
 )
 from streams.fold.findings import PodEnd
@@ -83,9 +83,9 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
         case NodeRecord(object=node):
             disruptor = drainer(taint.key for taint in node.spec.taints or ())
             state = state if disruptor == state.disruptor else changed(state, disruptor=disruptor)
-            after, rows = told_of_machine(state, with_node(state.machine, node), record)
+            after, rows = explained_by_machine(state, with_node(state.machine, node), record)
         case KnownNodeRecord(object=node):
-            after, rows = told_of_machine(state, with_node(state.machine, node), record)
+            after, rows = explained_by_machine(state, with_node(state.machine, node), record)
         case PodRecord():
             after, rows = _pod(state, record)
         case KnownPodRecord(object=pod):
@@ -255,7 +255,7 @@ def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     about = event.involved_object or event.regarding
     if about is not None and about.kind == "Node":
         at = event_time(event) or record.ts
-        return told_of_machine(state, with_event(state.machine, event.reason, message(event), at), record)
+        return explained_by_machine(state, with_event(state.machine, event.reason, message(event), at), record)
     if about is None or about.kind != "Pod" or not about.uid:
         return state, rows
     when, text, component = event_when(event, record.ts), message(event), component_of(event)
@@ -292,7 +292,7 @@ def _owned(state: State, row: PodEnd) -> PodEnd:
 
 def _announced(state: State, record: PodActRecord) -> tuple[State, list[PodEnd]]:
     """Remember who announced the end of a pod, and name it in the row of an end that is known."""
-    acted, rows = Acted(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
+    acted, rows = Announcement(record.cause, record.actor, record.reason, record.message, record.at), list[PodEnd]()
     state = changed(state, acts=put(state.acts, record.uid, acted, MAX_ENDS))
     known = on_shelf(state.ends, key_of(record.uid, "", 0))
     if known is not None:

@@ -28,36 +28,38 @@ LEFT: Final = timedelta(minutes=10)
 """So long an agent may still be heard of whose node was deleted."""
 
 
-class LastSign(msgspec.Struct, frozen=True, array_like=True, gc=False):
+class LastHeartbeat(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: datetime
     """When it was heard last; where its node was deleted, when that was."""
     report_seconds: int = LIMIT_SECONDS
     """Silence after which it is reported next; 0 if its node was deleted."""
 
 
-def with_sign(agents: dict[str, LastSign], record: HeardRecord, now: datetime | None) -> dict[str, LastSign]:
+def with_sign(
+    agents: dict[str, LastHeartbeat], record: HeardRecord, now: datetime | None
+) -> dict[str, LastHeartbeat]:
     """Return the state after a sign of life."""
     known = agents.get(record.target)
     if known is not None and not known.report_seconds and record.ts < known.at + LEFT:
         return agents
     at = record.ts if now is None else max(record.ts, now - LATE)
-    return {**agents, record.target: LastSign(max(at, known.at) if known is not None else at)}
+    return {**agents, record.target: LastHeartbeat(max(at, known.at) if known is not None else at)}
 
 
-def node_changed(agents: dict[str, LastSign], record: NodeRecord) -> dict[str, LastSign]:
+def node_changed(agents: dict[str, LastHeartbeat], record: NodeRecord) -> dict[str, LastHeartbeat]:
     """Return the state after a record of a node; a deleted node's agent is no longer expected."""
     name = record.object.metadata.name
     known = agents.get(name)
     if known is None or (record.change == "DELETED") != bool(known.report_seconds):
         return agents
-    return {**agents, name: LastSign(record.ts, 0 if record.change == "DELETED" else LIMIT_SECONDS)}
+    return {**agents, name: LastHeartbeat(record.ts, 0 if record.change == "DELETED" else LIMIT_SECONDS)}
 
 
 def judged(
-    agents: Mapping[str, LastSign], cluster: str, now: datetime
-) -> tuple[dict[str, LastSign], Sequence[SourceError]]:
+    agents: Mapping[str, LastHeartbeat], cluster: str, now: datetime
+) -> tuple[dict[str, LastHeartbeat], Sequence[SourceError]]:
     """Report agents that were silent up to a time, and for how long."""
-    found: dict[str, LastSign] = {}
+    found: dict[str, LastHeartbeat] = {}
     rows: list[SourceError] = []
     for node, agent in agents.items():
         if now - agent.at > (FORGET if agent.report_seconds else LEFT):
@@ -67,7 +69,7 @@ def judged(
         while report_seconds and silent_seconds > report_seconds:
             rows.append(_agent_row(cluster, node, agent.at, report_seconds))
             report_seconds *= 2
-        found[node] = agent if report_seconds == agent.report_seconds else LastSign(agent.at, report_seconds)
+        found[node] = agent if report_seconds == agent.report_seconds else LastHeartbeat(agent.at, report_seconds)
     return found, rows
 
 
@@ -90,7 +92,7 @@ class State(msgspec.Struct, frozen=True):
 class ClusterState(msgspec.Struct, frozen=True):
     heard: dict[str, datetime] = {}
     """Time up to which every change of a resource was seen, by any watcher."""
-    agents: dict[str, LastSign] = {}
+    agents: dict[str, LastHeartbeat] = {}
     """Agents by node."""
     now: datetime | None = None
     """The newest time at which a watch was whole. Agents are judged by it: a clock of theirs can be wrong."""

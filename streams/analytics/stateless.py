@@ -78,7 +78,7 @@ def _age_of_lease(record: NodeLeaseRecord) -> Sequence[Row]:
 def _numa_usage(record: NumaUsageRecord) -> Sequence[Row]:
     ids = {each.numa_node for each in record.nodes}.union(*(pod.numa_bytes for pod in record.pods))
     if odd := [each for each in ids if not 0 <= each < _MOST_NUMA_NODES]:
-        raise BadRecord("bad_numa_source", f"numa_usage: {odd[0]} is not the id of a NUMA node")
+        raise BadRecord("bad_numa_source", f"numa_usage: {odd[0]} is not a NUMA node id")
     key = (record.cluster, record.ts, record.node)
     nodes = [NumaUsage(*key, *msgspec.structs.astuple(each)) for each in record.nodes]
     pods = [

@@ -189,14 +189,14 @@ class Passes:
             if number and is_of_time(number, row):
                 self._named[row.cluster][table][each] = number
 
-    def so_far(self) -> Iterable[Entry]:
+    def unsaved(self) -> Iterable[Entry]:
         """Yield entries to save once rows are stored: a later pass then knows them, even if this one is killed."""
         for cluster, read in self._read.items():
             before, rows = self._load(cluster), self._rows[cluster]
             after = {_READ: dict.fromkeys(read.union(before.get(_READ, ())), 0)}
             for table in sorted(_TAKEN_BACK & (before.keys() | rows.keys())):
                 earlier = dict.fromkeys(before.get(table, ()), 0) | self._before[cluster].get(table, {})
-                after[table] = _greatest(earlier, rows[table])
+                after[table] = _larger_counts(earlier, rows[table])
             if _STREAMED not in before and sum(map(len, after.values())) <= MOST:
                 yield from _entries(cluster, after)
 
@@ -225,7 +225,7 @@ class Passes:
             if is_whole and (stale := (earlier.keys() - rows[table].keys()) | under[table].keys()):
                 self._stored.withdraw(cluster, table, stale)
                 again += under[table].values()
-            after[table] = rows[table] if is_whole else _greatest(earlier, rows[table])
+            after[table] = rows[table] if is_whole else _larger_counts(earlier, rows[table])
             named = (self._named[cluster][table].keys() - rows[table].keys()) | self._guessed[cluster][table].keys()
             if is_alone and not is_whole and named:
                 self._stored.withdraw(cluster, table, named)
@@ -233,7 +233,7 @@ class Passes:
             if table in self._names[cluster] or table + _NAMES in before:
                 names = self._names[cluster][table]
                 after[table + _NAMES] = (
-                    names if is_whole else _greatest(self._before[cluster].get(table + _NAMES, {}), names)
+                    names if is_whole else _larger_counts(self._before[cluster].get(table + _NAMES, {}), names)
                 )
         if is_alone and sum(map(len, after.values())) <= MOST:
             yield from _entries(cluster, after)
@@ -245,9 +245,9 @@ class Passes:
         return {key: array("Q", value) for key, value in self._checkpoints.load(cluster, _KIND).items()}
 
 
-def _greatest(some: Mapping[int, int], others: Mapping[int, int]) -> dict[int, int]:
+def _larger_counts(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
     """Return the greater version of each identity."""
-    return {key: max(some.get(key, 0), others.get(key, 0)) for key in some.keys() | others.keys()}
+    return {key: max(one.get(key, 0), other.get(key, 0)) for key in one.keys() | other.keys()}
 
 
 def _entries(cluster: str, after: Mapping[str, Mapping[int, int]]) -> Iterable[Entry]:

@@ -16,11 +16,11 @@ from streams.rules.values.expressions import Amount, choose
 from streams.rules.values.wording import (
     among,
     counted,
+    date_time,
     first_of,
     grouped,
     joined,
     lasting,
-    moment,
     phrase,
     shown_to,
     sized,
@@ -79,11 +79,14 @@ def ended(
     again = choose(times > pods, phrase(" (", grouped(times), " times)"), "")
     when = first_of(
         (timed == times, ""),
-        (timed > 0, " The time of some of them is not known."),
-        (has_earliest & has_latest, phrase(" That was between ", moment(earliest), " and ", moment(latest), " UTC.")),
-        (has_earliest, phrase(" That was at or after ", moment(earliest), " UTC.")),
-        (has_latest, phrase(" That was at or before ", moment(latest), " UTC.")),
-        otherwise=" When is not known: this is when it was seen.",
+        (timed > 0, " Some of the times are unknown."),
+        (
+            has_earliest & has_latest,
+            phrase(" That was between ", date_time(earliest), " and ", date_time(latest), " UTC."),
+        ),
+        (has_earliest, phrase(" That was at or after ", date_time(earliest), " UTC.")),
+        (has_latest, phrase(" That was at or before ", date_time(latest), " UTC.")),
+        otherwise=" The time is unknown: this is when it was seen.",
     )
     return phrase(who, ending, again, ".", when, _before(" ", explanation), _quoted(words))
 
@@ -143,11 +146,13 @@ def readiness(state: Amount, again: Amount, message: Amount) -> Amount:
 
 
 def readiness_by_event(is_ready: Amount) -> Amount:
-    return choose(is_ready, "The node is Ready again, by an Event.", "The node is not Ready, by an Event.")
+    return choose(
+        is_ready, "The node is Ready again, according to an Event.", "The node is not Ready, according to an Event."
+    )
 
 
 def began_often(condition: Amount, times: Amount) -> Amount:
-    return phrase(condition, " began ", grouped(times), " times by the count of an Event: the others have no time.")
+    return phrase(condition, " began ", grouped(times), " times, as an Event counts: the other times are unknown.")
 
 
 def machine(reason: Amount, called_off: Amount, configured: Amount, component: Amount, message: Amount) -> Amount:
@@ -168,7 +173,7 @@ def machine(reason: Amount, called_off: Amount, configured: Amount, component: A
 def problem(condition: Amount, begins: Amount, words: Amount) -> Amount:
     """A condition of others than the kubelet."""
     shows = phrase(" shows trouble", choose(words == "", ".", phrase(': "', words, '"')))
-    return phrase("Condition ", condition, choose(begins, shows, " shows no trouble any more."))
+    return phrase("Condition ", condition, choose(begins, shows, " no longer shows trouble."))
 
 
 def cordon(cordoned: Amount) -> Amount:
@@ -177,8 +182,8 @@ def cordon(cordoned: Amount) -> Amount:
 
 def cordon_by_event(cordoned: Amount, by_event: Amount) -> Amount:
     """A cordon that no Node object shows, which can show its end."""
-    ends = choose(by_event, "The node is no longer cordoned, by an Event.", cordon(False))
-    return choose(cordoned, f"The node is cordoned, by an Event: {NO_NEW_PODS}.", ends)
+    ends = choose(by_event, "The node is no longer cordoned, according to an Event.", cordon(False))
+    return choose(cordoned, f"The node is cordoned, according to an Event: {NO_NEW_PODS}.", ends)
 
 
 def stood_still(resource: Amount, percent: Amount, seconds: Amount, swapped: Amount) -> Amount:
@@ -194,7 +199,7 @@ def setting(places: Amount, problem: Amount, advice: Amount) -> Amount:
 
 
 def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -> Amount:
-    return phrase("Alerts are silenced until ", moment(until), " UTC by ", author, " (", matchers, "): ", comment)
+    return phrase("Alerts are silenced until ", date_time(until), " UTC by ", author, " (", matchers, "): ", comment)
 
 
 def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
@@ -220,13 +225,13 @@ def fell_silent(seconds: Amount) -> Amount:
 
 def unsampled(without: Amount, nodes: Amount) -> Amount:
     seen = phrase(grouped(without), " of ", counted(nodes, "node"))
-    return phrase("No kubelet statistics of ", seen, " were seen: how much room they have left is not known.")
+    return phrase("No kubelet statistics of ", seen, " were seen: their remaining room is unknown.")
 
 
 def partial(resource: Amount, entries: Amount) -> Amount:
     """A reducer whose state had no room for some entries."""
     dropped = counted(entries, "entry", "entries")
-    return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " had no room within the hour.")
+    return phrase("Verdicts from ", resource, " are partial from here on: ", dropped, " did not fit within the hour.")
 
 
 def event_seen(

@@ -24,7 +24,7 @@ class Skip(NamedTuple):
     """The state afterwards, as in the others; the log itself is as it was."""
 
 
-class Bury(NamedTuple):
+class NotARecord(NamedTuple):
     """The message is not a record."""
 
     folded: Folded
@@ -41,7 +41,7 @@ class Take(NamedTuple):
     """
 
 
-Decision: TypeAlias = Skip | Bury | Take
+Decision: TypeAlias = Skip | NotARecord | Take
 
 
 def accept(folded: Folded, message: Message) -> Decision:
@@ -63,7 +63,7 @@ def accept(folded: Folded, message: Message) -> Decision:
     try:
         record = decode_record(message.value)
     except UNDECODABLE as error:
-        return Bury(folded, Buried.undecodable(message.position, message.ts, message.value, error), emission)
+        return NotARecord(folded, Buried.undecodable(message.position, message.ts, message.value, error), emission)
     return Take(folded, record, emission)
 
 

@@ -129,7 +129,7 @@ class Worker:
         """
 
         @asynccontextmanager
-        async def beside() -> AsyncIterator[None]:
+        async def side_tasks() -> AsyncIterator[None]:
             await prepare()
             async with self._publisher, Tasks() as begin:
                 watching = begin(self._watched())
@@ -137,7 +137,7 @@ class Worker:
                 watching.cancel()
                 await self._rest()
 
-        self._app.beside = beside()
+        self._app.beside = side_tasks()
         return self._app
 
     async def _watched(self) -> None:
@@ -170,10 +170,10 @@ class Worker:
             metrics.SOURCE_ERRORS: self._source_errors,
             metrics.GAPS: lambda: self._takeovers.gaps.counts,
             metrics.RETENTION_NEAR: self._retention.figure,
-            **{figure: partial(self._found_of, figure) for figure in FIGURES},
+            **{figure: partial(self._finding_values, figure) for figure in FIGURES},
         }
 
-    def _found_of(self, figure: Figure) -> Values:
+    def _finding_values(self, figure: Figure) -> Values:
         return self._found.get(figure, {})
 
     async def _refresh(self) -> None:

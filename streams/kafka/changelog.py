@@ -158,7 +158,7 @@ class Changelog:
         epoch, head = best
         return Stored(head.value, found.pieces.get(epoch, {}))
 
-    def is_of(self, log: bytes, epoch: Epoch) -> bool:
+    def has_epoch(self, log: bytes, epoch: Epoch) -> bool:
         """Tell whether the furthest state is of this epoch, so that no owner of an earlier one deletes it."""
         found = self._logs.get(log)
         best = None if found is None else found.best()

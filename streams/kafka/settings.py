@@ -21,16 +21,16 @@ FlatTable = Annotated[str, AfterValidator(_known)]
 
 class WorkSettings(Section):
     instance: str | None = None
-    """Its name among the workers, the host's where it is not given: it takes up its partitions at once after a
-    restart. Two workers that run have different ones.
+    """The worker's name in its group; by default the host name. A worker that restarts under its name takes up its
+    partitions at once. Running workers need different names.
     """
     late_joiner_gap_seconds: PositiveFloat = GROUP_GAP.total_seconds()
-    """Nodes that joined at least so long after one another are different groups of `late_joiners`. A rollout or a
-    delivery of machines takes minutes to a few hours; a cluster that is scaled up every hour wants less.
+    """Nodes that joined at least this long after one another are different groups of `late_joiners`. A rollout
+    takes minutes to a few hours; use less for a cluster that is scaled up every hour.
     """
     state_seconds: PositiveFloat = 30.0
-    """States are written so long after they first changed, and what they cover is acknowledged then: a crash has so
-    much folded again. Half of it doubles what Kafka stores of states.
+    """States are written this long after their first change, and their messages are then acknowledged. A crash
+    repeats about this much folding. Half of it doubles what Kafka stores of states.
     """
     flat: tuple[FlatTable, ...] = ()
     """Tables whose rows are also published to `leadsman.flat.<table>`, a flat JSON object each: for Kafka Connect,
@@ -44,10 +44,10 @@ class LandSettings(Section):
     instance: str | None = None
     """Name in the group, like a worker's."""
     batch_messages: PositiveInt = 20_000
-    """Messages of a partition, and of the partitions of a topic that are stored together."""
+    """Number of waiting messages of a topic at which they are stored."""
     batch_bytes: PositiveInt = 16 * 1024 * 1024
-    """Bytes of the same."""
+    """Bytes of waiting messages of a topic at which they are stored."""
     batch_seconds: PositiveFloat = 4.0
-    """A portion costs ClickHouse one insert a table, however few rows it has."""
+    """Seconds after which waiting messages are stored. Each time costs ClickHouse one insert for each table."""
     buffered_bytes: PositiveInt = 64 * 1024 * 1024
-    """Bytes of all partitions: nothing more is fetched until some of it is stored."""
+    """Bytes of waiting messages of all partitions at which nothing more is fetched until some are stored."""

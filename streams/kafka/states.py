@@ -139,7 +139,7 @@ class LogStates:
 
         The owner of that generation may still delete it.
         """
-        if after.offset != before.offset or not self._changelog.is_of(log.key, Epoch(generation, self._writer)):
+        if after.offset != before.offset or not self._changelog.has_epoch(log.key, Epoch(generation, self._writer)):
             self._unwritten[log] = after
 
     def abandon(self) -> None:

@@ -27,7 +27,7 @@ from streams.fold.figures import Figures
 from streams.fold.findings import Alert, Row, SourceError
 from streams.fold.fold import Fold, LogState, Rejected
 from streams.fold.reducer import AnyReducer, ReducerFailed, Withdrawal
-from streams.kafka.accept import ORIGIN, Bury, Skip, accept
+from streams.kafka.accept import ORIGIN, NotARecord, Skip, accept
 from streams.kafka.codec import Emission, Folded
 from streams.kafka.message import Message
 from streams.kafka.messages.alerts import alert_headers, encode_alert
@@ -243,7 +243,7 @@ class LogFolder:
             if decision.emission is not None:
                 emitted.pop(decision.emission.origin, None)
                 emitted[decision.emission.origin] = (decision.emission.offset, decision.emission.number)
-            if isinstance(decision, Bury):
+            if isinstance(decision, NotARecord):
                 await self._bury(key, decision.letter, Emission(origin, folded.offset, 0), outbox)
                 continue
             if decision.emission is None:  # our own message does not show that a flood is over

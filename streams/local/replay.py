@@ -50,12 +50,12 @@ class Logs:
             if value:
                 self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
-    def changed(self, apart: Collection[str]) -> Iterator[Entry]:
+    def changed(self, separate: Collection[str]) -> Iterator[Entry]:
         """Yield the entries of logs that changed since the last call; empty for a forgotten one. Clusters that are
-        folded apart have none.
+        folded separately have none.
         """
         for key in sorted(self._changed):
-            if key.cluster not in apart:
+            if key.cluster not in separate:
                 log = self._logs.get(key)
                 yield Entry(key.cluster, "state", key.node, b"" if log is None else packed(self._codec.encode(log)))
         self._changed.clear()
@@ -71,7 +71,7 @@ SEAM: Final = timedelta(seconds=10)
 
 @dataclass(slots=True)
 class ReplayReport:
-    """Holds the result of a replay. `apart` lists clusters of which the database had later observations."""
+    """Holds the result of a replay. `separate` lists clusters of which the database had later observations."""
 
     read: int = 0
     known: int = 0
@@ -80,7 +80,7 @@ class ReplayReport:
     first: datetime | None = None
     last: datetime | None = None
     clusters: set[str] = field(default_factory=set)
-    apart: set[str] = field(default_factory=set)
+    separate: set[str] = field(default_factory=set)
     rows: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     first_dead_letter: Buried | None = None
@@ -136,7 +136,7 @@ class Replay:
                 if self.report.read >= due:
                     due = self.report.read + CHECKPOINT_EVERY
                     self.store()
-                    self.checkpoint([*self._passes.so_far()] if self._passes else ())
+                    self.checkpoint([*self._passes.unsaved()] if self._passes else ())
             self._end()
         return self.report
 
@@ -227,7 +227,7 @@ class Replay:
             return
         end = datetime.fromisoformat(stored.decode())
         if ts < end - SEAM and not self._resumes:
-            self.report.apart.add(cluster)
+            self.report.separate.add(cluster)
             self._apart[cluster] = end
         else:
             self._resume(cluster, end)

@@ -111,7 +111,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """
     reasons: list[str]
     numa_nodes: list[int]
-    """On which the pods would lie; empty if that is not known or any will do."""
+    """NUMA nodes of the pods; empty if they are unknown or any will do."""
     hint: HintAnswer | None
     """The Topology Manager's for the first pod."""
     numa: list[NumaAnswer]

@@ -21,7 +21,7 @@ _STATE: Final = "node.kubernetes.io/"
 """Prefix of taints that say how a node is, not what it is for."""
 
 
-class Staying(NamedTuple):
+class PerNodePod(NamedTuple):
     """A pod that each new node gets as well: of a DaemonSet, or static."""
 
     requests: Mapping[str, int]
@@ -42,7 +42,7 @@ def adds_up(pod: PodRequest | None) -> bool:
     return apart and not (wants.affinity or wants.spread or shared)
 
 
-def as_new(each: Candidate, staying: Sequence[Staying], name: str, devices: ClaimedDevices) -> Candidate:
+def as_new(each: Candidate, staying: Sequence[PerNodePod], name: str, devices: ClaimedDevices) -> Candidate:
     """Return the node as it would be when it is new: ready, with no pods but those that stay.
 
     Nobody has the devices that only its own pods can claim.
@@ -86,7 +86,7 @@ def _unclaimed(devices: ClaimedDevices, node: str, labels: Mapping[str, str]) ->
 
 
 def _empty(machine: Machine | None) -> Machine | None:
-    """Nobody holds anything; None where the CPUs that the kubelet reserves are not known."""
+    """Return the node without holders; None if the kubelet's reserved CPUs are unknown."""
     if machine is None or not machine.reserved:
         return None
     return machine._replace(

@@ -135,7 +135,7 @@ class _Judge:
         self._restored: dict[str, Constraints] = {}
 
     def kind(self, pod: Waiting) -> Hashable:
-        """The same for pods that no rule tells apart."""
+        """The same for pods that every rule treats alike."""
         constraints = self._constraints(pod)
         itself = Neighbour(pod.namespace, pod.labels, constraints)
         owns = bool(constraints.claimed or constraints.devices)
@@ -356,9 +356,7 @@ class PodsThere:
 
     @cached_property
     def _terms(self) -> Mapping[bool, Sequence[NeighbourTerm]]:
-        """Each different one by which pods that are there keep others away, by whether the namespace of the other is
-        known.
-        """
+        """Each distinct anti-affinity of existing pods, by whether the other pod's namespace is known."""
         return {known: self._distinct(known=known) for known in (False, True)}
 
     def _distinct(self, *, known: bool) -> list[NeighbourTerm]:

@@ -303,14 +303,14 @@ UNREAD: dict[str, tuple[str, str]] = {
         "NAMESPACE       LAST SEEN   TYPE      REASON\na   3m43s   Warning   Evicted\n",
         "a table of kubectl",
     ),
-    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "a log of neither a kubelet nor"),
+    "kubelet.log": ('I0106 12:43:37.138045   26615 util.go:30] "No sandbox"\n', "neither a kubelet's log nor"),
     "journal.txt": (
         "janv. 06 12:43:37 n1 kubelet[26615]: I0106 12:43:37.1 26615 util.go:30] x\n",
         "a kubelet's journal",
     ),
     "node-exporter.prom": (
         "# HELP node_load1 x\n# TYPE node_load1 gauge\nnode_load1 1\n",
-        "metrics of another exporter",
+        "metrics of an exporter other than",
     ),
     "top.txt": (
         "NAME   CPU(cores)   CPU%   MEMORY(bytes)   MEMORY%\nn1   100m   5%   9Mi   4%\n",
@@ -335,13 +335,13 @@ UNREAD: dict[str, tuple[str, str]] = {
     ),
     "red.log": (
         '\x1b[31mI0106 12:43:37.138045   26615 util.go:30] "No sandbox"\x1b[0m\n',
-        "a log of neither a kubelet nor",
+        "neither a kubelet's log nor",
     ),
     "status.yaml": ("status:\n  phase: Failed\n  reason: Evicted\n", "a part of an object"),
     "base64-in-one-line.txt": ("QUJD" * 100 + "\n", "text in base64"),
     "k9s-events.txt": (
         "NAMESPACE   LAST SEEN   TYPE      REASON    OBJECT      COUNT\nn   3m   Warning   Evicted   pod/a   1\n",
-        "a table of kubectl, of which",
+        "a table of kubectl, from which",
     ),
     "alloy.jsonl": (
         '{"name": "web-0", "kind": "Pod", "objectAPIversion": "v1", "reason": "Evicted", "msg": "m"}\n',

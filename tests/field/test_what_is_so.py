@@ -352,7 +352,7 @@ ROWS: Final = (
             ),
             event("FailedMount", "Pod", "web", 4, 'secret "s" not found'),
         ],
-        ["The node is not Ready, by an Event.", "FailedMount"],
+        ["The node is not Ready, according to an Event.", "FailedMount"],
         {"not_ready": "NodeNotReady"},
         ["nodes that are not Ready, Warning Events", "No Warning Event", "The database is empty"],
         cluster="events",
@@ -360,7 +360,7 @@ ROWS: Final = (
     Row(
         "an eviction in unknown words is one",
         [node("nightly"), refused("cleared", "nightly", "Evicted", "The pod was removed by our nightly job")],
-        ["1 pod was evicted in words that name no known cause: leadsman query dead_letters."],
+        ["1 pod was evicted with a message that names no known cause: leadsman query dead_letters."],
         {"pod_ends": "1 record could not be understood: leadsman query dead_letters"},
         ["No evictions"],
         cluster="odd",
@@ -392,7 +392,7 @@ ROWS: Final = (
     Row(
         "a pod of which no scheduler says anything waits",
         [pod("ignored", "", {"phase": "Pending"}, creationTimestamp=at(END))],
-        ["1 pod Pending", "shop/ignored: no report of a scheduler was seen"],
+        ["1 pod Pending", "shop/ignored: no scheduler message was seen"],
         {"pending_pods": '"pod": "ignored".*"said": ""'},
         ["No evictions, pending pods"],
         cluster="unscheduled",

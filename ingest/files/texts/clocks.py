@@ -39,7 +39,7 @@ EAST: Final = timedelta(hours=14)
 
 
 def clock_of(data: bytes) -> tuple[list[tuple[int, int]], timedelta | None]:
-    """Return by the file itself from which place on it is of which year, and the zone."""
+    """Return the years of the file with the place where each begins, and the zone, as the file itself shows them."""
     marks: dict[int, tuple[int, int | None]] = {}
     offset = None
     for found in _CREATED.finditer(data):

@@ -13,7 +13,7 @@ import msgspec
 
 from ingest.files.history import Fact
 from ingest.files.texts.ages import zoned
-from ingest.files.texts.event_rows import SCHEDULED, said_of
+from ingest.files.texts.event_rows import SCHEDULED, without_status_words
 from ingest.messages.reasons import OUT_OF, REFUSALS, is_by_kubelet
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.model.objects.event import Event
@@ -70,7 +70,7 @@ def completed(
     if not pasted:
         return
     names = {fact.thing.identity[:3] for fact in objects if fact.thing.identity}
-    known_events = {_told(fact) for fact in objects if fact.thing.resource == EVENTS.name}
+    known_events = {_message_and_object(fact) for fact in objects if fact.thing.resource == EVENTS.name}
     around = (*pasted, *objects) if any(map(_is_unnamed, pasted)) else ()
     named = set(chain.from_iterable(_words(fact) for fact in around if not _is_unnamed(fact)))
     uids = _uids_of_pods(objects)
@@ -82,7 +82,7 @@ def completed(
     told_of: dict[tuple[str, ...], list[Fact]] = {}
     for fact in pasted:
         is_event = fact.thing.resource == EVENTS.name
-        telling = _told(fact) if is_event else ()
+        telling = _message_and_object(fact) if is_event else ()
         key = (*telling, fact.thing.identity[2]) if is_event else fact.thing.identity
         if fact.thing.identity[:3] in names or (is_event and telling in known_events):
             continue
@@ -175,7 +175,7 @@ def _fullest(facts: list[Fact]) -> Fact:
     if len(facts) == 1:
         return facts[0]
     if facts[0].thing.resource == EVENTS.name:
-        return max(facts, key=_heard)
+        return max(facts, key=_occurrences_and_time)
     made = [_ANY.decode(fact.thing.raw) for fact in facts]
     number = max(range(len(facts)), key=lambda each: (*_rank(made[each]), len(facts[each].thing.raw)))
     of_kind = _with_kills if facts[0].thing.resource == PODS.name else _with_taints
@@ -218,7 +218,7 @@ def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
     return pod | {"status": status | shown}
 
 
-def _heard(fact: Fact) -> tuple[int, bool, str]:
+def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
     """Sort key: the number of occurrences of an Event, and the time of the last; a time that only its file bounds
     comes after all others.
     """
@@ -256,7 +256,7 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
         yield fact._replace(thing=fact.thing._replace(raw=msgspec.json.encode(made), identity=identity))
 
 
-def _told(fact: Fact) -> tuple[str, ...]:
+def _message_and_object(fact: Fact) -> tuple[str, ...]:
     """Return the words of an Event, and its object; empty where it cannot be read."""
     try:
         event = _ANY.decode(fact.thing.raw)
@@ -285,7 +285,7 @@ def _words(fact: Fact) -> set[str]:
         return set()
     status = made.get("status")
     texts = (made.get("message"), made.get("note"), status.get("message") if isinstance(status, dict) else None)
-    return {said_of(each) for each in texts if isinstance(each, str) and each.strip()}
+    return {without_status_words(each) for each in texts if isinstance(each, str) and each.strip()}
 
 
 def _is_unnamed(fact: Fact) -> bool:

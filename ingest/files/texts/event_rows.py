@@ -133,14 +133,14 @@ def _is_about_a_pod(row: Row) -> bool:
     return is_refused or (row.reason == "FailedScheduling" and row.component.endswith("scheduler"))
 
 
-def said_of(message: str) -> str:
+def without_status_words(message: str) -> str:
     """Return the words of a kubelet without the beginning that the status of a pod adds."""
     return without_rejection(message.strip()).strip()
 
 
 def unknown_pod(words: Iterable[str], namespace: str = UNKNOWN_NAME) -> dict[str, Any]:
     """Return the object of Events about a pod without a name: its UID is a digest of what is said of it."""
-    digest = sha256("\n".join(sorted(map(said_of, words))).encode(errors="replace")).hexdigest()[:16]
+    digest = sha256("\n".join(sorted(map(without_status_words, words))).encode(errors="replace")).hexdigest()[:16]
     return {"kind": "Pod", "namespace": namespace, "name": UNKNOWN_NAME, "uid": f"{UNKNOWN_NAME}/{digest}"}
 
 

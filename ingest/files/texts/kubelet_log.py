@@ -80,12 +80,12 @@ _NEAR: Final = int(_SAME.total_seconds()) + 1
 _ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
-"""A log may be saved so much later than the objects of its dump."""
+"""A log may be saved this much later than the objects of its dump."""
 _MOST_PAIRS: Final = 1_000_000
 """Pairs of a line and a time of an Event that are compared for the zones of a dump's logs."""
 
 
-class Told(NamedTuple):
+class DumpEvent(NamedTuple):
     """An Event of the dump, as a line is compared with it."""
 
     reason: str
@@ -99,7 +99,7 @@ class Told(NamedTuple):
 class Events(NamedTuple):
     """Events of a dump by their reason and object."""
 
-    same: Mapping[tuple[str, str], Sequence[Told]]
+    same: Mapping[tuple[str, str], Sequence[DumpEvent]]
     times: Mapping[tuple[str, str], Mapping[int, Iterable[datetime]]]
     """Their first and last times, by the second of a quarter of an hour, which is the same in every zone."""
     pairs: Iterator[object]
@@ -153,10 +153,10 @@ def is_kubelets_log(data: bytes) -> bool:
 
 
 def without_lines(data: bytes) -> str:
-    """Say what a kubelet's log is of which no line is known."""
+    """Describe a kubelet's log without any known line."""
     is_strange = any(parse(data[begin:end]) is None for begin, end in _needed(data))
     if is_strange:
-        return "a kubelet's log in a form that is not known"
+        return "a kubelet's log in an unknown form"
     return "kubelet's log without evictions, image GC and refusals"
 
 
@@ -265,15 +265,15 @@ def _in_year(local: datetime, year: int) -> datetime | None:
         return None  # the 29 February of another year
 
 
-def told_about(event: Event) -> str:
+def object_key(event: Event) -> str:
     """Return the object of an Event, to compare it with another's."""
     about = event.involved_object or event.regarding
     return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
 
 
-def grouped(told: Iterable[Told]) -> Events:
+def grouped(told: Iterable[DumpEvent]) -> Events:
     """Group Events for `placed`."""
-    same: defaultdict[tuple[str, str], list[Told]] = defaultdict(list)
+    same: defaultdict[tuple[str, str], list[DumpEvent]] = defaultdict(list)
     times: defaultdict[tuple[str, str], defaultdict[int, dict[datetime, None]]] = defaultdict(
         lambda: defaultdict(dict)
     )
@@ -356,7 +356,7 @@ def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
         same = resource.event_of(resource.Line(line.said, line.values, uid=uid), node, EARLIEST)
         if same is None or line.local is None:
             continue
-        times, second = events.times.get((same.reason, told_about(same)), {}), _second(line.local)
+        times, second = events.times.get((same.reason, object_key(same)), {}), _second(line.local)
         near = (at for each in range(-_NEAR, _NEAR + 1) for at in times.get((second + each) % _QUARTER, ()))
         pairs = zip(near, events.pairs, strict=False)
         votes.update({each for at, _ in pairs if (each := _offset(line.local, at)) is not None})
@@ -372,7 +372,7 @@ def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[P
     by_about: defaultdict[tuple[str, str], list[tuple[datetime, int]]] = defaultdict(list)
     for number, each in enumerate(lines):
         if (same := resource.event_of(each.line, node, each.at)) is not None:
-            by_about[same.reason, told_about(same)].append((each.at, number))
+            by_about[same.reason, object_key(same)].append((each.at, number))
     reported: set[int] = set()
     for about, left in by_about.items():
         slack = _SAME if not any(lines[number].line.latest for _, number in left) else EAST
@@ -386,7 +386,7 @@ def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[P
         yield each._replace(line=msgspec.structs.replace(each.line, told=True)) if number in reported else each
 
 
-def _nearest(lines: Sequence[tuple[datetime, int]], event: Told, slack: timedelta) -> int | None:
+def _nearest(lines: Sequence[tuple[datetime, int]], event: DumpEvent, slack: timedelta) -> int | None:
     """Return which of the lines, in order of time, is nearest to an Event's first or last time."""
 
     def distance(place: int) -> tuple[timedelta, int]:

@@ -16,7 +16,7 @@ import xxhash
 from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
-from ingest.files.texts.kubelet_log import Log, Placed, Pod, Told, grouped, placed, read_log, told_about
+from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
 from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -148,7 +148,7 @@ class Logs:
         if not self._files:
             return
         known = list(known)
-        events, uids = grouped(_told(known)), _pods_by_name(known)
+        events, uids = grouped(_dump_events(known)), _pods_by_name(known)
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
         )
@@ -221,7 +221,7 @@ def _is_in(name: str, nodes: Sequence[str]) -> bool:
     return nodes[(place := bisect_left(nodes, name)) : place + 1] == [name]
 
 
-def _told(facts: Iterable[Fact]) -> Iterator[Told]:
+def _dump_events(facts: Iterable[Fact]) -> Iterator[DumpEvent]:
     for fact in facts:
         if fact.thing.resource != EVENTS.name:
             continue
@@ -235,7 +235,7 @@ def _told(facts: Iterable[Fact]) -> Iterator[Told]:
             first = first if first is not None and EARLIEST <= first < LATEST else last
             series = event.series.count if event.series else 0
             count = max(1, series, event.count or 0, event.deprecated_count or 0)
-            yield Told(event.reason, told_about(event), min(first, last), last, count)
+            yield DumpEvent(event.reason, object_key(event), min(first, last), last, count)
 
 
 def _pods_by_name(facts: Iterable[Fact]) -> dict[str, Pod]:

@@ -23,7 +23,7 @@ _OBJECT: Final = re.compile(
 )
 
 
-class Apart(NamedTuple):
+class MixedText(NamedTuple):
     objects: list[bytes]
     """Texts of objects, as JSON or YAML."""
     nodes: list[str]
@@ -36,16 +36,16 @@ def is_mixed(data: bytes) -> bool:
     """Tell whether text holds objects and something else, in fences or below commands."""
     if len(data) > LIMIT_BYTES or not _MAY_BE.search(data):
         return False
-    apart = taken_apart(data)
+    apart = split_mixed(data)
     return bool(apart.objects) and bool(_without_marks(apart.rest))
 
 
 def has_objects(data: bytes) -> bool:
     """Tell whether text has an object of Kubernetes between its lines; tried after all other forms."""
-    return len(data) <= LIMIT_BYTES and _BEGINS.search(data) is not None and bool(taken_apart(data).objects)
+    return len(data) <= LIMIT_BYTES and _BEGINS.search(data) is not None and bool(split_mixed(data).objects)
 
 
-def taken_apart(data: bytes) -> Apart:
+def split_mixed(data: bytes) -> MixedText:
     """Part text into the objects in it and the rest."""
     objects, nodes, rest = list[bytes](), list[str](), list[str]()
     for marks, lines in _chunks(data.decode(errors="replace").replace("\r\n", "\n").split("\n")):
@@ -58,7 +58,7 @@ def taken_apart(data: bytes) -> Apart:
             rest += [""] * len(lines)
         else:
             rest += lines
-    return Apart(objects, nodes, "\n".join(rest).encode())
+    return MixedText(objects, nodes, "\n".join(rest).encode())
 
 
 def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:

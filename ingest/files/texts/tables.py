@@ -74,13 +74,13 @@ def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
     for kind, rows in _tables(part.lines):
         placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
-        yield from each_named(_apart(made)) if "events" in kind else made
+        yield from each_named(_with_own_uids(made)) if "events" in kind else made
     chosen = list(columned(part, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
 
 
-def _apart(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _with_own_uids(events: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Give each nameless pod with the same message its own UID, from the newest on.
 
     Equal Events about one pod would be one row with a count, so equal rows are of different pods.
@@ -108,7 +108,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
     kind, heads, rows = "", list[tuple[str, int]](), list[Row]()
     for line in [*lines, ""]:
         known, found = _known(line)
-        of_row, row = ("", None) if heads or known else _headless(line)
+        of_row, row = ("", None) if heads or known else _row_without_head(line)
         if known or not line.strip() or (kind and not heads and of_row != kind):
             if kind:
                 yield kind, rows
@@ -120,7 +120,7 @@ def _tables(lines: Iterable[str]) -> Iterator[tuple[str, list[Row]]]:
             rows.append(cells)
 
 
-def _headless(line: str) -> tuple[str, Row | None]:
+def _row_without_head(line: str) -> tuple[str, Row | None]:
     """The kind and cells of a row whose head is gone; neither for other text."""
     for kind, form in _ROWS.items():
         if (found := form.fullmatch(line.strip())) is not None:

@@ -21,7 +21,7 @@ _CELL: Final = 300
 def as_tables(found: Backtest) -> Iterator[Shown]:
     """Heading and table in turn."""
     for name, fired in found.fired.items():
-        yield f"Alerts by {plain(name)}: {len(fired)}"
+        yield f"Alerts with the rules {plain(name)}: {len(fired)}"
         yield _table(
             ("fired", "resolved", "lasted", "severity", "alert", "what"),
             [
@@ -53,11 +53,11 @@ def as_tables(found: Backtest) -> Iterator[Shown]:
     )
     yield from _unfulfilled(found)
     if len(found.fired) > 1:
-        yield "Side by side"
+        yield "Rule sets compared"
         yield _table(("", *found.fired), _compared(found))
     yield "Forecasts of thresholds: accuracy"
     yield as_columns(found.forecasts)
-    yield "Predicted eviction order: how often the evicted pod was the first"
+    yield "Predicted eviction order: how often the evicted pod ranked first"
     yield as_columns(found.ranks)
     if found.coverage.rows:
         yield "Alerts that cannot fire, or know less, because an input is missing"
@@ -120,7 +120,7 @@ def document(found: Backtest) -> dict[str, Any]:
 def _unfulfilled(found: Backtest) -> Iterator[Shown]:
     for name, fired in found.fired.items():
         idle = unfulfilled(fired, found.incidents)
-        yield f"Forecasts by {plain(name)} that nothing followed: {len(idle)}"
+        yield f"False alarms with the rules {plain(name)}: {len(idle)}"
         if idle:
             yield _table(
                 ("fired", "resolved", "alert", "what"),
@@ -149,7 +149,7 @@ def _compared(found: Backtest) -> list[tuple[str, ...]]:
         ("alerts in all", *(str(len(fired)) for fired in every)),
         ("incidents announced", *(f"{sum(map(bool, each))} of {len(each)}" for each in leads)),
         ("shortest lead", *(_shortest(each) for each in leads)),
-        ("forecasts that nothing followed", *(str(len(unfulfilled(fired, found.incidents))) for fired in every)),
+        ("false alarms", *(str(len(unfulfilled(fired, found.incidents))) for fired in every)),
     ]
 
 

@@ -70,7 +70,7 @@ def _verdict(asked: Question, found: Answer) -> str:
     if asked.count == 1:
         taking = sum(node.pods > 0 for node in found.nodes)
         unknown = sum(node.verdict == "unknown" for node in found.nodes)
-        doubt = f" {unknown} may, which is not known for sure." if unknown and not taking else ""
+        doubt = f" {unknown} may; this is uncertain." if unknown and not taking else ""
         nodes = counted(taking, "node takes", "nodes take") if taking else "no node takes"
         return f"{nodes} {pod}.{doubt}"
     return f"{found.pods} of {asked.count} fit, each {pod}."

@@ -17,7 +17,7 @@ GROUPS: Final = (
     "Image GC",
     "NUMA",
     "Scheduling",
-    "What is not known",
+    "Unknown",
 )
 """In the order in which people come to need them."""
 

@@ -195,7 +195,7 @@ def _timeline(rows: Sequence[Sequence[Any]], console: Console) -> None:
     console.print(Text("What happened", style="bold"))
     console.print(Padding(table, (0, 0, 0, 2)))
     if domain:
-        console.print(f"  Names of nodes end in {plain(domain)}.")
+        console.print(f"  All node names end in {plain(domain)}.")
 
 
 def _table(columns: int) -> Table:

@@ -23,7 +23,7 @@ from streams.rules.eviction.signals import RESOURCES
 _SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
 _OF_IMAGE_GC: Final = frozenset({"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"})
 _OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
-"""Alerts of which an item holds as long as what they are about."""
+"""Alerts about a state: their item lasts as long as that state."""
 MOST_WARNINGS: Final = 5
 """Reasons that have an item of their own."""
 
@@ -31,7 +31,7 @@ MOST_WARNINGS: Final = 5
 def attention(view: Overview) -> list[Item]:
     """The items, worst first; of one severity in the order of these rules. A problem and its alert are one item.
 
-    Before all comes that nothing is known of now: everything else is how it was then.
+    Missing current data comes before all: everything else is as of the last observation.
     """
     silence = list(_silence(view))
     items = [
@@ -53,11 +53,11 @@ def attention(view: Overview) -> list[Item]:
 
 
 def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
-    """The items with the alerts that fire about them; alerts of one name about none are an item of their own.
+    """The items with the firing alerts about them. Alerts of one name without an item share a new one.
 
-    An alert that only `keep_firing` holds for certain has none. An item that knows since when it is so keeps that: an
-    alert can foretell it, or wait for it to last. One that old samples show does not last for an alert that rests on
-    the same samples.
+    An alert that fires only because of `keep_firing` has no item. An item that knows its start keeps it, because
+    an alert can be earlier (a forecast) or later (a hold time). An item from old samples is not current because of
+    an alert from the same samples.
     """
     found, nodes = list(items), {node.name: node for node in view.nodes}
     stale = {name for name, node in nodes.items() if node.stale}
@@ -107,7 +107,7 @@ def _is_about(alert: Alert, item: Item) -> bool:
 
 def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
     summary = sentence(same[0].summary)
-    text = summary if len(same) == 1 else f"{len(same)} of them fire. The last: {summary}"
+    text = summary if len(same) == 1 else f"{len(same)} of them are firing. The latest: {summary}"
     severity = min(_severity(alert) for alert in same)
     nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
     return Item(
@@ -136,13 +136,13 @@ def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
 
 
 def _silence(view: Overview) -> Iterator[Item]:
-    """The whole cluster is not heard of: nothing is known of how it is now."""
+    """Yield an item if there is no current data about the whole cluster."""
     evidence = view.evidence
     if evidence.stale:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
-        title = "Nothing is known of now" if view.scope.now else before
+        title = "No current data" if view.scope.now else before
         text = f"{freshness(evidence)}. Everything below is as of that time."
-        step = Step("Check that Leadsman runs and what it may read: leadsman validate")
+        step = Step("Check that Leadsman runs and may read the cluster: leadsman validate")
         yield Item(
             Severity.UNKNOWN,
             title,
@@ -176,7 +176,7 @@ _WARNINGS: Final = {
 }
 """Reasons of Events in words."""
 _STEPS: Final = {
-    "BackOff": Step("Read what it wrote last: kubectl logs --previous"),
+    "BackOff": Step("Read its last output: kubectl logs --previous"),
     "ContainerGCFailed": Step("Look at the container runtime of the node"),
     "OOMKilling": Step("Find which pods use more than they request", "requests"),
     "SystemOOM": Step("Find which pods use more than they request", "requests"),
@@ -194,7 +194,7 @@ def _warnings(view: Overview) -> Iterator[Item]:
         yield _of_events(row)
     if rest := rows[MOST_WARNINGS:]:
         text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
-        title = f"Warnings of {counted(len(rest), 'more reason')}"
+        title = f"Warnings for {counted(len(rest), 'more reason')}"
         first, last = min(row["first_at"] for row in rest), max(row["last_at"] for row in rest)
         yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", False, first, last, step=_EVENTS)
 
@@ -207,7 +207,7 @@ def _of_events(row: RowDict) -> Item:
     what = f"{_WARNINGS[reason]} ({reason})" if reason in _WARNINGS else reason
     objects, last = counted(row["objects"], "object"), row["last_object"]
     where = last if row["objects"] == 1 else f"{objects}. The last, {last}"
-    most = f" An Event of it counts {row['most']:,} in all." if row["most"] > row["times"] else ""
+    most = f" One Event counts {row['most']:,} in all." if row["most"] > row["times"] else ""
     return Item(
         Severity.CRITICAL if reason in _KERNEL else Severity.WARNING,
         f"{what}, {'at least ' * bool(row['lower_bound'])}{counted(row['times'], 'time')}",
@@ -231,10 +231,10 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         known = [at for at in seen if at is not None]
         # of a node that was never sampled it is so for as long as it was looked at
         since = Since(min(known)) if len(known) == len(seen) else Since(min(known, default=view.scope.since), True)
-        last = f"The last sample: {min(ages)}. " if len(ages) == 1 else ""
+        last = f"Last sample: {min(ages)}. " if len(ages) == 1 else ""
         share = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
         title = f"No recent statistics{share}"
-        text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} room and pressure ahead are not known."
+        text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} free room and upcoming pressure are unknown."
         asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         down = {row["node"] for row in view.not_ready if row["ready"] is None}
         up = next((name for name in nodes if name not in down), None)
@@ -251,17 +251,17 @@ def _save_summary(node: str) -> Step:
     """Return the step for a dump, in which no kubelet was asked."""
     name = plain(node)
     path, file = quote(f"/api/v1/nodes/{name}/proxy/stats/summary"), quote(f"{name}.summary.json")
-    return Step(f"Save what each kubelet knows beside the dump: kubectl get --raw {path} > {file}")
+    return Step(f"Save each kubelet's statistics next to the dump: kubectl get --raw {path} > {file}")
 
 
 def _without_news(view: Overview) -> Iterator[Item]:
-    """Alerts of which nobody knows whether they still hold, while there is no data."""
+    """Alerts of unknown state, because there is no data."""
     stale = {node.name for node in view.nodes if node.stale}
     lost = [alert for alert in view.alerts or () if alert.unknown and (alert.node in stale or view.evidence.stale)]
     if lost:
         names = ", ".join(dict.fromkeys(alert.name for alert in lost))
         title = f"{counted(len(lost), 'alert')} without data"
-        text = f"Whether {'it still holds' if len(lost) == 1 else 'they still hold'} is not known: {names}."
+        text = f"It is unknown whether {'it still holds' if len(lost) == 1 else 'they still hold'}: {names}."
         nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
-        step = Step("Check that Leadsman runs and what it may read: leadsman validate")
+        step = Step("Check that Leadsman runs and may read the cluster: leadsman validate")
         yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since, step=step)

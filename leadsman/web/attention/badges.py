@@ -28,7 +28,7 @@ class Severity(IntEnum):
 
     @property
     def label(self) -> str:
-        return "not known" if self is Severity.UNKNOWN else self.word
+        return "unknown" if self is Severity.UNKNOWN else self.word
 
 
 class Badge(NamedTuple):
@@ -79,7 +79,7 @@ def _ready(node: NodeLine) -> Badge | None:
     if node.deleted_at is not None:
         return Badge(Severity.NOTE, "deleted")
     if node.ready is None:
-        return Badge(Severity.UNKNOWN, "Ready unknown" if node.ready_said else "Ready not known")
+        return Badge(Severity.UNKNOWN, "Ready unknown" if node.ready_said else "Ready not reported")
     return Badge(Severity.NOTE, "cordoned") if node.unschedulable else None
 
 

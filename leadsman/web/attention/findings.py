@@ -38,7 +38,7 @@ def findings(view: Overview) -> Iterator[Item]:
         yield from rule(view)
 
 
-NEXT_EVICTION: Final = Step("See which pods go first", "next_eviction")
+NEXT_EVICTION: Final = Step("See which pods are evicted first", "next_eviction")
 
 
 def _thresholds_met(view: Overview) -> Iterator[Item]:
@@ -83,7 +83,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
             tuple(nodes),
             "nodes",
             step=Step(
-                f"Find what uses it; add {margin.signal} to evictionHard, whose other keys must stay",
+                f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys",
                 "unguarded_signals",
             ),
             about=(("EvictionThresholdNear", resource),),
@@ -146,11 +146,12 @@ _IMAGE_GC_ALERTS: Final = {
 
 
 _GONE: Final = "That node is gone.", "Those nodes are gone."
-_NOT_HEARD: Final = "Whether it still does is not known: nothing was heard of it since."
+_NOT_HEARD: Final = "It is unknown whether it still does: there is no data since."
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    """A card for each verdict and head; what is not heard of any more is over, as its alert is, and may go on."""
+    """A card for each verdict and head. Without new data it is over, like its alert, although the failure may
+    continue."""
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):
@@ -177,7 +178,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                     now=goes_on,
                     since=min(row["ts"] for row in rows),
                     until=None if goes_on else max(row["last_at"] for row in rows),
-                    step=Step("See what it wanted and freed", "image_gc"),
+                    step=Step("See its target and what it freed", "image_gc"),
                     about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
                 )
 
@@ -249,7 +250,7 @@ def _near_since(view: Overview, near: Sequence[tuple[float | None, str, Margin]]
     return earliest(first(view.begun, "near", (margin.signal,), (name,)) for _, name, margin in near)
 
 
-_NOT_REPORTED: Final = "Whether it goes on is not known: the kubelet no longer reports."
+_NOT_REPORTED: Final = "It is unknown whether this goes on: the kubelet no longer reports."
 
 
 def _pressure(view: Overview) -> Iterator[Item]:
@@ -271,7 +272,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 "nodes",
                 now=goes_on,
                 since=since,
-                step=Step("See what is left and what goes first", "next_eviction"),
+                step=Step("See what is left and which pod is evicted first", "next_eviction"),
                 about=(("NodePressureLasting", condition),),
                 of_each=condition,
                 short_of=FAMILIES[condition],
@@ -307,10 +308,10 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
         yield Item(
             Severity.WARNING,
             "More requested than allocatable",
-            f"Pods request more than there is to give: {', '.join(each)}.",
+            f"Pods request more than nodes can allocate: {', '.join(each)}.",
             nodes,
             "nodes",
-            step=Step("Move pods, or lower requests to what is used", "requests"),
+            step=Step("Move pods, or lower requests to actual use", "requests"),
             about=(("NodeOvercommitted", ""),),
         ).begun(first(view.begun, "over", over, nodes))
 
@@ -322,7 +323,7 @@ def _numa(view: Overview) -> Iterator[Item]:
     late = view.late_joiners
     if late is not None and late["verdict"] == "late_joiners_emptier":
         title = "Nodes that joined later stay emptier"
-        step = Step("See by which placement pods would be even", "numa_whatif")
+        step = Step("See which placement would spread pods evenly", "numa_whatif")
         item = Item(
             Severity.WARNING, title, sentence(late["explanation"]), tuple(late["youngest_nodes"]), "numa", step=step
         )
@@ -348,7 +349,7 @@ def _sources(view: Overview) -> Iterator[Item]:
     for row in view.unknown.source_errors:
         if row["kind"] == "silent":
             silence = duration(row["longest_silence_seconds"])
-            text = f"Nothing was heard for up to {silence}. {sentence(plainly(row['last_error']))}"
+            text = f"No data for up to {silence}. {sentence(plainly(row['last_error']))}"
             title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
             yield Item(
                 Severity.WARNING,
@@ -359,6 +360,6 @@ def _sources(view: Overview) -> Iterator[Item]:
                 now=False,
                 since=min(row["first_at"], row["last_at"] - timedelta(seconds=row["longest_silence_seconds"] or 0)),
                 until=row["last_at"],
-                step=Step("Check that it answers and what Leadsman may read: leadsman validate"),
+                step=Step("Check that it answers and that Leadsman may read it: leadsman validate"),
                 about=(("StreamStalled", row["resource"]),),
             )

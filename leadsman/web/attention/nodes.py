@@ -17,7 +17,7 @@ from streams.rules.pod_ends.when import drainer
 
 
 def not_ready(view: Overview) -> Iterator[Item]:
-    """False and Unknown apart; a node that is drained is a note, for it is meant to go."""
+    """Yield cards for False and for Unknown; a drained node is a note, because it is meant to leave."""
     of_nodes = f"of {counted(sum(node.known for node in view.nodes), 'node')}"
     drained = [row for row in view.not_ready if row["cordoned"] or drainer(row["taints"])]
     others = [row for row in view.not_ready if row not in drained]
@@ -38,7 +38,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
     if cordoned := [row for row in drained if row not in taken]:
         text = f"{NO_NEW_PODS.capitalize()}.{_down(cordoned, one=bool(view.node))}"
         ready = [row for row in cordoned if row["ready"]]
-        state = "whether it is Ready is not known" if cordoned[0]["ready"] is None else "it is not Ready"
+        state = "it is unknown whether it is Ready" if cordoned[0]["ready"] is None else "it is not Ready"
         step = Step(
             f"When the maintenance is over: kubectl uncordon {argument(ready[0]['node'])}"
             if ready
@@ -57,14 +57,14 @@ def check_machine(node: str) -> Step:
 def cordoned_by_event(view: Overview) -> Iterator[Item]:
     """Report a cordon that only an Event shows, as that."""
     if rows := view.event_cordons:
-        title = "Cordoned, by an Event" if view.node else f"{counted(len(rows), 'node')} cordoned, by an Event"
-        nodes, text = tuple(row["node"] for row in rows), "No Node object that was read shows it."
-        step = Step(f"See whether it still is: kubectl get node {argument(nodes[0])}")
+        title = "Cordoned (from an Event)" if view.node else f"{counted(len(rows), 'node')} cordoned (from an Event)"
+        nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."
+        step = Step(f"Check whether it still is: kubectl get node {argument(nodes[0])}")
         yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
 
 
 def _down(rows: Sequence[RowDict], *, one: bool) -> str:
-    """Say how many are not Ready, and of how many that is unknown, apart; empty if none is either."""
+    """Say how many are not Ready, and for how many that is unknown; empty if there are none."""
     parts = []
     for is_unknown, words in ((False, "not Ready"), (True, "silent, so whether {} Ready is unknown")):
         number = sum(is_not_ready(row) and (row["ready"] is None) is is_unknown for row in rows)
@@ -143,12 +143,12 @@ def _leases(rows: Sequence[RowDict]) -> str:
     if not seen:
         return ""
     if not ages:
-        return f"When {'its Lease was' if len(seen) == 1 else 'their Leases were'} last renewed is not known. "
+        return f"The last renewal of {'its Lease' if len(seen) == 1 else 'their Leases'} is unknown. "
     first, last = duration(ages[0]), duration(ages[-1])
     if len(rows) == 1:
-        return f"When that was seen, its Lease was last renewed {first} before. "
+        return f"Its Lease had last been renewed {first} before that was seen. "
     before = first if first == last else f"{first} to {last}"
-    return f"When that was seen, {counted(len(ages), 'Lease')} had last been renewed {before} before. "
+    return f"{counted(len(ages), 'Lease')} had last been renewed {before} before that was seen. "
 
 
 def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:

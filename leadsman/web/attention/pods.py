@@ -115,7 +115,7 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
     others = [text for text in others if not numa.startswith(text.rstrip("."))]  # the same refusal, with amounts
     words = [denied["explanation"]] if denied and not numa else [*dict.fromkeys(filter(None, (numa, *others)))]
     parts = [sentence(known)] if known else []
-    which = ("The last: " if _is_of(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
+    which = ("The last: " if _explains(last, words) else "One of them: ") if pods > 1 and (known or words[1:]) else ""
     parts += [f"{which}{sentence(words[0])}"] if words else []
     parts += [f"Others: {' '.join(map(sentence, words[1:MOST_REASONS]))}"] if words[1:] else []
     if denied:
@@ -130,7 +130,7 @@ def _is_said_by_reason(row: RowDict) -> bool:
     return row["refused_by"] in _SAID_BY_REASON or (row["refused_by"] == "resources" and not row["resource"])
 
 
-def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
+def _explains(last: RowDict | None, words: Sequence[str]) -> bool:
     """Tell whether the first words explain the last refusal, and not one before it."""
     explained = last["explanation"].rstrip(".") if last else ""
     return last is None or (bool(explained) and bool(words) and words[0].startswith(explained))
@@ -139,19 +139,19 @@ def _is_of(last: RowDict | None, words: Sequence[str]) -> bool:
 def _contradiction(denied: RowDict) -> str:
     """Return what the API says against a refusal: the kubelet counts pods that are gone, or knows of less."""
     resource, free, allocatable = denied["contradiction"]
-    if _knew_of_less(denied):
+    if _exceeds_known_capacity(denied):
         return f"The Node object offers {plain(amount(allocatable, resource))}."
     free_of = of(free, allocatable, resource)
     return f"By the API {plain(free_of)} are free: the kubelet still counts what is gone."
 
 
-def _knew_of_less(denied: RowDict) -> bool:
+def _exceeds_known_capacity(denied: RowDict) -> bool:
     refusal = parse_refusal(denied["reason"], denied["message"])
     return None not in {refusal.capacity, refusal.requested} and (refusal.capacity or 0) < (refusal.requested or 0)
 
 
 def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], denied: RowDict | None) -> Step:
-    if denied and not _knew_of_less(denied):
+    if denied and not _exceeds_known_capacity(denied):
         return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
@@ -164,7 +164,7 @@ def _against_last(last: RowDict, *, is_denied: bool) -> Step | None:
     name = "NODE" if plain(last["node"]) == UNKNOWN_NAME else argument(last["node"])
     if "/" in resource and last["refused_by"] in {"resources", "device_manager"}:
         return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
-    if _knew_of_less(last):
+    if _exceeds_known_capacity(last):
         if resource.startswith("hugepages-"):
             return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
         if is_denied or not parse_refusal(last["reason"], last["message"]).capacity:
@@ -242,7 +242,7 @@ def waiting(view: Overview) -> Iterator[Item]:
 
 
 def _unexplained(row: RowDict) -> str:
-    return "no reason was seen" if row["node"] else "no report of a scheduler was seen"
+    return "no reason was seen" if row["node"] else "no scheduler message was seen"
 
 
 def _next_step(row: RowDict) -> Step:
@@ -258,7 +258,7 @@ def _contradicted(view: Overview) -> Item:
     pods = len(view.contradicted)
     text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {counted(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
-    text += " by the API's objects, and the scheduler has just found no room. It may count a pod that is gone."
+    text += " by the API's objects, but the scheduler has just found no room. It may count a pod that is gone."
     step = Step("Dump the scheduler's cache (SIGUSR2), or restart kube-scheduler", "pending_pods")
     title = "The scheduler contradicts the API: inconclusive"
     return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
@@ -281,10 +281,10 @@ def _group(row: RowDict) -> str:
 def resizes(view: Overview) -> Iterator[Item]:
     """Resizes that the kubelet deferred, and those that it never can do: a card each."""
     for state, why, step in (
-        ("deferred", "Not done now", Step("See what would have to go", "pending_resizes")),
+        ("deferred", "Waiting for room", Step("See which pods would have to leave", "pending_resizes")),
         (
             "infeasible",
-            "Never done on this node",
+            "Impossible on this node",
             Step("Request less, or move the pod to another node", "pending_resizes"),
         ),
     ):
@@ -302,7 +302,7 @@ def terminating(view: Overview) -> Iterator[Item]:
     lost = [row["node"] for row in view.not_ready if is_not_ready(row)]
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
-        text = f"{plain(away[0])} does not report, so nobody confirms that they ended; a StatefulSet waits for that."
+        text = f"{plain(away[0])} does not report, so nothing confirms that they ended; a StatefulSet waits for that."
         step = Step(f"If the machine is off: kubectl taint node {argument(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
         taints = [taint for row in view.not_ready if row["node"] == away[0] for taint in row["taints"]]
         if any(taint.startswith(_OUT_OF_SERVICE) for taint in taints):

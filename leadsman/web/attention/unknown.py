@@ -19,13 +19,16 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     unknown = view.unknown
     if nodes := unknown.assumed_thresholds:
         thresholds = f"The thresholds of {counted(len(nodes), 'node')} are assumed"
-        yield f"{thresholds}: no /configz was seen:", nodes
+        yield f"{thresholds}, because no /configz was seen:", nodes
     if counts := unknown.lower_bounds:
         bounds = counted(counts, "event count is a lower bound", "event counts are lower bounds")
         yield f"{bounds}: Kubernetes drops repeats.", ()
     if texts := unknown.withheld:
         withheld = counted(texts, "text is", "texts are")
-        yield f"{withheld} withheld in whole or part (redact: strict): causes that only they name are not known.", ()
+        yield (
+            f"{withheld} withheld in whole or part (redact: strict): causes that only these texts name stay unknown.",
+            (),
+        )
     if evictions := unknown.without_rank:
         have = counted(evictions, "eviction has", "evictions have")
         yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()
@@ -35,13 +38,13 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     if guessed := tuple(
         node.name for node in counted_only if not _policy(node) and (node.numa or {}).get("exclusive_cpus")
     ):
-        yield "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:", guessed
+        yield "It is unknown whether pods hold CPUs exclusively, because no CPU Manager policy was seen:", guessed
     for row in unknown.source_errors:
         if row["kind"] == "partial":
             left_out = counted(row["left_out"], "entry", "entries")
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
             last = f"The last: {plainly(row['last_error'])}"
-            yield f"Verdicts are partial: {left_out} had no room in a log's state ({since}). {last}", ()
+            yield f"Verdicts are partial: {left_out} did not fit into a log's state ({since}). {last}", ()
 
 
 def _policy(node: NodeLine) -> str:
@@ -52,7 +55,7 @@ def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     evidence = view.evidence
     if evidence.stale:
         when = "towards the end of" if evidence.seen else "in"
-        yield f"What happened {when} this range. {freshness(evidence)}.", ()
+        yield f"What happened {when} this range is unknown. {freshness(evidence)}.", ()
     if not evidence.pods_seen:
         yield no_pod(evidence), ()
     if not evidence.events_known:
@@ -64,11 +67,11 @@ def _missing(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
     if unknown.without_samples:
         nodes = counted(len(unknown.without_samples), "node")
         yield (
-            f"No statistics (/stats/summary) of {nodes} in this range: no margins, no forecasts.",
+            f"No statistics (/stats/summary) for {nodes} in this range, so no margins and no forecasts.",
             unknown.without_samples,
         )
     if names := tuple(node.name for node in view.nodes if not node.known and node.deleted_at is None):
-        yield "Node objects were not seen, only references to them:", names
+        yield "Only references to these nodes were seen, not their Node objects:", names
     if view.nodes and unknown.nodes_with_numa < len(view.nodes):
         without = len(view.nodes) - unknown.nodes_with_numa
         yield f"No source reports the NUMA nodes' CPUs for {counted(without, 'node')}.", ()

@@ -40,7 +40,7 @@ class Alert(NamedTuple):
     @property
     def state(self) -> str:
         firing = "silenced" if self.silenced else "firing"
-        return "not known" if self.unknown else firing if self.firing else "resolved"
+        return "unknown" if self.unknown else firing if self.firing else "resolved"
 
 
 def group_alike(alerts: Iterable[Alert]) -> list[list[Alert]]:

@@ -163,16 +163,16 @@ def age(seen_at: datetime, scope: Scope) -> str:
 def freshness(evidence: Evidence) -> str:
     """Describe in a line how old the page's evidence is."""
     if evidence.last_at is None:
-        return "Nothing was observed up to the end of this range"
+        return "No data up to the end of this range"
     sample, scope = evidence.last_sample_at, evidence.scope
-    seen = f"last observation {_moment(evidence.last_at, scope)}"
+    seen = f"last observation {_seen_time(evidence.last_at, scope)}"
     if sample is None:
         return f"No kubelet statistics; {seen}"
-    last = f"Last sample {_moment(sample, scope)}"
+    last = f"Last sample {_seen_time(sample, scope)}"
     return f"{last}; {seen}" if is_stale(sample, scope) and not evidence.stale else last
 
 
-def _moment(seen_at: datetime, scope: Scope) -> str:
+def _seen_time(seen_at: datetime, scope: Scope) -> str:
     """Give the time only where now is: the end has its own time beside it."""
     return f"{timestamp(seen_at)} UTC, {age(seen_at, scope)}" if scope.now else age(seen_at, scope)
 
@@ -181,22 +181,26 @@ def absent(evidence: Evidence, nothing: str) -> str:
     """Say that something was not found, as far as the evidence supports that; `nothing` has no full stop."""
     last = evidence.last_at
     if last is None:
-        return "Not known: nothing was observed up to the end of this range."
+        return "Unknown: there is no data up to the end of this range."
     ago = f"{timestamp(last)} UTC, {age(last, evidence.scope)}"
     if not evidence.seen:
-        return f"Not known: nothing was observed in this range. The last observation was at {ago}."
+        return f"Unknown: there is no data in this range. The last observation was at {ago}."
     if evidence.stale:
         return f"{nothing} up to the last observation, {ago}. Later events are unknown."
     missing = " ".join(gaps(evidence))
-    return f"{nothing} in what was seen. {missing}" if missing else f"{nothing}."
+    return f"{nothing} in the available data. {missing}" if missing else f"{nothing}."
 
 
 def nothing_found(evidence: Evidence) -> str:
     """Return the permitted conclusion from a range without findings."""
     scope = evidence.scope
     if not evidence.seen:
-        before = "" if evidence.last_at is None else f" Before it, the last was at {timestamp(evidence.last_at)} UTC."
-        return f"Nothing is known of this range: no sample, Event or change of a pod was seen in it.{before}"
+        before = (
+            ""
+            if evidence.last_at is None
+            else f" The last observation before it was at {timestamp(evidence.last_at)} UTC."
+        )
+        return f"There is no data for this range: no sample, Event or pod change was seen.{before}"
     nodes = counted(evidence.nodes, "node")
     seen = f"changes of {counted(evidence.pods, 'pod')} and {counted(evidence.events, 'Event')}"
     seen = f"{nodes}, {seen}" if evidence.nodes else seen
@@ -234,13 +238,15 @@ def gaps(evidence: Evidence) -> list[str]:
     bad, odd = counted(evidence.bad, "record"), counted(evidence.unexplained, "pod was", "pods were")
     missing = {
         f"No Node object was seen{_after(evidence.nodes_until)}.": not evidence.nodes,
-        "Without kubelet statistics, room and pressure ahead are not known.": not evidence.sampled_nodes,
-        "The room of the other nodes is not known.": 0 < evidence.sampled_nodes < evidence.nodes,
+        "Without kubelet statistics, free room and upcoming pressure are unknown.": not evidence.sampled_nodes,
+        "The free room of the other nodes is unknown.": 0 < evidence.sampled_nodes < evidence.nodes,
         no_pod(evidence): not evidence.pods_seen,
         no_event(evidence): not evidence.events_known,
         quiet(evidence): evidence.quiet_since is not None,
         f"Not read all the time, so something may be missing: {', '.join(evidence.unread)}.": bool(evidence.unread),
-        f"{odd} evicted in words that name no known cause: leadsman query dead_letters.": bool(evidence.unexplained),
+        f"{odd} evicted with a message that names no known cause: leadsman query dead_letters.": bool(
+            evidence.unexplained
+        ),
         f"{bad} could not be understood: leadsman query dead_letters.": bool(evidence.bad),
     }
     return [text for text, is_missing in missing.items() if is_missing]
@@ -250,19 +256,19 @@ def no_pod(evidence: Evidence) -> str:
     """Return what is not known without pods."""
     after = _after(evidence.pods_until)
     if evidence.events_known:
-        known = "what happened to pods is known from Events alone, and pending pods are not."
+        known = "what happened to pods is known only from Events, and pending pods are unknown."
         return f"No Pod object was seen{after}: {known}"
     if evidence.log_lines:
-        known = "what happened to pods is known from kubelets' logs alone, and pending pods are not."
+        known = "what happened to pods is known only from kubelets' logs, and pending pods are unknown."
         return f"No pod was seen{after}: {known}"
-    return f"No pod was seen{after}: evictions, OOM kills, rejections and pending pods are not known."
+    return f"No pod was seen{after}: evictions, OOM kills, rejections and pending pods are unknown."
 
 
 def no_event(evidence: Evidence) -> str:
     """Return what is not known without Events."""
     if evidence.log_lines:
-        return "No Event was seen: image GC and pods that are gone are known from kubelets' logs alone."
-    unknown = "image GC, Warnings, and what happened to pods that are gone are not known."
+        return "No Event was seen: image GC and deleted pods are known only from kubelets' logs."
+    unknown = "image GC, Warnings, and what happened to deleted pods are unknown."
     return f"No Event was seen{_after(evidence.events_until)}: {unknown}"
 
 
@@ -273,4 +279,4 @@ def _after(at: datetime | None) -> str:
 def quiet(evidence: Evidence) -> str:
     """Return the time from which on no Event is proof; empty if Events were seen."""
     since = evidence.quiet_since
-    return "" if since is None else f"No Event came since {timestamp(since)} UTC, when their watch began."
+    return "" if since is None else f"No Event arrived since {timestamp(since)} UTC, when their watch began."

@@ -11,7 +11,7 @@ from streams.fold.figures import GC_RECENT, SILENT, Figures
 from streams.fold.findings import TABLES, Alert, EvictionSignal, ImageGc, NumaSkew
 
 UNKNOWN: Final = timedelta(hours=1)
-"""A live cluster that was not observed for so long has no figures: nobody knows what holds."""
+"""A live cluster without an observation for this long has no figures, because its state is unknown."""
 _WHERE: Final[Mapping[type[Any], str]] = {
     EvictionSignal: "ts > {signals:DateTime64(6)} ORDER BY ts DESC LIMIT 1 BY node, signal",
     ImageGc: "last_at > {gc:DateTime64(6)} ORDER BY updated_at",

@@ -18,7 +18,7 @@ AHEAD_SECONDS: Final = 86_400.0
 MOST_SOON: Final = 8
 
 
-class Soon(NamedTuple):
+class UpcomingThreshold(NamedTuple):
     """A threshold that a node nears within AHEAD_SECONDS."""
 
     at: datetime
@@ -31,7 +31,7 @@ class Soon(NamedTuple):
     """hard or soft."""
 
 
-def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[Soon, ...]:
+def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[UpcomingThreshold, ...]:
     """The thresholds that are met next if growth stays as it is; none that image GC acts before."""
     found = [
         (margin.seconds, node, margin)
@@ -42,7 +42,7 @@ def soonest(nodes: Sequence[NodeLine], scope: Scope, suffix: str) -> tuple[Soon,
     ]
     first = sorted(found, key=lambda each: (each[0], each[1].name, each[2].signal))[:MOST_SOON]
     return tuple(
-        Soon(
+        UpcomingThreshold(
             (node.sampled_at or scope.until) + timedelta(seconds=seconds),
             seconds,
             node.name,
@@ -207,7 +207,7 @@ def _cell(node: NodeLine, choice: Choice) -> tuple[Cell, float]:
 def _words(node: NodeLine, level: Level, left: float | None, room: str) -> str:
     parts = []
     if not _is_ready(node):
-        parts.append("not Ready" if node.not_ready else "Ready not known")
+        parts.append("not Ready" if node.not_ready else "Ready not reported")
     nearest = _nearest(node, room)
     if node.stale:
         parts.append(f"last sample {node.sample_age}" if node.sample_age else "no statistics")
@@ -234,8 +234,8 @@ def _left(nearest: Margin | None, left: float) -> str:
 def _text(level: Level, choice: Choice) -> str:
     scarce, low, some = (f"{step * 100:g}" for step in choice.steps)
     return {
-        Level.UNKNOWN: "not known",
-        Level.BELOW: "more than all" if choice.room == "cpu" else "below threshold",
+        Level.UNKNOWN: "unknown",
+        Level.BELOW: "over 100 %" if choice.room == "cpu" else "below threshold",
         Level.SCARCE: f"under {scarce} %",
         Level.LOW: f"{scarce} to {low} %",
         Level.SOME: f"{low} to {some} %",

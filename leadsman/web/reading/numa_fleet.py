@@ -70,7 +70,7 @@ class NumaFleet(NamedTuple):
     pinless: tuple[str, ...]
     """Nodes whose CPU manager policy is `none`: they have no NUMA room."""
     unreported: int
-    """Nodes of which no source reports NUMA nodes."""
+    """Nodes without a source for their NUMA nodes."""
 
 
 def read_numa_fleet(db: Database, view: Overview, order: str = "") -> NumaFleet:
@@ -136,7 +136,7 @@ ORDERS: Final = {"": "Skew", "free": "Free CPUs", "joined": "Joined last", "zone
 MOST: Final = 6
 """Requests that are listed."""
 _PODS: Final = 4
-"""Pods that leave, at most: nobody moves more for one."""
+"""Most pods that may leave to make room for one."""
 
 
 class Waiting(NamedTuple):
@@ -170,7 +170,7 @@ def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Wai
 
 
 def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:
-    """Say what would let a pod of so many exclusive CPUs into one NUMA node."""
+    """Say what would let a pod with this many exclusive CPUs into one NUMA node."""
     fitting = [line for line in lines if line.number("largest_fit_cpus") >= cpus]
     if fitting:
         more = f" and {counted(len(fitting) - 1, 'more node')} have" if len(fitting) > 1 else " has"
@@ -192,7 +192,7 @@ def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> 
         _, _, node, number, leaving = min(found, key=lambda each: each[:4])
         names = ", ".join(f"{row['namespace']}/{row['pod']} ({counted(row['cpus'], 'CPU')})" for row in leaving)
         return f"It would fit NUMA node {number} of {node} without {names}."
-    return "No NUMA node would have room with a few pods less."
+    return "Removing a few pods would not make room on any NUMA node."
 
 
 def _leaving(cpus: int, band: Band, holders: Sequence[RowDict]) -> list[RowDict]:

@@ -14,7 +14,8 @@ Percent = Annotated[float, pydantic.Field(gt=0, lt=100)]
 
 class PageSettings(Section):
     room_steps_percent: tuple[Percent, Percent, Percent] = (5, 15, 30)
-    """The colours of the map: below which parts of the room above a threshold a node is scarce, low, has some."""
+    """Steps of the map's colours: below these shares of the room above a threshold, a node has scarce, low or some
+    room."""
 
     address: Annotated[str, pydantic.Field(pattern=r"^(https?://[^\s<>|]+)?$")] = ""
     """The page's public address, to which alerts in Slack and their runbooks link; empty for no links to nodes."""

@@ -53,7 +53,7 @@ def write_report(
 
 def empty_texts(db: Database) -> list[str]:
     """Return the texts for an empty database, with anything that it contains."""
-    texts = [f"The database {db} holds no observation of any cluster."]
+    texts = [f"The database {db} has no observations of any cluster."]
     letters = sum(row["times"] for row in read_dead_letters(db)) if db.has("dead_letters") else 0
     if letters:
         texts.append(f"{counted(letters, 'record')} could not be decoded: leadsman query dead_letters --db {db}")

@@ -46,7 +46,7 @@ class NoSuchNode(LookupError):
         self.links, self.texts, self.ways = links, texts, ways
 
 
-class Elsewhere(Exception):
+class Redirect(Exception):
     """Another page of this site has what is asked for; the message is its address."""
 
 
@@ -134,7 +134,7 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """List the nodes and pods of a name; None of an empty database. Raises Elsewhere for a single match, BadScope,
+    """List the nodes and pods of a name; None of an empty database. Raises Redirect for a single match, BadScope,
     DatabaseError.
     """
     db = db.knowing()
@@ -145,7 +145,7 @@ def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
     links = Links(scope, path=FIND, live=request.live)
     finding = find(db, scope, request.narrowing.q)
     if finding.only is not None:
-        raise Elsewhere(links.found(finding.only))
+        raise Redirect(links.found(finding.only))
     return render("find.html.j2", links, {"scope": scope, "finding": finding, "inline": None})
 
 
@@ -211,13 +211,13 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
         ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
     if seen.deleted_at is not None:
-        texts.append(f"At {timestamp(seen.deleted_at)} UTC its Node object was seen to be deleted.")
+        texts.append(f"At {timestamp(seen.deleted_at)} UTC its Node object was found deleted.")
     if seen.after is not None:
-        texts.append(f"The first that was seen of it after this range was at {timestamp(seen.after)} UTC.")
+        texts.append(f"After this range it was first seen at {timestamp(seen.after)} UTC.")
         begin = seen.after.replace(microsecond=0)
         ways.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
     if seen == (None, None, None):
-        texts.append("Nothing that is stored names it: is it spelled so, and of this cluster?")
+        texts.append("No stored data names it. Check the spelling and the cluster.")
         found = find(db, scope, request.node).found[:MOST_SIMILAR]
         ways += [(each.titled, links.found(each)) for each in found]
     return NoSuchNode(links, texts, ways)

@@ -109,7 +109,7 @@ class QueryQueue:
     def why_not(self) -> list[str]:
         """Return why no page can be served; nothing if one can."""
         if self._running is not None and monotonic() - self._running[2] > STUCK_SECONDS:
-            return ["the database has not answered for a minute and more"]
+            return ["the database has not answered for over a minute"]
         return [self._problem] if self._problem else []
 
     async def close(self) -> None:

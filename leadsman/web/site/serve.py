@@ -28,10 +28,10 @@ from leadsman.web.site.live import MOST_ID, Pulse, read_marks
 from leadsman.web.site.mistyped import meant
 from leadsman.web.site.pages import (
     LONGEST,
-    Elsewhere,
     NoSuchNode,
     NoSuchRunbook,
     Now,
+    Redirect,
     Request,
     empty_page,
     find_of,
@@ -72,7 +72,7 @@ _Make: TypeAlias = Callable[[Database, Request], str | None]
 FAILURES: Final[Mapping[type[Exception], tuple[int, str]]] = {
     BadScope: (400, "This address cannot be read"),
     NoSuchRunbook: (404, "No such runbook"),
-    Busy: (503, "Too many ask at once"),
+    Busy: (503, "Too many requests at once"),
     DatabaseError: (503, "The database does not answer"),
 }
 
@@ -156,7 +156,7 @@ class Site:
         if request.method not in READS:
             return web.Response(status=405, text="This page is read only.\n", headers={"Allow": "GET, HEAD"})
         if self._guard_host and not is_own_name(request.headers.get("Host", "")):
-            return web.Response(status=421, text="Ask this page as localhost.\n")
+            return web.Response(status=421, text="Open this page as localhost.\n")
         refused = self._refused(request)
         if refused is None or request.path == "/healthz":
             return await handler(request)
@@ -180,7 +180,7 @@ class Site:
             if address not in {"", request.path_qs}:
                 return web.Response(status=303, headers={"Location": address})
             return note(404, "There is no such page", ["The address names no page of Leadsman."], _links(request))
-        except Elsewhere as found:
+        except Redirect as found:
             return web.Response(status=303, headers={"Location": str(found)})
         except NoSuchNode as error:
             return note(404, "No such node in this range", error.texts, error.links, error.ways)
@@ -206,7 +206,7 @@ class Site:
     async def _runbook(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["name"].removesuffix(".md")
         if name not in runbooks() and (address := meant(request.path, request.rel_url.raw_query_string)):
-            raise Elsewhere(address)
+            raise Redirect(address)
         act = partial(runbook_of, request=Request.of(dict(request.query)), name=name, now=self._now)
         return await sent(request, await self._shared(request, partial(self._queue.run, _encoded, act)))
 

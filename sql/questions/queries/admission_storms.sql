@@ -5,7 +5,7 @@
 -- events Evicted
 -- newest
 -- param cluster, node
--- param pods UInt32 2: storms of at least so many
+-- param pods UInt32 2: storms of at least this many pods
 -- param since, until
 SELECT
     cluster,

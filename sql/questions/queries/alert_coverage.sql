@@ -1,5 +1,5 @@
 -- Which alerts cannot fire, or know less, because an input is missing
--- group What is not known
+-- group Unknown
 -- shows alertname, input, can_fire, nodes_without, without_it
 -- param cluster
 SELECT

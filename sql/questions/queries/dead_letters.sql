@@ -1,5 +1,5 @@
 -- Input that could not be read: its position and the reason
--- group What is not known
+-- group Unknown
 -- shows error_type, records, example_at, example_reason
 SELECT
     error_type,

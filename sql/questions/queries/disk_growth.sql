@@ -6,7 +6,7 @@
 -- was ephemeral_storage kind=pod
 -- param cluster, node
 -- param namespace String '': only pods of this namespace; empty is all
--- param kind String '': only this kind, as logs, outside_pods, or pod for the whole of each; empty is all
+-- param kind String '': only this kind, such as logs or outside_pods; pod is the sum of each pod; empty is all
 SELECT
     cluster,
     node,

@@ -7,7 +7,7 @@
 -- param namespace String '': only about objects of this namespace; empty is all
 -- param type String '': Normal or Warning; empty is both
 -- param since, until
--- param uncertain UInt8 0: 1 has only those of which more may have occurred
+-- param uncertain UInt8 0: 1 shows only events that may have occurred more often
 SELECT
     cluster,
     node,

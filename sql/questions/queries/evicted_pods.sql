@@ -1,4 +1,4 @@
--- Which running pods were evicted, for which resource, and if a pod explains it
+-- Which running pods were evicted, for which resource, and whether a pod explains it
 -- group Evictions and pressure
 -- shows ts, node, pod, cause, resource, remark
 -- needs pods or events
@@ -6,7 +6,7 @@
 -- newest
 -- was rank_accuracy ranked=1
 -- param cluster, node, namespace, since, until
--- param ranked UInt8 0: 1 has only those whose rank was predicted
+-- param ranked UInt8 0: 1 shows only pods with a predicted rank
 SELECT
     cluster,
     ts,

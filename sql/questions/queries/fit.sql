@@ -5,7 +5,7 @@
 -- was limits limited=1
 -- param cluster, node
 -- param resource String '': only this resource; empty is all
--- param limited UInt8 0: 1 has only CPU and memory of nodes whose pods' limits are known, the furthest beyond first
+-- param limited UInt8 0: 1 shows only CPU and memory of nodes with known pod limits, the most overcommitted first
 SELECT
     cluster,
     node,

@@ -7,8 +7,8 @@
 -- was broken_image_gc broken=1
 -- was image_gc_episodes episodes=1
 -- param cluster, node
--- param broken UInt8 0: 1 has only nodes whose image GC is broken
--- param episodes UInt8 0: 1 has every episode of trouble, past and harmless ones too
+-- param broken UInt8 0: 1 shows only nodes with broken image GC
+-- param episodes UInt8 0: 1 shows every episode, including past and harmless ones
 SELECT
     cluster,
     node,

@@ -5,8 +5,8 @@
 -- was time_to_thresholds signal=all
 -- shows node, signal, room, seconds_to_threshold, pod, growth_per_hour, threshold
 -- param cluster, node
--- param signal String '': only this signal, as memory.available, or all; empty is the nearest of each node
--- param depth UInt32 1: how many pods of each order; 0 is all
+-- param signal String '': a signal such as memory.available, or all; empty is the nearest of each node
+-- param depth UInt32 1: number of pods of each order to show; 0 is all
 WITH
     nearest AS
     (

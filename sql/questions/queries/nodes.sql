@@ -1,4 +1,4 @@
--- All nodes and their state now, also of those that are deleted
+-- All nodes and their current state, including deleted ones
 -- group Nodes
 -- shows node, deleted, ready, ready_since, unschedulable, ready_message
 -- needs nodes

@@ -3,7 +3,7 @@
 -- shows node, created_at, last_bound_at, nodes_with_new_pods, new_pods
 -- needs nodes, pods
 -- param cluster
--- param minutes UInt32 30: within so many minutes before the last observation of the cluster
+-- param minutes UInt32 30: within this many minutes before the last observation of the cluster
 SELECT
     n.cluster AS cluster,
     n.node AS node,

@@ -3,7 +3,7 @@
 -- shows node, resource, free, largest, stranded
 -- needs numa resources
 -- param cluster, node
--- param resource String '': only this resource, as memory or hugepages-2Mi; empty is all
+-- param resource String '': only this resource, such as memory or hugepages-2Mi; empty is all
 SELECT
     cluster,
     node,

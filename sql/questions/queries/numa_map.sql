@@ -5,8 +5,8 @@
 -- was numa_largest_fit by=node
 -- was numa_skew by=node
 -- param cluster, node
--- param cpus UInt32 8: exclusive CPUs that the verdict is about
--- param by String '': node has a row for each node, and one for the cluster over them; empty is by NUMA node
+-- param cpus UInt32 8: exclusive CPUs of the pod that the verdict is about
+-- param by String '': node gives a row for each node and one for the cluster; empty is by NUMA node
 WITH if(s.policy != '', s.policy, n.cpu_manager_policy) AS policy
 SELECT
     cluster,

@@ -4,7 +4,7 @@
 -- needs pods or held
 -- was numa_alignment
 -- param cluster, node
--- param spanning UInt8 0: 1 for only those that span several NUMA nodes
+-- param spanning UInt8 0: 1 shows only pods that span several NUMA nodes
 SELECT
     cluster,
     node,

@@ -5,7 +5,7 @@
 -- shows said_at, namespace, pod, fits_on, said
 -- was pods_not_retried fitting=1
 -- param cluster, namespace
--- param fitting UInt8 0: 1 has only pods that a node would take
+-- param fitting UInt8 0: 1 shows only pods that a node would take
 SELECT
     p.cluster AS cluster,
     p.namespace AS namespace,

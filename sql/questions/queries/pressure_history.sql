@@ -5,8 +5,8 @@
 -- shows node, condition, began_at, lasted_seconds, evicted_pods, images_freed_bytes
 -- newest
 -- param cluster, node
--- param since DateTime64(6) 1970-01-01T00:00:00Z: not ended before
--- param until DateTime64(6) 2262-01-01T00:00:00Z: begun before
+-- param since DateTime64(6) 1970-01-01T00:00:00Z: only pressure that had not ended before
+-- param until DateTime64(6) 2262-01-01T00:00:00Z: only pressure that began before
 WITH changes AS
 (
     SELECT

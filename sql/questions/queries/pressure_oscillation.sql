@@ -4,7 +4,7 @@
 -- needs nodes
 -- events NodeHasDiskPressure, NodeHasInsufficientMemory, NodeHasInsufficientPID
 -- param cluster, node
--- param changes UInt32 2: hours with at least so many changes
+-- param changes UInt32 2: hours with at least this many changes
 SELECT
     cluster,
     node,

@@ -1,9 +1,9 @@
--- Which images nodes pull again though they had them, and whether their age or image GC deleted them
+-- Which images nodes pull again although they had them, and whether maximum age or image GC deleted them
 -- group Image GC
 -- shows node, image, pulls_again, by_maximum_age, by_image_gc, image_bytes_again
 -- needs events, configz, pods
 -- param cluster, node, since, until
--- param again UInt32 2: pulled again at least so often
+-- param again UInt32 2: pulled again at least this many times
 SELECT
     cluster,
     node,

@@ -6,7 +6,7 @@
 -- newest
 -- was numa_admission_failures numa=1
 -- param cluster, node, namespace
--- param numa UInt8 0: 1 has only those refused for NUMA or exclusive CPUs
+-- param numa UInt8 0: 1 shows only pods that were refused for NUMA or exclusive CPUs
 -- param since, until
 SELECT ts, cluster, node, namespace, pod, owner, reason, refused_by, resource, requested, available, api_allocatable, api_free, is_contradicted,
     n.requested_cpus AS requested_cpus, n.free_cpus AS free_cpus, n.largest_fit_cpus AS largest_fit_cpus,

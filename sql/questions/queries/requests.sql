@@ -7,7 +7,7 @@
 -- was without_requests verdict=none
 -- param cluster, node, namespace
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
--- param ratio Float64 2: unused is a request of memory of at least so many times the highest use
+-- param ratio Float64 2: unused means a memory request of at least this many times the highest use
 SELECT
     cluster,
     node,

@@ -4,7 +4,7 @@
 -- needs samples
 -- newest
 -- param cluster, node
--- param seconds UInt32 60: gaps of at least so many seconds
+-- param seconds UInt32 60: gaps of at least this many seconds
 -- param since, until
 SELECT cluster, node, before AS gap_from, ts AS gap_to, dateDiff('second', before, ts) AS gap_seconds
 FROM

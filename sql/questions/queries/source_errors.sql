@@ -1,5 +1,5 @@
 -- Which sources could not be read, were silent, or may have missed something
--- group What is not known
+-- group Unknown
 -- shows node, resource, times, last_at, last_error
 -- param cluster, node, since, until
 SELECT

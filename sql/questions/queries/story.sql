@@ -4,9 +4,9 @@
 -- newest
 -- was timeline all=1
 -- param cluster, node
--- param namespace String '': of pods, only those of this namespace; empty is all
+-- param namespace String '': only pods of this namespace; empty is all
 -- param since, until
--- param all UInt8 0: 1 has each Event and change of a pod too
+-- param all UInt8 0: 1 also shows every Event and pod change
 SELECT ts, cluster, node, kind, what
 FROM
 (

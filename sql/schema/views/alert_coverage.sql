@@ -2,11 +2,11 @@
 -- column alertname: Name of the alert
 -- column input: What it needs: samples, configz, thresholds of every signal, nodes, numa, requests, pods or events, or one of two of these; empty if it needs nothing
 -- column required: 1 if it cannot fire without it
--- column nodes: Nodes that are known
--- column nodes_without: Nodes of which this input was not seen
+-- column nodes: Number of known nodes
+-- column nodes_without: Number of nodes without this input
 -- column can_fire: 0 if no node has what it needs
 -- column first_nodes_without: The first ten nodes without it
--- column without_it: What is so where it lacks; empty if no node lacks it
+-- column without_it: Effect where this input is missing; empty if no node lacks it
 CREATE OR REPLACE VIEW alert_coverage AS
 WITH
     inputs AS
@@ -59,7 +59,7 @@ WITH
                 ('EvictionThresholdNear', 'samples', 1, 'no signal is known: it cannot fire'),
                 ('EvictionThresholdNear', 'configz', 0, 'the thresholds are assumed to be the defaults of that kubelet'),
                 ('EvictionThresholdNear', 'thresholds', 0, 'a signal has no threshold: it fires only when little is left'),
-                ('EvictionTooLate', 'samples', 1, 'how fast memory falls is not known: it cannot fire'),
+                ('EvictionTooLate', 'samples', 1, 'the pace at which memory falls is unknown: it cannot fire'),
                 ('EvictionTooLate', 'configz', 0, 'the threshold is assumed to be the default of that kubelet'),
                 ('NodeStalls', 'samples', 1, 'only statistics with PSI (1.34 and later) show it: it cannot fire'),
                 ('SwapThrashing', 'samples', 1, 'only statistics show swap and page faults: it cannot fire'),
@@ -67,8 +67,8 @@ WITH
                 ('PodsEvicted', 'pods', 0, 'an eviction whose event is lost is not seen'),
                 ('PodsEvicted', 'events', 0, 'threshold and cause of an eviction can be missing'),
                 ('PodsRejected', 'pods or events', 1, 'there is no witness: it cannot fire'),
-                ('PodsRejected', 'pods', 0, 'who makes the pods is not known'),
-                ('TopologyAdmissionRunaway', 'pods', 1, 'who makes the pods is not known: it cannot fire'),
+                ('PodsRejected', 'pods', 0, 'the creator of the pods is unknown'),
+                ('TopologyAdmissionRunaway', 'pods', 1, 'the creator of the pods is unknown: it cannot fire'),
                 ('ContainersOOMKilled', 'pods', 1, 'only the status of containers shows it: it cannot fire'),
                 ('NodePressureLasting', 'nodes', 1, 'no condition is known: it cannot fire'),
                 ('PressureOscillation', 'nodes', 1, 'no condition is known: it cannot fire'),

@@ -2,16 +2,16 @@
 -- before the last sample of the node (rules: disk-growth).
 -- column ts: The last sample of the node
 -- column kind: logs, writable_layer, volume or pod (all of it together), of a pod; images or everything_else, of the node
--- column namespace: Namespace of the pod; empty for what is not of a pod
--- column pod: Name of the pod; empty for what is not of a pod
--- column uid: UID of the pod; empty for what is not of a pod
+-- column namespace: Namespace of the pod; empty if it is not about a pod
+-- column pod: Name of the pod; empty if it is not about a pod
+-- column uid: UID of the pod; empty if it is not about a pod
 -- column volume: Name of the volume; empty for other kinds
 -- column used_bytes: At the last sample, in bytes
 -- column bytes_per_second: Least-squares slope of what is used; null with fewer than four samples or less than a minute
 -- column limit_bytes: sizeLimit of the volume, what rotation leaves of the logs, or the limit of the pod's containers together; null if none is known
 -- column over_limit: 1 if more is used than the limit; null if none is known
 -- column seconds_to_limit: At this slope; null if it does not grow, no limit is known, or it is further ahead than 72 times what was seen supports
--- column seconds_to_threshold: Until the hard threshold of the file system that it is on, were it alone to grow at this slope; null if it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
+-- column seconds_to_threshold: Seconds until the hard threshold of its file system, if only this grows and at this slope; null if it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
 CREATE OR REPLACE VIEW disk_growth AS
 WITH
     lasts AS

@@ -1,7 +1,7 @@
 -- column ts: The sample that the forecast was made at
 -- column signal: Eviction signal, for example memory.available
 -- column threshold: hard or soft
--- column predicted_seconds: Seconds until the threshold, as was forecast
+-- column predicted_seconds: Forecast seconds until the threshold
 -- column actual_seconds: Seconds until it was met; null if it was not
 -- column error_seconds: Predicted minus actual seconds: above 0 it came sooner than forecast; null if it was not met
 -- column in_band: 1 if it was met between the earliest and the latest time, 0 if not; null without a band, and while open

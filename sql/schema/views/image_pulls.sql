@@ -4,8 +4,8 @@
 -- column pod: Name of the pod that it was pulled for
 -- column uid: UID of that pod
 -- column seconds: How long the pull took, in seconds, without waiting for others; null if the Event has none
--- column image_bytes: Size of the image in bytes, not of what was transferred: layers that are there are not; null if the Event has none
--- column unused_seconds: From when no pod is known to have used it until it was asked for again, in seconds; null if it was not on the node before, or a pod may still have used it
+-- column image_bytes: Size of the image in bytes; a pull transfers less if the node has some layers; null if the Event has no size
+-- column unused_seconds: Seconds from its last known use until it was requested again; null if it was not on the node before, or a pod may still have used it
 -- column cause: maximum_age, image_gc, in_use (a pod that used it still ran) or unknown; empty if the node did not have it before, as far as seen
 -- column image_maximum_gc_age_seconds: Age in seconds above which an unused image is deleted, 0 is never; null if no /configz was seen
 -- column high_percent: Usage in percent at which image GC begins; null if no /configz was seen

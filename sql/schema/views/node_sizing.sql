@@ -3,15 +3,15 @@
 -- column ts: The last sample
 -- column resource: memory, cpu or ephemeral-storage
 -- column capacity: Allocatable of the node, in base units, cpu in millicores
--- column reserved: Kept from pods now, less the hard threshold; null if the Node object or a threshold is unknown
+-- column reserved: Reserved now, without the hard threshold; null if the Node object or a threshold is unknown
 -- column outside_pods: The most that was used outside of pods; null if it cannot be known
 -- column advised_reserved: A quarter more than that, rounded up to 64 MiB or 50 millicores; null if it cannot be known
--- column hard_threshold: In force; null if there is none or none is known
--- column fastest_fall: The most by which what is available fell, for 10 s; null if it cannot be known
+-- column hard_threshold: Hard threshold in force; null if there is none or it is unknown
+-- column fastest_fall: Largest fall of the available amount within 10 s; null if it cannot be known
 -- column advised_threshold: Twice that, at least 100 MiB, rounded up to 16 MiB; null if it cannot be known
 -- column measured_seconds: From the first sample of that day to the last
 -- column verdict: too_little, enough, generous or unknown: of reserved against what is used outside of pods
--- column arithmetic: How the advice was reckoned
+-- column arithmetic: Calculation behind the advice
 CREATE OR REPLACE VIEW node_sizing AS
 WITH
     -- Each cluster's own, for one may have been recorded or cut off long before another

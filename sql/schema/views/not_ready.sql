@@ -4,7 +4,7 @@
 -- column message: What was reported first: by the kubelet, or by the node controller where that does not report; empty where an Event or a table reports it
 -- column last_sample_at: Its last statistics before; null if none was seen
 -- column silent_seconds: From then until it was not Ready; null if none was seen
--- column lease_age_seconds: How long its kubelet had not renewed its Lease when that was last looked at meanwhile; null if it was not
+-- column lease_age_seconds: Age of its Lease in seconds when that was last read while it was not Ready; null if it was not read
 -- column pressures: Conditions that held then or had ended within ten minutes before
 -- column evictions: Pods evicted for pressure in the 15 minutes before
 -- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null if nothing was reported

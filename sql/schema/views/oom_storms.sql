@@ -7,7 +7,7 @@
 -- column nodes: On how many nodes
 -- column first_nodes: The first five of them
 -- column system_ooms: Kills within a minute of a SystemOOM Event of the node, which is for a node that ran out of memory
--- column cause: node where all were so; limit where none was and every pod has a memory limit; else unknown, for the kubelet drops Events
+-- column cause: node if the node ran out each time; limit if it never did and every pod has a memory limit; otherwise unknown, because the kubelet drops Events
 CREATE OR REPLACE VIEW oom_storms AS
 WITH
     kills AS

@@ -4,7 +4,7 @@
 -- column node: The node that is judged
 -- column unknowns: Missing facts that would decide: where its volumes can be attached; how many a node has; whether their driver has room; which nodes have the devices that it claims; which namespaces a selector means; whether the scheduler uses a resource that no node has
 -- column scheduler_reasons: What the scheduler itself gave as reasons, and for how many nodes
--- column scheduled_at: When it gave them; null if it was not heard
+-- column scheduled_at: When it gave them; null if no report of it was seen
 -- column reasons: Why the scheduler refuses the node, in its words
 -- column taints: Taints of the node that the pod does not tolerate, as key=value:effect
 -- column exclusive_cpus: CPUs that the static CPU manager would pin for it

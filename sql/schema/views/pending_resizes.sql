@@ -1,6 +1,6 @@
 -- column ts: Since when, with this message
 -- column state: deferred, infeasible, pending or in_progress
--- column more: What it wants beyond what it runs with, of each resource of which it wants more, in base units, cpu in millicores
+-- column more: Increase over what it runs with, for each resource that grows, in base units; cpu in millicores
 -- column must_go: For a deferred one, the amount by which requests on its node exceed allocatable, and which would have to leave; 0 if there is room now. Empty for others, and if the node''s requests are unknown
 CREATE OR REPLACE VIEW pending_resizes AS
 SELECT

@@ -1,7 +1,7 @@
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
 -- column node: The node that it is bound to, or empty if it is not scheduled
 -- column since: When it was created, or first seen Pending where that is unknown
--- column until: When it was first seen to be Pending no more, or when a later Event says that it was bound; null if it still is
+-- column until: When it was first seen no longer Pending, or when a later Event says that it was bound; null if it is still Pending
 -- column reason: Reason in its status, or of its condition PodScheduled
 -- column why: The last words about it, of the scheduler, a Warning Event or its own status
 -- column event: Reason of the Warning Event that `why` quotes; empty if it quotes no Event

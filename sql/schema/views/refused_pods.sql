@@ -1,11 +1,11 @@
 -- Pods that a kubelet refused at admission, by its own text, beside what the API showed as free (rules: admission-texts).
 -- column owner: Its controlling owner, as ReplicaSet/name, or empty
 -- column conditions: Conditions of the node that it was refused for, joined by commas; empty for another reason
--- column refused_by: What in the kubelet refused it, as in pod_ends
+-- column refused_by: Part of the kubelet that refused it; see pod_ends
 -- column requested: How much of the resource the kubelet's text says was requested, in base units, cpu in millicores
 -- column available: How much of it the kubelet counted as free then
 -- column api_allocatable: How much of the resource the Node object offers; null if that is unknown
--- column api_free: What is left of it beside the requests of all pods that have not ended, at the first row of node_fit from the refusal on
+-- column api_free: Amount left after the requests of all pods that have not ended, at the first row of node_fit from the refusal on
 -- column is_contradicted: 1 if the API shows as free what was requested, and the kubelet denies it: its count is stale. 0 if no living pod of the node was seen: the pods that it counts may be missing
 -- column message: What the kubelet wrote, without the words that it puts before in the status of a pod
 CREATE OR REPLACE VIEW refused_pods AS

@@ -1,7 +1,7 @@
 -- rules: scheduling-queue.
 -- column uid: UID of a pod
 -- column tried_at: When an Event of the scheduler last said that it found no node for it
--- column is_recent: That was within six minutes before the newest sign of the cluster: so late a scheduler writes that it goes on
+-- column is_recent: 1 if that was within six minutes before the newest sign of the cluster; a scheduler repeats itself at least that often
 CREATE OR REPLACE VIEW scheduler_tries AS
 SELECT e.cluster AS cluster, e.uid AS uid, e.tried_at AS tried_at, e.tried_at >= s.seen_at - toIntervalMinute(6) AS is_recent
 FROM

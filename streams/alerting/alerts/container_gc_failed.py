@@ -33,7 +33,7 @@ def _words(row: NodeEvent, group: Group) -> tuple[str, str]:
     fails = f"{CONTAINER_GC_FAILS[0].lower()}{CONTAINER_GC_FAILS[1:]}"
     return f"Node {name(row.node)}: {fails}, {counted(group.count, 'time')}", (
         "The kubelet tries once a minute and could not remove dead containers, their logs and their sandboxes. They "
-        "fill the disk, and a container runtime that does not answer soon makes the node not Ready. Check the "
+        "fill the disk, and an unresponsive container runtime soon makes the node NotReady. Check the "
         f"container runtime and its log. The kubelet reported: {name(row.message)}"
     )
 

@@ -25,7 +25,7 @@ class Settings(RuleSettings):
     reaction_seconds: Seconds = pydantic.Field(alias="reaction")
 
 
-class Left(NamedTuple):
+class MemoryLeft(NamedTuple):
     """Remaining memory and swap of a node, in bytes."""
 
     seconds: float
@@ -34,7 +34,7 @@ class Left(NamedTuple):
 
 
 class State(msgspec.Struct, frozen=True):
-    left: tuple[Left, ...] = ()
+    left: tuple[MemoryLeft, ...] = ()
     """In the last two minutes, where the node swaps and each sample says so."""
 
 
@@ -57,7 +57,7 @@ def _followed(state: State, row: EvictionSignal, stall: NodeStall | None, second
     if swap is None:
         return State() if state.left else state
     kept = [each for each in state.left if seconds - KEPT_SECONDS <= each.seconds < seconds]
-    return State((*kept, Left(seconds, row.available, swap)))
+    return State((*kept, MemoryLeft(seconds, row.available, swap)))
 
 
 def _judged(row: EvictionSignal, settings: Settings) -> Holds | None:
@@ -75,7 +75,7 @@ def _judged(row: EvictionSignal, settings: Settings) -> Holds | None:
     )
 
 
-def _while_swap_fills(row: EvictionSignal, left: Sequence[Left], settings: Settings) -> Holds | None:
+def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings: Settings) -> Holds | None:
     """Memory does not fall as long as swap takes what is needed more; then it falls by all of that."""
     both = line(tuple((each.seconds, float(each.memory + each.swap)) for each in left))
     threshold, reaction = row.hard_threshold, settings.reaction_seconds
@@ -114,7 +114,7 @@ ALERT: Final = AlertDefinition(
     name="EvictionTooLate",
     settings=Settings,
     needs=(
-        Need("samples", "how fast memory falls is not known: it cannot fire"),
+        Need("samples", "the pace at which memory falls is unknown: it cannot fire"),
         Need("configz", "the threshold is assumed to be the default of that kubelet", required=False),
     ),
     node_rows=(EvictionSignal, NodeStall),

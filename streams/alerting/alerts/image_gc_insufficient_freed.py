@@ -63,7 +63,7 @@ def is_full(state: State) -> bool:
 def _summary(row: ImageGc) -> str:
     used = "" if row.usage_percent is None else f" at {row.usage_percent} % used (limit {row.high_percent} %)"
     wanted = "" if row.wanted_bytes is None else f" of {size(row.wanted_bytes)}"
-    freed = "" if row.freed_bytes is None else f", {size(row.freed_bytes)}{wanted}"
+    freed = "" if row.freed_bytes is None else f": {size(row.freed_bytes)}{wanted}"
     return f"{failing(row)}{freed}{used}, {times(row)}"
 
 

@@ -27,21 +27,21 @@ def step(
 ) -> tuple[State, Sequence[Change]]:
     if not rows:
         return state, []
-    apart = dict(state.apart)
+    misaligned = dict(state.apart)
     for row in rows:
         container = f"{row.namespace}/{row.pod}/{row.container}"
-        apart.pop(container, None)
-        if text := _apart(row):
-            apart[container] = text
-    if not apart:
+        misaligned.pop(container, None)
+        if text := _misaligned(row):
+            misaligned[container] = text
+    if not misaligned:
         return State(), [Ends({})]
-    pods = {each.rpartition("/")[0] for each in apart}
+    pods = {each.rpartition("/")[0] for each in misaligned}
     subject = counted(len(pods), "pod has devices or memory", "pods have devices or memory")
-    return State(apart), [
+    return State(misaligned), [
         Holds(
             {},
             f"{place(rows[-1].cluster, rows[-1].node)}: {subject} on other NUMA nodes than the exclusive CPUs",
-            f"{_shown(apart)}. Each access crosses to the other NUMA node. "
+            f"{_shown(misaligned)}. Each access crosses to the other NUMA node. "
             "The kubelet admits such pods under the Topology Manager policies none and best-effort; restricted and "
             "single-numa-node refuse them. Recreate a pod when one NUMA node has room for all that it requests. See "
             "leadsman query numa_pods, and the room: leadsman query numa_largest_room.",
@@ -49,13 +49,13 @@ def step(
     ]
 
 
-def _shown(apart: Mapping[str, str]) -> str:
-    more = len(apart) - SHOWN
-    text = ". ".join(apart[each] for each in sorted(apart)[:SHOWN])
-    return f"{text}. It is so for {counted(more, 'container')} more" if more > 0 else text
+def _shown(misaligned: Mapping[str, str]) -> str:
+    more = len(misaligned) - SHOWN
+    text = ". ".join(misaligned[each] for each in sorted(misaligned)[:SHOWN])
+    return f"{text}. The same holds for {counted(more, 'more container')}" if more > 0 else text
 
 
-def _apart(row: NumaAlignment) -> str:
+def _misaligned(row: NumaAlignment) -> str:
     """Return nothing of a container that spans NUMA nodes with its CPUs alone: it may need more than one has."""
     cpus = set(row.cpu_numa_nodes)
     held = {
@@ -73,7 +73,7 @@ def _apart(row: NumaAlignment) -> str:
 def _distance(farthest: int | None) -> str:
     """Some machines lack the firmware's table (ACPI SLIT), and on others it is the same everywhere."""
     if farthest is None:
-        return "the distance is not known"
+        return "the distance is unknown"
     if farthest <= LOCAL:
         return f"the firmware gives distance {farthest}, as if it were local"
     return f"distance {farthest}, where {LOCAL} is local"

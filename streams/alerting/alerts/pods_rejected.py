@@ -81,7 +81,7 @@ ALERT: Final = AlertDefinition(
     settings=Settings,
     needs=(
         Need("pods or events", "there is no witness: it cannot fire"),
-        Need("pods", "who makes the pods is not known", required=False),
+        Need("pods", "the creator of the pods is unknown", required=False),
     ),
     node_rows=(PodEnd,),
     cluster_rows=(RejectionRecord,),

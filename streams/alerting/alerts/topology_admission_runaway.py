@@ -56,7 +56,7 @@ def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
 ALERT: Final = AlertDefinition(
     name="TopologyAdmissionRunaway",
     settings=Settings,
-    needs=(Need("pods", "who makes the pods is not known: it cannot fire"),),
+    needs=(Need("pods", "the creator of the pods is unknown: it cannot fire"),),
     cluster_rows=(RejectionRecord,),
     step=step,
 )

@@ -60,13 +60,13 @@ def _with_node(state: State, record: NodeRecord) -> State:
     for condition in record.object.status.conditions or ():
         if condition.type in PRESSURES and condition.status in {"True", "False"}:
             at = condition.last_transition_time or record.ts
-            is_new = condition.last_transition_time is not None or not _is_so(state, condition.type, condition.status)
+            is_new = condition.last_transition_time is not None or not _holds(state, condition.type, condition.status)
             if is_new:
                 state = _learned(state, condition.type, Fact(at, condition.status == "True", "condition"))
     return state
 
 
-def _is_so(state: State, condition: str, status: str) -> bool:
+def _holds(state: State, condition: str, status: str) -> bool:
     facts = state.facts.get(condition)
     return facts is not None and facts[-1].status == (status == "True")
 

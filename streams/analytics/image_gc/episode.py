@@ -229,7 +229,7 @@ def _explanation(episode: Episode, verdict: str) -> str:
         case "restart_loop":
             text = (
                 f"The kubelet keeps restarting, and {_times(episode)} image GC read capacity 0 before the first "
-                "sample of the file system was there. Image GC is not the trouble; look at why the kubelet restarts."
+                "sample of the file system was there. Image GC is not the cause; find out why the kubelet restarts."
             )
         case "persistent":
             text = _persistent(episode)
@@ -311,7 +311,7 @@ def _insufficient(episode: Episode) -> str:
     wanted = episode.reported.wanted_bytes
     used = f"{percent} % of the image file system is used. " if percent is not None else ""
     if percent is None and wanted is None:
-        used = "How much of the image file system is used is not known. "
+        used = "The use of the image file system is unknown. "
     freed = episode.reported.freed_bytes
     result = "freed too little" if freed is None else f"freed only {size(freed)}" if freed else "freed nothing"
     result += f" of {size(wanted)}" if wanted else ""

@@ -49,7 +49,7 @@ R = TypeVar("R", NumaAllocation, NumaPod, NumaResource, NumaWhatif)
 
 def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
     if isinstance(record, ForgetRecord) or (isinstance(record, NodeRecord) and record.change == "DELETED"):
-        return State(), _farewell(state, record.ts)
+        return State(), _deletion_record(state, record.ts)
     taken = state if isinstance(record, EventRecord) else _TAKE[type(record)](state, record)
     outputs: list[Output] = []
     if isinstance(record, MetricsRecord) and taken is not state:
@@ -128,7 +128,7 @@ def _summary(state: State, ts: datetime, now: NodeNumaRecord | None) -> tuple[St
     """Summarise for the analysis across nodes; if CPUs or pods changed, include the result of other strategies."""
     last, whatif, rows = state.shown.summary, state.shown.whatif, list[Output]()
     if now is None:
-        rows += _farewell(state, ts)
+        rows += _deletion_record(state, ts)
     elif last is None or now != msgspec.structs.replace(last, ts=ts):
         if _places_differently(now, last):
             has_gangs = "gang" in whatif or any(claim.group for claim in now.claims)
@@ -161,7 +161,7 @@ def _with_witnesses(shown: dict[str, NumaAllocation], now: Iterable[NumaAllocati
     return kept
 
 
-def _farewell(state: State, ts: datetime) -> list[Output]:
+def _deletion_record(state: State, ts: datetime) -> list[Output]:
     if state.shown.summary is None:
         return []
     return [NodeNumaRecord(ts=ts, cluster=state.cluster, target=state.node, gone=True)]

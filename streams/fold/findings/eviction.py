@@ -168,7 +168,7 @@ class Eviction(NamedTuple):
         if self.cause == UNKNOWN_CAUSE:
             is_line = self.evidence == "log"
             by = "the line of its kubelet's log does not say" if is_line else "its message was not seen"
-            return " ".join(filter(None, (f"{pod}. Why is not known: {by}.", self._when)))
+            return " ".join(filter(None, (f"{pod}. The reason is unknown: {by}.", self._when)))
         if self.cause != "pressure":
             return ""
         return " ".join(filter(None, (f"{pod}: {self.low_on}.", self._rank, self.remark, self._when)))
@@ -186,7 +186,7 @@ class Eviction(NamedTuple):
         if self.time_known:
             return ""
         if self.earliest is None and self.latest is None:
-            return "The time of the eviction is not known: this is when the pod was seen."
+            return "The time of the eviction is unknown: this is when the pod was seen."
         if self.latest is None:
             return f"It was evicted at or after {self.earliest:%F %T} UTC."
         if self.earliest is None:
@@ -270,11 +270,11 @@ class Reclaim(NamedTuple):
     def what(self) -> str:
         often = f" {how_often(self.times)}" if self.times > 1 else ""
         found = ", and ".join(filter(None, (self._back, self._images)))
-        ending = "How that ended is not known."
+        ending = "The outcome is unknown."
         if self.outcome == "evicted":
             ending = f"It evicted {counted(self.evicted, 'pod')}."
         elif self.outcome == "no_eviction_seen":
-            ending = "By its log it evicted no pod." if self.logged else "No eviction was seen."
+            ending = "According to its log, it evicted no pod." if self.logged else "No eviction was seen."
         tried = f"The kubelet tried to reclaim {short_of(self.resource)}{often}"
         return f"{tried}{found and f': {found}'}. {ending}"
 
@@ -320,5 +320,5 @@ class ImageGc(NamedTuple):
 
     @property
     def what(self) -> str:
-        when = "" if self.time_known else " When it began is not known exactly."
+        when = "" if self.time_known else " Its exact start is unknown."
         return f"{image_gc_head(self.verdict, self.reason)}: {self.explanation}{when}"

@@ -282,7 +282,7 @@ class KubeletLogLine(NamedTuple):
             pod=pod,
             pods=", ".join(self.pods[:3]),
         )
-        return words and f"The kubelet's log: {words}{'' if self.time_known else ' When is not known exactly.'}"
+        return words and f"The kubelet's log: {words}{'' if self.time_known else ' The exact time is unknown.'}"
 
 
 _LOG_LINES: Final = {

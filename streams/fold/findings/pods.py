@@ -140,9 +140,10 @@ class PodEnd(NamedTuple):
     def _exit(self) -> str:
         code = self.exit_code or 0
         killed = code in _SIGNALS
-        begun = f"restarted{self._in_container}" if self.container else "terminated" if killed else "over by itself"
+        ended = "terminated" if killed else "ended by its own process"
+        begun = f"restarted{self._in_container}" if self.container else ended
         name = _SIGNALS.get(code, f" (0x{code & 0xFFFFFFFF:X})" if code < _WINDOWS else "")
-        by = ": nothing that was seen shows who did it" if killed else ""
+        by = ": nothing shows who ended it" if killed else ""
         return f"{begun} with exit code {code}{name}{by}"
 
 

@@ -1,12 +1,15 @@
 """Writes topics to a store, exactly once for every query: intent, insert, commit (delivery.md#landing).
 
-1. Before the lander stores ranges of partitions together, it commits each range's first offset, with all ranges in
-the metadata.
+1. Commit the intent: each partition's first offset, with the ranges that are stored together and a random token in
+the metadata. A crash after that can no longer change what is stored together.
 
-2. After a crash, the next owner of any of these partitions reads that, and first stores exactly the same ranges
-under the same token.
+2. Insert the ranges under that token. The store keeps one copy of what is inserted twice under one token, so a
+repeated insert is harmless.
 
-3. The store keeps only one copy of ranges that are stored twice under one token.
+3. Commit the end of each range. It comes last: a commit before the insert would lose messages in a crash.
+
+4. After a crash, the next owner of any of these partitions reads the intent, and first inserts exactly the same
+ranges under the same token. Under another one, the store would keep both copies.
 """
 
 import asyncio

@@ -204,7 +204,7 @@ def _out_of(reason: str, text: str) -> Refusal | None:
         return Refusal("resources", name)
     asked = amount(requested, name)
     if not capacity and name.startswith("hugepages-"):
-        words = f"By its kubelet the node has no {name}."
+        words = f"According to its kubelet, the node has no {name}."
     elif not capacity:
         words = (_UNKNOWN_THEN if "/" in name else _NONE_COUNTED).format(name)
     elif used is None or requested > capacity:

@@ -64,7 +64,7 @@ class Floor(NamedTuple):
     period_seconds: float
 
 
-def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
+def with_sample(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     """The swings with one more sample."""
     lows, swing = swings
     least = SWING_OF_CAPACITY * capacity
@@ -72,7 +72,7 @@ def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     if swing is None:
         return lows, Swing(True, *here, *here)
     if swing.falls:
-        return _fallen(lows, swing, here, least)
+        return _after_fall(lows, swing, here, least)
     if value >= swing.to_value:
         return lows, Swing(False, *here, *here)
     if swing.to_value - value >= least:
@@ -80,7 +80,7 @@ def swung(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
     return swings
 
 
-def _fallen(lows: tuple[Low, ...], swing: Swing, here: tuple[float, float], least: float) -> Swings:
+def _after_fall(lows: tuple[Low, ...], swing: Swing, here: tuple[float, float], least: float) -> Swings:
     back, fell = here[1] - swing.to_value, swing.from_value - swing.to_value
     if back <= 0:
         return lows, Swing(True, swing.from_seconds, swing.from_value, *here)
@@ -128,7 +128,7 @@ SPREAD: Final = 1.28
 RATE_CHANGES: Final = 0.2
 """A growth is not steadier than this part of its rate, independent of its history."""
 NOISE_MEETS: Final = 1.5
-"""The lowest of the samples that come is so many deviations below the line: a threshold is met by one sample."""
+"""Deviations below the line of the lowest coming sample: one sample is enough to meet a threshold."""
 HORIZON_SPANS: Final = 12.0
 """A line is not drawn further ahead than this many times the span that supports it."""
 BAND_SPANS: Final = 36.0
@@ -136,7 +136,7 @@ BAND_SPANS: Final = 36.0
 TRUSTED: Final = 2.0
 """A fall must be this many times as large as the upward errors; otherwise nothing is forecast."""
 SAMPLE_SECONDS: Final = 10.0
-"""The kubelet looks so often: what is met is seen so much later."""
+"""Seconds between two checks of the kubelet, and so its delay."""
 
 Errors: TypeAlias = tuple[float | None, ...]
 """Root of the mean square, one for each of AHEAD; None if none has come due."""
@@ -186,7 +186,7 @@ def follow(course: Course, seconds: float, value: int, capacity: int) -> tuple[C
                 for waiting, distance in zip(due, AHEAD, strict=True)
             ]
         )
-    return Course(window, due, above, below, swung(swings, seconds, value, capacity)), ahead
+    return Course(window, due, above, below, with_sample(swings, seconds, value, capacity)), ahead
 
 
 def _off(above: Errors) -> Callable[[float], float] | None:
@@ -215,7 +215,7 @@ def since(course: Course, seconds: float) -> Course:
 
 
 def forecast(course: Course, ahead: Line | None, value: int, threshold: int | None) -> Band | None:
-    """When the amount is below the threshold, from its last value on; None if no more than noise leads there."""
+    """Time at which the amount falls below the threshold; None if only noise leads there."""
     if threshold is None:
         return None
     if value < threshold:

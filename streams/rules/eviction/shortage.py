@@ -25,7 +25,7 @@ FAMILIES: Final = {
 """Kinds of shortage by resource and condition: disks run out of bytes and of inodes."""
 UNKNOWN_CAUSE: Final = "unknown"
 """Cause of an eviction of which only the word Evicted was seen, or a line of a log that does not say why."""
-WHY_UNKNOWN: Final = "why is not known"
+WHY_UNKNOWN: Final = "reason unknown"
 """Follows that pods were evicted for this cause."""
 NO_NEW_PODS: Final = "no new pods are placed there"
 """It is so of a node that is cordoned or not Ready."""

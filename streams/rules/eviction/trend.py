@@ -17,7 +17,7 @@ Window: TypeAlias = tuple[Point, ...]
 MAX_SECONDS: Final = 86_400.0
 MAX_POINTS: Final = 36
 FINE_POINTS: Final = 12
-"""The newest, of which no mean is taken."""
+"""Number of newest points that are never averaged."""
 MIN_POINTS: Final = 4
 MIN_SPAN_SECONDS: Final = 30.0
 WIDER: Final = 1.4
@@ -92,7 +92,7 @@ def is_jump(window: Window, value: int, capacity: int) -> bool:
 
 
 def _coarser(window: Window) -> Window:
-    """One point fewer: the mean of those two that lie nearest to each other for their age."""
+    """Return one point fewer: the two that are closest for their age become their mean."""
     now = window[-1][0]
     least, place = float("inf"), 0
     for at in range(len(window) - FINE_POINTS):

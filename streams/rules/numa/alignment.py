@@ -66,7 +66,7 @@ def alignment(container: ContainerResources, layout: Layout, *, exclusive: bool)
 
 def _doubt(distance: int | None) -> str:
     if distance is None:
-        return "the firmware's distances between these NUMA nodes are not known"
+        return "the firmware's distances between these NUMA nodes are unknown"
     if distance > LOCAL:
         return ""
     return f"the firmware gives different NUMA nodes the distance {distance}, as if they were one"

@@ -93,7 +93,7 @@ def merge(
     node.
     """
     everything = frozenset(numa_nodes)
-    filled = [_opinion(hints) for hints in resources]
+    filled = [_hints_or_any(hints) for hints in resources]
     if single_numa:
         filled = [tuple(hint for hint in hints if _is_single(hint)) for hints in filled]
     candidates = [hint for hint in _permuted(everything, filled) if hint.affinity]
@@ -104,7 +104,7 @@ def merge(
     return Hint(None, best.preferred) if single_numa and best.affinity == everything else best
 
 
-def _opinion(hints: Hints) -> tuple[Hint, ...]:
+def _hints_or_any(hints: Hints) -> tuple[Hint, ...]:
     if hints is None:
         return (Hint(None, preferred=True),)
     return hints or (Hint(None, preferred=False),)

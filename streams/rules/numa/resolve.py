@@ -142,7 +142,7 @@ def _of_cpu_ids(view: NumaView, facts: NodeFacts) -> Account:
     view = view._replace(exclusive_cpus=len(exclusive))
     topology = facts.topology
     if topology is None:
-        return _of_whole_node(view, facts, "the NUMA nodes of these CPUs are not known: no topology was seen")
+        return _of_whole_node(view, facts, "the NUMA nodes of these CPUs are unknown: no topology was seen")
     strange = exclusive - topology.cpus
     if strange:
         return _of_whole_node(view, facts, f"CPU {format_cpuset(strange)} is in no NUMA node of the topology")
@@ -181,7 +181,7 @@ def _of_gauges(view: NumaView, facts: NodeFacts) -> Account:
     if len(facts.numa_named) == 1 or not facts.numa_named:
         return _of_whole_node(view, facts, view.quirk)
     numbers = tuple(counted_numbers(numa, None, None, gauges.get(numa, 0)) for numa in sorted(facts.numa_named))
-    return Account(view, "count", numbers, (), "how many CPUs a NUMA node has is not known: no topology was seen")
+    return Account(view, "count", numbers, (), "the number of CPUs of a NUMA node is unknown: no topology was seen")
 
 
 def _of_zones(view: NumaView) -> Account:

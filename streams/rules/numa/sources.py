@@ -119,7 +119,7 @@ def metrics_view(metrics: Sequence[Metric]) -> NumaView | None:
             NumaZone(numa, exclusive_cpus=None if believed is None else believed[numa]) for numa in sorted(gauges)
         ),
         exclusive_cpus=sum(gauges.values()) if gauges and believed == gauges else total,
-        quirk="" if total in {None, sum(gauges.values())} else _quirk(gauges, total, believed),
+        quirk="" if total in {None, sum(gauges.values())} else _gauge_doubt(gauges, total, believed),
     )
 
 
@@ -147,7 +147,7 @@ def _without_stale(gauges: dict[int, int], total: int | None) -> dict[int, int] 
     return {numa: value if numa in fitting[0] else 0 for numa, value in gauges.items()}
 
 
-def _quirk(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
+def _gauge_doubt(gauges: dict[int, int], total: int | None, believed: dict[int, int] | None) -> str:
     shown = ", ".join(f"{value} on NUMA node {numa}" for numa, value in sorted(gauges.items())) or "nothing"
     text = f"{GAUGE} shows {shown}; {TOTAL} shows {total}: "
     if believed == gauges:

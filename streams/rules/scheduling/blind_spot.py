@@ -164,7 +164,7 @@ def judge_counted(nodes_total: int, existing: Counted) -> Finding | None:
     most = f"at most {counted(existing.highest, 'has', 'have')} existed since {existing.since} before"
     evidence = f"the scheduler counts {counted(nodes_total, 'node')}, {most}"
     if not existing.complete:
-        return Finding("inconclusive", f"{evidence}; nodes that left before this log began are not known")
+        return Finding("inconclusive", f"{evidence}; nodes that left before this log began are unknown")
     return Finding("ghost_nodes", evidence)
 
 
@@ -240,7 +240,7 @@ def judge_placement(placement: Placement, cluster: Cluster) -> Finding | None:
         stay = counted(placement.daemon_pods_pending, "DaemonSet pod for it stays", "DaemonSet pods for it stay")
         evidence += f"; {stay} Pending"
     if placement.ever_got_pods and not placement.daemon_pods_pending:
-        return Finding("inconclusive", f"{evidence}; it had pods before and may be full, which is not known here")
+        return Finding("inconclusive", f"{evidence}; it had pods before and may be full")
     if not placement.ever_got_pods:
         evidence += "; it never got one since it is known"
     return Finding("lost_node", f"{evidence}; {_zones(cluster)}; {_version(cluster)}")

@@ -40,7 +40,7 @@ class Request(msgspec.Struct, frozen=True, array_like=True, gc=False):
     drivers: list[str]
     """A device has to be of all of them."""
     count: int
-    """At least so many that nobody else has; 0 if fewer may do."""
+    """Number of devices that must be free; 0 if fewer may do."""
     certain: bool
     """Any devices of the driver and the class will do."""
 
@@ -175,7 +175,7 @@ class Wanted(NamedTuple):
     drivers: frozenset[str] = frozenset()
     """A device has to be of all of them."""
     at_least: int = 0
-    """So many that nobody else has."""
+    """Number of free devices that it needs."""
     certain: bool = False
     """Any devices of the driver will do."""
 

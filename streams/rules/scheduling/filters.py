@@ -23,10 +23,10 @@ FREE_PORTS: Final = "node(s) didn't have free ports for the requested pod ports"
 
 def conflict(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> bool:
     """The same port of the same protocol, of one address or of all."""
-    return any(_clash(each, other) for other in used for each in wanted)
+    return any(_conflicts(each, other) for other in used for each in wanted)
 
 
-def _clash(one: HostPort, other: HostPort) -> bool:
+def _conflicts(one: HostPort, other: HostPort) -> bool:
     addresses = {one.host_ip, other.host_ip}
     return (one.protocol, one.port) == (other.protocol, other.port) and (
         len(addresses) == 1 or ANY_ADDRESS in addresses

@@ -60,7 +60,7 @@ def is_among(place: Place, constraints: Constraints) -> bool:
     return meets_any(constraints.nodes, {**place.labels, NODE_NAME: place.node})
 
 
-class _Bearing(NamedTuple):
+class _Effect(NamedTuple):
     other: Neighbour
     is_any: bool
     near: Sequence[NeighbourTerm]
@@ -81,7 +81,7 @@ class Neighbourhood:
         self._unwelcome: set[_Domain] = set()
         self._perhaps_unwelcome: set[_Domain] = set()
         self._spread: list[dict[str, int]] = [{} for _ in wants.spread]
-        self._bearings: dict[int, _Bearing] = {}
+        self._effects: dict[int, _Effect] = {}
         """Effects of each pod, by its identity: most pods are equal, and the same object."""
         for place in places:
             for counts, each in self._counted(place):
@@ -90,9 +90,9 @@ class Neighbourhood:
                 self.join(place, other)
 
     def join(self, place: Place, other: Neighbour) -> None:
-        bearing = self._bearings.get(id(other))
+        bearing = self._effects.get(id(other))
         if bearing is None:
-            bearing = self._bearings[id(other)] = self._bearing(other)
+            bearing = self._effects[id(other)] = self._effect(other)
         if not bearing.is_any:
             return
         labels = place.labels
@@ -106,7 +106,7 @@ class Neighbourhood:
                 if each in bearing.alike:
                     counts[labels[each.topology_key]] += 1
 
-    def _bearing(self, other: Neighbour) -> "_Bearing":
+    def _effect(self, other: Neighbour) -> "_Effect":
         pod, wants = self.pod, self.pod.constraints
         near = bool(wants.affinity) and all(term.selects(other.namespace, other.labels) for term in wants.affinity)
         theirs = other.constraints.anti_affinity
@@ -119,11 +119,11 @@ class Neighbourhood:
             [term for term in theirs if term not in unwelcome and term.may_select(pod.labels)],
             [each for each in wants.spread if alike and each.selector and matches(each.selector, other.labels)],
         )
-        return _Bearing(other, any(parts), *parts)
+        return _Effect(other, any(parts), *parts)
 
     def reasons(self, place: Place) -> list[str]:
         """Return why the scheduler does not place the pod there, in its words."""
-        return [*self._unspread(place), *self._unloved(place)]
+        return [*self._unspread(place), *self._refused_by_affinity(place)]
 
     def unknowns(self, place: Place) -> list[str]:
         if self._perhaps_unwelcome.isdisjoint(place.labels.items()):
@@ -158,7 +158,7 @@ class Neighbourhood:
                 yield UNEVEN
                 return
 
-    def _unloved(self, place: Place) -> Iterator[str]:
+    def _refused_by_affinity(self, place: Place) -> Iterator[str]:
         """The scheduler's plugin ends with the first."""
         wants = self.pod.constraints
         if not self._is_near(place):

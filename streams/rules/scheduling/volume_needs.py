@@ -165,12 +165,12 @@ def _unbound(each: ClaimedVolume, claim: Claim, storage: Storage, named: tuple[s
         topologies=storage_class.topologies,
         room="csidrivers" in storage.listed if driver is None else not driver.tracks_capacity,
         driver="" if storage_class.provisioner == STATIC else storage_class.provisioner,
-        identity=unmade(*named),
+        identity=unbound_volume(*named),
         alone=True,
     )
 
 
-def unmade(namespace: str, claim: str) -> str:
+def unbound_volume(namespace: str, claim: str) -> str:
     """Return a stand-in for the volume of a claim that has none yet, different from all handles and names."""
     return f":{namespace}/{claim}"
 
@@ -259,7 +259,7 @@ def _attached_as(storage: Storage, namespace: str, name: str) -> tuple[str, str]
         return ("", "") if not claim.storage_class or "storageclasses" in storage.listed else None
     if storage_class.provisioner.startswith(IN_TREE):
         return ("", "") if storage_class.provisioner == STATIC else None
-    return storage_class.provisioner, unmade(namespace, name)
+    return storage_class.provisioner, unbound_volume(namespace, name)
 
 
 def volume_reasons(

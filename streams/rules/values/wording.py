@@ -124,7 +124,7 @@ def joined(separator: str, *texts: Amount) -> Amount:
     return separator.join(filter(None, texts))
 
 
-def moment(at: Amount) -> Amount:
+def date_time(at: Amount) -> Amount:
     """Day and time, as 2026-07-01 12:00:00."""
     return Expression(f"formatDateTime({at}, '%F %T', 'UTC')") if isinstance(at, Expression) else f"{at:%F %T}"
 

@@ -53,7 +53,7 @@ def test_each_keep_flag_sets_changes_and_removes_the_ttl_of_its_tables(clickhous
         ):
             before = ttls(database)
             lines = keep(clickhouse, days)
-            assert lines[0] == "nothing to apply"
+            assert lines[0] == "the schema is up to date"
             assert len(lines) == 1 + len(days)
             untouched = {table for kept in KEPT if kept.name not in days for table in kept.tables}
             now = ttls(database)

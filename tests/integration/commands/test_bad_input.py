@@ -207,7 +207,7 @@ def test_a_folder_without_anything_known_names_what_would_be_read(tmp_path: Path
 def test_a_path_that_is_not_there_is_reported(tmp_path: Path) -> None:
     done = leadsman("inspect", tmp_path / "none.jsonl")
     assert done.returncode == NO_SOURCE
-    assert f"{tmp_path / 'none.jsonl'}: there is no such file or folder" in done.stderr
+    assert f"{tmp_path / 'none.jsonl'}: no such file or folder" in done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ def test_every_command_that_reads_answers_as_it_does_alone(demo: Path, tmp_path:
             (("query", "--sql", "SELECT * FROM url('http://127.0.0.1:1/', CSV, 'a Int8')"), 7, "url is not allowed"),
             (("query", "--sql", "SELECT nod FROM nodes"), 7, "Did you mean node?"),
             (("query", "--sql", "SELECT '\udce4'"), 7, r"SELECT '\udce4' is not text in UTF-8"),
-            (("silence", "add", "a=b", "--for", "1h", "--why", "x"), 5, "only reads. Stop it first"),
+            (("silence", "add", "a=b", "--for", "1h", "--why", "x"), 5, "can only read. Stop it first"),
         ):
             done = leadsman(*refused, db=demo)
             assert (done.returncode, reason in done.stderr) == (status, True), done.stderr

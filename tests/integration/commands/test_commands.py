@@ -180,8 +180,8 @@ def test_migrating_again_applies_nothing_and_sets_how_long_samples_stay(tmp_path
     assert first.startswith("applied 0001_baseline\n")
     again = succeeds("migrate", "--keep-samples-days", "14", "--keep-rollups-days", "0", db=tmp_path / "db")
     assert again.splitlines() == [
-        "nothing to apply",
-        "raw samples are kept 14 days after they landed",
+        "the schema is up to date",
+        "raw samples are kept 14 days after they were stored",
         "five-minute roll-ups are kept forever",
     ]
     kept = rows(

@@ -84,7 +84,7 @@ async def test_the_tools_answer_as_the_commands_do(database: Path) -> None:
         "name": "depth",
         "type": "UInt32",
         "default": "1",
-        "meaning": "how many pods of each order; 0 is all",
+        "meaning": "number of pods of each order to show; 0 is all",
     } in next(each["parameters"] for each in saved["questions"] if each["name"] == "next_eviction")
     assert fit == json.loads(by_command.stdout)
     assert counted == {"rows": samples, "cut": False}

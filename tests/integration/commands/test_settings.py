@@ -96,7 +96,7 @@ def test_validate_finds_all_well_changes_nothing_and_misses_a_permission(
     succeeds("migrate", db=tmp_path / "db")
     status, lines = validated("admin", "off")  # another test's kubelet may be there
     assert status == 0
-    assert "ok: will make" in lines[0]
+    assert "ok: will create" in lines[0]
     assert not [line for line in lines if "NOT USABLE" in line]
     status, lines = validated("nobody", "direct")
     assert status == 9

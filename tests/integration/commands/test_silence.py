@@ -65,7 +65,7 @@ def test_a_silence_is_made_listed_and_expired(db: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("add", "node=~.*", "--for", "1h", "--why", "x"), "would cover everything"),
+        (("add", "node=~.*", "--for", "1h", "--why", "x"), "would mute every alert"),
         (("add", "node", "--for", "1h", "--why", "x"), "is not a matcher"),
         (("add", "node=~(?=a)b", "--for", "1h", "--why", "x"), "RE2"),
         (("add", "a=b", "--why", "x"), "give an end"),

@@ -42,7 +42,10 @@ WALKS: Final = {
         "1 pod evicted, low on memory, 14.4 GiB available, below the 15.0 GiB threshold",
         ("free the resource, or raise requests",),
         (
-            ("Which running pods were evicted, for which resource, and if a pod explains it", "name=evicted_pods"),
+            (
+                "Which running pods were evicted, for which resource, and whether a pod explains it",
+                "name=evicted_pods",
+            ),
             ("All 22 columns", "wide=1"),
         ),
         # that pod held 4.75 GiB, and 61 % of all that the node's pods used

@@ -12,7 +12,6 @@ ROOMS: Final = ("streams/alerting", "streams/fold", "leadsman/web/attention")
 RUN: Final = 5
 """Words in a row that two rooms may not share."""
 MAY: Final = {
-    "not ready by an event": "what an episode is about, beside the sentence",
     "the default of that kubelet": "why an alert cannot fire, beside what a threshold is",
     "use more than they request": "a step, and a possible cause",
 }

@@ -125,9 +125,7 @@ async def test_a_missing_permission_is_reported_once_and_waiters_are_not_asked_f
         await asked.happened(forbidden=2)
         assert asked.paths == ["a", "c"]
     (told,) = [(each.type, each.resource, msgspec.json.decode(each.object)) for each in asked.seen]
-    text = (
-        "get leases in kube-node-lease is not allowed: how old the Lease of a node that is not Ready is, is not known"
-    )
+    text = "get leases in kube-node-lease is not allowed: the age of the Lease of a NotReady node is unknown"
     assert told == ("ERROR", "node_leases", {"error": text})
 
 

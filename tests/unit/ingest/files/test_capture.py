@@ -370,7 +370,7 @@ def test_bad_lines_before_the_first_observation_are_reported_in_their_place(tmp_
 
 
 def test_missing_file_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match="there is no such file or folder"):
+    with pytest.raises(SourceError, match="no such file or folder"):
         SourceFile(tmp_path / "no\x1bsuch")
 
 

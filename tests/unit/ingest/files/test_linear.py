@@ -13,7 +13,7 @@ from ingest.files.sniff import kind_of
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import IS_EXPORTED
 from ingest.files.texts.logs import Logs
-from ingest.files.texts.mixed import taken_apart
+from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.parts import Command, Part
 from ingest.files.texts.pasted import pasted_parts
 from ingest.files.texts.tables import tabled
@@ -49,7 +49,7 @@ def test_what_is_beside_a_table_is_looked_for_in_a_time_that_grows_with_the_text
 )
 def test_objects_in_a_text_are_looked_for_in_a_time_that_grows_with_it(text: str) -> None:
     began = time.process_time()
-    assert taken_apart(text.encode()).objects == []
+    assert split_mixed(text.encode()).objects == []
     assert time.process_time() - began < 5
 
 

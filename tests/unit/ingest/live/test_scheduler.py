@@ -341,7 +341,7 @@ async def test_validate_asks_for_the_permission_and_asks_each(authority: Authori
         watch = LiveSettings(kubeconfig=kubeconfig(tmp_path, server.url), resources=("nodes",), scheduler=section)
         permissions = [each async for each in check_cluster(watch)]
         found = [each async for each in check_schedulers(watch)]
-    note = "not allowed: the scheduler's cache is not known"
+    note = "not allowed: the scheduler's cache is unknown"
     assert Checked("cluster: get /metrics", "", note, resource="/metrics") in permissions
     specs = [request.body["spec"] for request in server.requests]
     assert {"nonResourceAttributes": {"verb": "get", "path": "/metrics"}} in specs

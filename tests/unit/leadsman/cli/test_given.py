@@ -21,7 +21,7 @@ except SystemExit as end:
     print(json.dumps([end.code, sorted(sys.modules)]))
 """
 SOURCES: Final = ("look", "replay", "inspect", "backtest", "simulate-scheduler")
-NO_FILE: Final = "nope.json: there is no such file or folder"
+NO_FILE: Final = "nope.json: no such file or folder"
 
 
 def answered(folder: Path, *arguments: str) -> tuple[int, str, set[str]]:

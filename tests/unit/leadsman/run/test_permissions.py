@@ -81,7 +81,7 @@ async def test_without_leases_of_nodes_all_else_is_usable(tmp_path: Path) -> Non
         (
             "cluster: get leases.coordination.k8s.io in kube-node-lease",
             "",
-            "not allowed: how old the Lease of a node that is not Ready is, is not known",
+            "not allowed: the age of the Lease of a NotReady node is unknown",
         )
     ]
 
@@ -93,7 +93,7 @@ async def test_without_claims_of_volumes_all_else_is_usable_and_that_is_reported
         (
             f"cluster: {verb} persistentvolumeclaims",
             "",
-            "not allowed: where pods with volume claims fit is not known",
+            "not allowed: it is unknown where pods with volume claims fit",
             True,
         )
         for verb in ("list", "watch")

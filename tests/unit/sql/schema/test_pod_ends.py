@@ -38,8 +38,8 @@ def test_a_row_that_names_who_did_it_counts_then_one_with_a_known_time_then_the_
     [
         ([("earliest", 0), ("earliest", 5)], " That was at or after 2026-07-01 12:00:00 UTC."),
         ([("latest", 5), ("latest", 9)], " That was at or before 2026-07-01 12:00:09 UTC."),
-        ([("earliest", 0), ("latest", 5)], " When is not known: this is when it was seen."),
-        ([("earliest", 0), ("", 0)], " When is not known: this is when it was seen."),
+        ([("earliest", 0), ("latest", 5)], " The time is unknown: this is when it was seen."),
+        ([("earliest", 0), ("", 0)], " The time is unknown: this is when it was seen."),
     ],
     ids=("all after", "all before", "one each", "one of two"),
 )

@@ -19,7 +19,7 @@ def test_a_line_of_the_log_that_an_event_reports_is_not_another(database: Databa
     found = dicts(database, "SELECT node, what FROM story WHERE about = 'reclaimed' ORDER BY ts, node")
     by_log = "The kubelet's log: it reclaimed enough without evicting pods."
     assert [(each["node"], each["what"]) for each in found] == [
-        ("n", "The kubelet tried to reclaim ephemeral storage 2 times. By its log it evicted no pod."),
+        ("n", "The kubelet tried to reclaim ephemeral storage 2 times. According to its log, it evicted no pod."),
         ("other", by_log),
         ("n", by_log),
     ]

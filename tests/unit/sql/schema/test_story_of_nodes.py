@@ -57,7 +57,7 @@ def test_a_node_that_was_ready_before_is_ready_again(told: Told) -> None:
     ]
 
 
-BY_EVENT = "The node is cordoned, by an Event: no new pods are placed there."
+BY_EVENT = "The node is cordoned, according to an Event: no new pods are placed there."
 CORDONED = "The node is cordoned: no new pods are placed there."
 NO_LONGER = "The node is no longer cordoned."
 
@@ -67,7 +67,7 @@ BY_EVENTS: list[tuple[list[Row], list[str]]] = [
     ([_told(5, "NodeNotSchedulable"), _told(6, "NodeNotSchedulable")], [BY_EVENT]),
     (
         [_told(5, "NodeNotSchedulable"), _told(9, "NodeSchedulable")],
-        [BY_EVENT, "The node is no longer cordoned, by an Event."],
+        [BY_EVENT, "The node is no longer cordoned, according to an Event."],
     ),
     ([_told(9, "NodeSchedulable")], []),
     ([_seen(0, True), _told(5, "NodeNotSchedulable"), _seen(9, True)], [BY_EVENT, NO_LONGER]),

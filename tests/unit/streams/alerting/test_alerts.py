@@ -59,7 +59,7 @@ def test_an_alert_has_a_runbook_with_what_to_look_at_and_to_do(alert: AnyAlert) 
 def test_the_runbook_of_evictions_asks_for_the_end_of_each_cause() -> None:
     text = runbooks()["PodsEvicted"].text
     for cause, end in (("pressure", "node_pressure"), ("limit", "own_limit"), ("unknown", "kubelet_eviction")):
-        assert re.search(f"pod_ends --param cause={end} *# of `{cause}`", text)
+        assert re.search(f"pod_ends --param cause={end} *# for `{cause}`", text)
         assert end in get_args(Cause)
 
 

@@ -102,6 +102,10 @@ def test_a_mistake_is_reported_with_its_line_and_what_is_allowed(tmp_path: Path,
     assert problem(tmp_path, text).startswith(told)
 
 
+def test_a_wrong_value_is_shown_once(tmp_path: Path) -> None:
+    assert problem(tmp_path, "alerts:\n  PodsEvicted:\n    for: soon\n").count("soon") == 1
+
+
 def test_all_mistakes_are_reported_at_once(tmp_path: Path) -> None:
     told = problem(tmp_path, "x: 1\nalerts:\n  PodsEvicted:\n    for: 10\n")
     assert "line 1: x" in told

@@ -47,7 +47,7 @@ def test_what_fires_without_data_ends_as_unknown_and_not_as_well() -> None:
     assert log.record(clock(HOUR + 500)) == ["resolved EvictionThresholdNear"]
     assert ends(log) == [("unknown", HOUR)]
     assert log.summaries[-1].startswith("No data since 2026-07-01 12:00:00 UTC: ")
-    assert "whether it still holds is not known" in log.descriptions[-1]
+    assert "its current state is unknown" in log.descriptions[-1]
     assert log.record(clock(3 * HOUR)) == []
 
 

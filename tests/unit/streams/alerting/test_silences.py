@@ -131,7 +131,7 @@ def test_expiring_ends_it_now_once_and_what_has_not_begun_never_does() -> None:
     "pattern", ["(a+)+b", "(a|aa)*b", "(a|b+){9}c", ".*a.*a.*a.*a.*b", "(.*|a)(.*|b)(.*|c)(.*|d)e", "a?a?a?a?aaaa"]
 )
 def test_a_pattern_that_a_name_in_the_cluster_could_keep_busy_is_refused(pattern: str) -> None:
-    with pytest.raises(BadSilence, match="keep its search busy"):
+    with pytest.raises(BadSilence, match="keep this search busy"):
         matchers([f"pod=~{pattern}"])
 
 

@@ -56,7 +56,7 @@ def test_kubelets_before_1_5_name_no_resource() -> None:
 def test_the_word_evicted_alone_shows_no_shortage(evidence: str, why: str) -> None:
     """It may have exceeded its own limit, while the node was low on nothing; no rank is missed then."""
     assert evicted(cause="unknown", resource="", evidence=evidence) == (
-        f"Pod shop/web was evicted. Why is not known: {why}."
+        f"Pod shop/web was evicted. The reason is unknown: {why}."
     )
 
 
@@ -92,7 +92,7 @@ def test_an_unknown_time_is_marked_as_unknown() -> None:
     assert evicted(**between).endswith("It was evicted between 2026-07-01 12:00:00 and 2026-07-01 12:01:00 UTC.")
     assert evicted(**between | {"latest": None}).endswith("It was evicted at or after 2026-07-01 12:00:00 UTC.")
     assert evicted(**between | {"earliest": None}).endswith("It was evicted at or before 2026-07-01 12:01:00 UTC.")
-    assert evicted(time_known=False).endswith("is not known: this is when the pod was seen.")
+    assert evicted(time_known=False).endswith("is unknown: this is when the pod was seen.")
 
 
 def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
@@ -105,15 +105,15 @@ def test_a_rejection_is_listed_with_the_others_of_its_storm() -> None:
         ({"cause": "api_eviction", "actor": "eviction API"}, "evicted by the eviction API"),
         ({"cause": "api_eviction", "actor": "karpenter"}, "evicted by karpenter, which drains the node"),
         ({"cause": "oom_kill", "container": "app"}, "OOM killed in container app"),
-        ({"cause": "exited", "exit_code": 1}, "over by itself with exit code 1"),
+        ({"cause": "exited", "exit_code": 1}, "ended by its own process with exit code 1"),
         (
             {"cause": "exited", "exit_code": 137, "container": "app"},
-            "restarted in container app with exit code 137 (SIGKILL): nothing that was seen shows who did it",
+            "restarted in container app with exit code 137 (SIGKILL): nothing shows who ended it",
         ),
         # an access violation, which Windows counts without a sign
         (
             {"cause": "exited", "exit_code": 0xC0000005 - (1 << 32)},
-            "over by itself with exit code -1073741819 (0xC0000005)",
+            "ended by its own process with exit code -1073741819 (0xC0000005)",
         ),
         ({"cause": "deleted"}, ""),
         ({"cause": "node_pressure"}, ""),
@@ -143,7 +143,7 @@ def test_a_condition_begins_and_ends(change: dict[str, Any], words: str) -> None
 def test_a_verdict_in_words_precedes_its_reasons() -> None:
     failing = row(ImageGc, verdict="persistent", explanation="It fails.", time_known=True)
     assert failing.what == "Image GC keeps failing: It fails."
-    assert failing._replace(time_known=False).what.endswith("It fails. When it began is not known exactly.")
+    assert failing._replace(time_known=False).what.endswith("It fails. Its exact start is unknown.")
     found = row(SchedulerBlindSpot, verdict="lost_node", namespace="a", pod="b", evidence="0/4 nodes.").what
     assert found == "The scheduler does not see a node, by pod a/b: 0/4 nodes."
 

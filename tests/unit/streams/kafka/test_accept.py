@@ -14,7 +14,7 @@ from ingest.model.records import SourceErrorRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import NOT_A_RECORD
 from streams.fold.fold import LogState
-from streams.kafka.accept import ORIGIN, Bury, Skip, Take, accept
+from streams.kafka.accept import ORIGIN, NotARecord, Skip, Take, accept
 from streams.kafka.codec import NOTHING_FOLDED, Emission, Folded
 from streams.kafka.message import FaustEvent, Headers, Message, of_event, of_record
 
@@ -45,7 +45,7 @@ def test_what_the_state_has_seen_is_skipped_and_nothing_changes() -> None:
 @pytest.mark.parametrize("value", [b"", b"{", b'{"kind":"nonesuch"}', b"\xff\xfe", b"[" * 100_000])
 def test_what_is_no_record_is_buried_with_where_it_came_from_and_is_not_met_again(value: bytes) -> None:
     decision = accept(EMPTY, message(4, value))
-    assert isinstance(decision, Bury)
+    assert isinstance(decision, NotARecord)
     letter = decision.letter
     assert (letter.cluster, letter.error_type) == ("", NOT_A_RECORD)
     assert str(letter.position) == "x.cluster:0@4"

@@ -143,8 +143,8 @@ def test_a_piece_that_begins_a_little_before_the_end_of_the_last_goes_on_with_it
 def test_the_end_of_what_is_stored_never_goes_back() -> None:
     """Else many small pieces with late observations would move the seam."""
     database = replayed(observed(repeated(("12:01:00", 5))))
-    assert database.replay(observed([node("12:00:52", "late", type_="ADDED")])).apart == set()
-    assert database.replay(observed([node("12:00:46", "later", type_="ADDED")])).apart == {"c"}
+    assert database.replay(observed([node("12:00:52", "late", type_="ADDED")])).separate == set()
+    assert database.replay(observed([node("12:00:46", "later", type_="ADDED")])).separate == {"c"}
 
 
 def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_alone() -> None:
@@ -152,7 +152,7 @@ def test_what_lies_before_the_stored_is_folded_by_itself_and_leaves_the_states_a
     late = observed(repeated(("13:00:00", 30)))
     database = replayed(late)
     report = database.replay(early)
-    assert report.apart == {"c"}
+    assert report.separate == {"c"}
     assert occurrences(database) == [("12:00:00", 1, False), ("12:01:00", 4, False), ("13:00:00", 1, True)]
     database.replay(observed(repeated(("13:01:00", 31))))
     assert occurrences(database)[-1] == ("13:01:00", 1, False)
@@ -162,7 +162,7 @@ def test_a_replay_from_before_to_behind_the_stored_goes_on_with_the_stored_state
     everything = observed(repeated(("12:00:00", 1), ("12:01:00", 5), ("13:00:00", 30), ("13:05:00", 33)))
     database = replayed(everything[2:3])
     report = database.replay(everything)
-    assert (report.known, report.apart) == (1, {"c"})
+    assert (report.known, report.separate) == (1, {"c"})
     assert occurrences(database) == [
         ("12:00:00", 1, False),
         ("12:01:00", 4, False),
@@ -179,7 +179,7 @@ def test_what_is_observed_after_the_clock_was_set_back_resumes_with_the_stored_s
     for clock in ("12:00:00", "12:01:00"):
         replay = Replay(REDUCERS, database, database.checkpoints, resumes=True)
         same = observed([node(clock, "n", type_="MODIFIED")])
-        assert replay.run(map(decode, same)).apart == set()
+        assert replay.run(map(decode, same)).separate == set()
     assert [f"{row.ts:%H:%M}" for row in database.of(NodeRow)] == ["13:00"]  # all that comes later is no news
 
 
@@ -195,7 +195,7 @@ def test_clusters_do_not_meet() -> None:
 def test_a_cluster_that_is_new_to_the_database_is_not_apart_because_another_is_later() -> None:
     database = replayed(observed(repeated(("13:00:00", 1))))
     older = [each | {"cluster": "other"} for each in repeated(("12:00:00", 1))]
-    assert database.replay(observed(older)).apart == set()
+    assert database.replay(observed(older)).separate == set()
 
 
 def test_what_is_outside_of_the_limits_is_not_remembered() -> None:

@@ -3,7 +3,7 @@
 from ingest.model.machine import Cpu
 from streams.questions.asked import Question
 from streams.questions.fit import Candidate, answer
-from streams.questions.fit_like import Staying, adds_up, as_new
+from streams.questions.fit_like import PerNodePod, adds_up, as_new
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Settings
@@ -34,7 +34,7 @@ STATE = NodeState(
     machine=FULL,
     labels={"kubernetes.io/hostname": "old", "pool": "big"},
 )
-AGENT = Staying({"cpu": 300}, Neighbour("kube-system"))
+AGENT = PerNodePod({"cpu": 300}, Neighbour("kube-system"))
 
 
 def test_a_new_node_is_ready_and_has_only_what_comes_to_every_node() -> None:

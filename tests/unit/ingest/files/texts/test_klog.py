@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ingest.files.history import Fact
 from ingest.files.recognize import Thing
 from ingest.files.texts.klog import LEAP_YEAR, parse
-from ingest.files.texts.kubelet_log import Told, grouped, is_kubelets_log, placed, read_log, without_lines
+from ingest.files.texts.kubelet_log import DumpEvent, grouped, is_kubelets_log, placed, read_log, without_lines
 from ingest.files.texts.logs import Logs
 from ingest.model.observation import Position
 from ingest.resources.events import EVENTS
@@ -286,7 +286,7 @@ def test_a_log_is_a_kubelets_by_its_source_files_or_its_journal() -> None:
     assert not is_kubelets_log(b"eviction_manager.go:1] is a file")
 
 
-def bounds(text: str, *events: Told, is_dated: bool = True) -> tuple[datetime, datetime | None, datetime | None]:
+def bounds(text: str, *events: DumpEvent, is_dated: bool = True) -> tuple[datetime, datetime | None, datetime | None]:
     (found,) = placed(read_log(text.encode()), "n1", NEWEST, grouped(events), {}, is_dated=is_dated)
     return found.at, found.line.earliest, found.line.latest
 
@@ -301,7 +301,7 @@ def test_year_and_zone_come_from_a_time_that_the_process_itself_took() -> None:
 
 def test_the_zone_comes_from_an_event_about_the_same() -> None:
     at = datetime(2025, 1, 6, 20, 44, 17, tzinfo=UTC)
-    assert bounds(KLOG, Told("EvictionThresholdMet", "Node//n1", at, at, 1)) == (
+    assert bounds(KLOG, DumpEvent("EvictionThresholdMet", "Node//n1", at, at, 1)) == (
         at.replace(microsecond=658612),
         None,
         None,
@@ -323,7 +323,7 @@ def test_a_line_after_new_year_s_eve_is_of_the_year_before() -> None:
 
 def test_log_lines_counted_by_an_event_are_marked_and_dropped_ones_are_not() -> None:
     lines = "\n".join(KLOG.replace("12:44:17", f"12:44:{second}") for second in (10, 20, 30, 40))
-    event = Told("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
+    event = DumpEvent("EvictionThresholdMet", "Node//n1", AT.replace(second=10), AT.replace(second=40), 2)
     found = placed(read_log(lines.encode()), "n1", NEWEST, grouped([event]), {}, is_dated=True)
     assert [each.line.told for each in found] == [True, False, False, True]
 
@@ -480,7 +480,7 @@ def test_a_line_is_the_same_text_in_a_part_of_its_log() -> None:
 
 def test_a_log_of_an_unknown_form_is_not_said_to_be_without_evictions() -> None:
     strange = KLOG.replace("I0106 12:44:17.658612", "info 12h44")
-    assert without_lines(strange.encode()) == "a kubelet's log in a form that is not known"
+    assert without_lines(strange.encode()) == "a kubelet's log in an unknown form"
     assert without_lines(KLOG.replace("attempting", "trying").encode()).endswith("image GC and refusals")
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
-from ingest.files.texts.mixed import taken_apart
+from ingest.files.texts.mixed import split_mixed
 from ingest.files.texts.parts import Command, command_of, is_typed, parts, tidied
 from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
@@ -128,7 +128,7 @@ def test_rows_of_a_described_pod_belong_to_the_command_when_its_head_is_cut_off(
 
 @given(st.lists(st.sampled_from(["```", "$ kubectl get no -o yaml", "apiVersion: v1", '{"kind": 1}', "a", ""])))
 def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
-    apart = taken_apart("\n".join(lines).encode())
+    apart = split_mixed("\n".join(lines).encode())
     assert apart.rest.count(b"\n") == max(len(lines) - 1, 0)
     kept = [*apart.rest.decode().split("\n"), *(line for each in apart.objects for line in each.decode().split("\n"))]
     assert sorted(filter(None, kept)) == sorted(filter(None, lines))

@@ -233,7 +233,7 @@ PRESENT: Final = (
     Present("Ready unknown", lambda state: _is_silent(state) and not _is_cordoned(state)),
     Present("DiskPressure", lambda state: state["disk"] in {"true", "by Event"} and not _is_silent(state)),
     Present("cordoned", lambda state: _is_cordoned(state) or state["cordon"] == "by Event"),
-    Present("cordoned, by an Event", lambda state: state["cordon"] == "by Event"),
+    Present("cordoned (from an Event)", lambda state: state["cordon"] == "by Event"),
     Present("KernelDeadlock", lambda state: state["problem"] == "true"),
     Present("Image GC", lambda state: state["gc"] == "fails"),
     Present("Memory is below its hard threshold", lambda state: state["memory"] == "low"),

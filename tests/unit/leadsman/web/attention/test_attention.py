@@ -271,7 +271,7 @@ def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_
     assert [item.title for item in items] == [
         "The node ran out of memory (SystemOOM), at least 9 times",
         *(f"{reason}, at least 9 times" for reason in "abcde"),
-        "Warnings of 2 more reasons",
+        "Warnings for 2 more reasons",
     ]
     assert items[0].severity is Severity.CRITICAL
     assert items[0].text == "2 objects. The last, Pod shop/api: M."
@@ -281,7 +281,7 @@ def test_a_cluster_that_fell_silent_is_reported_once_and_not_node_by_node() -> N
     scope = Scope("c", T0, T0 + timedelta(hours=1), now=T0 + timedelta(hours=32))
     seen = Evidence(scope, 1, 1, 1, 1, scope.until, scope.until)
     (item,) = attention(view(node(stale=True, sample_age="31 h ago"), scope=scope, evidence=seen))
-    assert (item.severity, item.title) == (Severity.UNKNOWN, "Nothing is known of now")
+    assert (item.severity, item.title) == (Severity.UNKNOWN, "No current data")
     assert item.text.startswith("Last sample 2026-07-01 13:00:00 UTC, 1 d 7 h ago.")
 
 
@@ -320,15 +320,15 @@ def test_not_ready_and_silent_nodes_are_two_cards_with_since_when() -> None:
 @pytest.mark.parametrize(
     ("leases", "told"),
     [
-        ([(1, 51.6)], "When that was seen, its Lease was last renewed 52 s before."),
-        ([(1, None)], "When its Lease was last renewed is not known."),
+        ([(1, 51.6)], "Its Lease had last been renewed 52 s before that was seen."),
+        ([(1, None)], "The last renewal of its Lease is unknown."),
         ([(0, None)], ""),
         (
             [(1, 90.0), (1, 41.2), (0, None)],
-            "When that was seen, 2 Leases had last been renewed 41 s to 1 min 30 s before.",
+            "2 Leases had last been renewed 41 s to 1 min 30 s before that was seen.",
         ),
-        ([(1, 50.0), (1, None)], "When that was seen, 1 Lease had last been renewed 50 s before."),
-        ([(1, None), (1, None)], "When their Leases were last renewed is not known."),
+        ([(1, 50.0), (1, None)], "1 Lease had last been renewed 50 s before that was seen."),
+        ([(1, None), (1, None)], "The last renewal of their Leases is unknown."),
     ],
 )
 def test_how_old_a_lease_was_is_reported_where_somebody_asked_for_it(
@@ -782,9 +782,7 @@ def test_image_gc_that_is_not_heard_of_is_over_and_may_go_on() -> None:
     }
     (card,) = attention(view(node(image_gc="persistent", image_gc_goes_on=False), image_gc=(row,)))
     assert (card.title, card.now, card.until) == ("Image GC kept failing", False, T0)
-    assert (
-        card.text == "As last reported: It fails. Whether it still does is not known: nothing was heard of it since."
-    )
+    assert card.text == "As last reported: It fails. It is unknown whether it still does: there is no data since."
 
 
 def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_true() -> None:
@@ -804,7 +802,7 @@ def test_a_card_of_several_nodes_names_the_one_of_its_words_and_when_these_were_
     [
         ("static", 0, "Exact CPU IDs of exclusive pods are unknown (counts only) on:"),
         ("none", 0, ""),
-        ("", 16, "Whether pods hold CPUs exclusively is not known, for no CPU manager policy was seen:"),
+        ("", 16, "It is unknown whether pods hold CPUs exclusively, because no CPU Manager policy was seen:"),
         ("", 0, ""),
     ],
 )

@@ -95,7 +95,7 @@ def test_a_quiet_node_has_no_cards_and_is_never_all_clear_without_evidence(troub
 
     assert CARDS not in of(1)
     silent = of(11)
-    assert "Nothing is known of now" in silent
+    assert "No current data" in silent
     assert "all clear" not in silent
 
 
@@ -103,7 +103,7 @@ def test_a_node_without_statistics_is_not_called_well(database: Database) -> Non
     store(database, row(NodeRow, node="n", uid="n", ready=True))
     page = node_of(database, Request.of({"node": "n"}), lambda: END) or ""
     assert "No recent statistics" in page
-    assert "Its room and pressure ahead are not known." in page
+    assert "Its free room and upcoming pressure are unknown." in page
 
 
 def opened(page: str) -> tuple[list[str], list[str]]:

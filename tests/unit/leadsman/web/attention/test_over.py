@@ -107,7 +107,7 @@ PAIRS = (
     Pair("not Ready", [_node(1, ready=False)], [_node(50)]),
     Pair("Ready unknown", [_node(1, ready=None, ready_message="Kubelet stopped posting node status.")], [_node(50)]),
     Pair("nodes cordoned", [_node(1, unschedulable=True)], [_node(50)]),
-    Pair("cordoned, by an Event", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
+    Pair("cordoned (from an Event)", [_told(1, "NodeNotSchedulable")], [_told(50, "NodeSchedulable")]),
     Pair("karpenter", [_node(1, taints=["karpenter.sh/disrupted=:NoSchedule"])], [_node(50)]),
     Pair(
         "DiskPressure",
@@ -160,7 +160,7 @@ PAIRS = (
 
 NOTHING = "No evictions, node pressure"
 """Start of the sentence that nothing was found."""
-NOTES = {"nodes cordoned", "cordoned, by an Event", "karpenter"}
+NOTES = {"nodes cordoned", "cordoned (from an Event)", "karpenter"}
 """Pairs that are nothing wrong."""
 
 
@@ -232,5 +232,5 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     shown = page(database, at(120))
     assert len(_open(shown)) == 1
     assert re.search(r"without recent statistics\s*1\b", shown.text)
-    assert "Node objects were not seen" not in shown.text
+    assert "not their Node objects" not in shown.text
     assert shown.text.count("so far") == 1, "that the silent one has no statistics"

@@ -46,7 +46,7 @@ ASKED: Final = {
     "Condition KernelDeadlock": Question("nodes", lambda row: bool(row["problems"])),
     "PodsEvicted": Question("alerts", lambda row: row["status"] == "firing"),
 }
-WITHOUT_QUESTION: Final = {"Uneven NUMA nodes", "cordoned, by an Event"}
+WITHOUT_QUESTION: Final = {"Uneven NUMA nodes", "cordoned (from an Event)"}
 """`numa_map` has the room of each NUMA node, and no verdict; a cordon by an Event is a line of the story."""
 
 

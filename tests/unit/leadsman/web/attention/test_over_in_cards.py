@@ -40,7 +40,7 @@ PAIRS: Final[dict[str, tuple[str, Overview, Overview]]] = {
     "_without_statistics": ("No recent statistics", view(node(stale=True)), view(node())),
     "_without_news": ("1 alert without data", view(node(stale=True), alerts=(LOST,)), view(node(), alerts=(LOST,))),
     "_silence": (
-        "Nothing is known of now",
+        "No current data",
         SILENT._replace(evidence=SILENT.evidence._replace(scope=LATE)),
         view(node()),
     ),

@@ -154,10 +154,11 @@ class Kind(NamedTuple):
 KINDS: Final = (
     Kind("nodes", "No Node object was seen"),
     Kind(
-        "pods", "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not"
+        "pods",
+        "No Pod object was seen: what happened to pods is known only from Events, and pending pods are unknown",
     ),
-    Kind("events", "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known"),
-    Kind("configz", "The thresholds of 1 node are assumed: no /configz was seen"),
+    Kind("events", "No Event was seen: image GC, Warnings, and what happened to deleted pods are unknown"),
+    Kind("configz", "The thresholds of 1 node are assumed, because no /configz was seen"),
     Kind("summaries", "tatistics"),
 )
 

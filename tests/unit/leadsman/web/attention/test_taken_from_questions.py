@@ -101,7 +101,7 @@ class Kind(NamedTuple):
     """Words by the saved question whose answer has them; `look` and `page` are two more."""
 
 
-LAST: Final = "its Lease was last renewed"
+LAST: Final = "Its Lease had last been renewed"
 KINDS: Final = (
     Kind("nodes", {"look": "PLEG is not healthy", "page": "PLEG is not healthy", "not_ready": "PLEG is not healthy"}),
     Kind("pods", {"pending_pods": "web-2", "pending_fit": "web-2"}),

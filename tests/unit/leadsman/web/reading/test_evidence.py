@@ -83,7 +83,7 @@ def test_the_age_of_a_lease_is_reported_in_page_and_report_where_it_was_looked_a
         assert "Lease" not in text, "what was seen before is of another outage"
     store(database, row(NodeLease, node="n", ts=since + timedelta(milliseconds=500), age_seconds=52.0))
     for text in (page(database, T0).text, report(database).text):
-        assert "When that was seen, its Lease was last renewed 52 s before." in text
+        assert "Its Lease had last been renewed 52 s before that was seen." in text
 
 
 def test_what_was_pending_and_is_bound_is_not_reported(database: Database) -> None:
@@ -148,7 +148,7 @@ def test_a_range_without_samples_is_unknown_with_the_age_of_the_last(database: D
     found = page(database, T0 + timedelta(hours=32), **at)
     assert "last sample 1 d 8 h before the end" in found.text
     assert "tag ok" not in found.classes
-    assert "Nothing is known of this range" in found.text
+    assert "There is no data for this range" in found.text
 
 
 def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Database) -> None:
@@ -156,7 +156,7 @@ def test_a_node_without_statistics_is_not_ok_where_the_others_are(database: Data
     sampled(database, "with", "gone")
     found = report(database)
     assert "no statistics" in found.text
-    assert "Ready not known" in found.text
+    assert "Ready not reported" in found.text
     assert found.classes.count("tag ok") == 1  # in the table; a report has details of the two worst nodes
     assert "No recent statistics of 1 of 3 nodes" in story(database)
     made = node_of(database, Request.of({"node": "without"}), lambda: T0)
@@ -188,9 +188,8 @@ def test_a_node_that_fell_silent_while_others_are_seen_is_reported(database: Dat
     store(database, ready("heard"), ready("silent"))
     sampled(database, "heard", "silent")
     sampled(database, "heard", minutes=45)
-    assert (
-        "No recent statistics of 1 of 2 nodes, since 12:00:00. The last sample: 45 min 1 s before the end."
-        in story(database)
+    assert "No recent statistics of 1 of 2 nodes, since 12:00:00. Last sample: 45 min 1 s before the end." in story(
+        database
     )
     assert "last sample 45 min 1 s before the end" in report(database).text
 
@@ -276,9 +275,9 @@ def test_the_sentence_reports_what_was_looked_for_in_how_much() -> None:
         "13:00:00 UTC, with kubelet statistics of 12 of 12 nodes."
     )
     without = nothing_found(SEEN._replace(sampled_nodes=0, last_sample_at=None))
-    assert without.endswith(" UTC. Without kubelet statistics, room and pressure ahead are not known.")
+    assert without.endswith(" UTC. Without kubelet statistics, free room and upcoming pressure are unknown.")
     some = nothing_found(SEEN._replace(sampled_nodes=3))
-    assert some.endswith(" of 3 of 12 nodes. The room of the other nodes is not known.")
+    assert some.endswith(" of 3 of 12 nodes. The free room of the other nodes is unknown.")
 
 
 def test_statistics_of_nodes_that_were_not_read_are_not_a_part_of_them() -> None:
@@ -295,8 +294,8 @@ def test_statistics_that_ended_early_are_said_to_until_when() -> None:
 def test_of_a_range_in_which_nothing_was_seen_nothing_is_said() -> None:
     empty = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=2))
     assert nothing_found(empty) == (
-        "Nothing is known of this range: no sample, Event or change of a pod was seen in it. "
-        "Before it, the last was at 2026-07-01 10:00:00 UTC."
+        "There is no data for this range: no sample, Event or pod change was seen. "
+        "The last observation before it was at 2026-07-01 10:00:00 UTC."
     )
 
 
@@ -304,7 +303,7 @@ def test_who_sees_no_pod_concludes_nothing_about_evictions() -> None:
     blind = SEEN._replace(pods=0, pods_seen=False)
     assert "No evictions" not in nothing_found(blind)
     assert nothing_found(blind).endswith(
-        "No Pod object was seen: what happened to pods is known from Events alone, and pending pods are not."
+        "No Pod object was seen: what happened to pods is known only from Events, and pending pods are unknown."
     )
     assert not blind.complete
 
@@ -313,9 +312,7 @@ def test_who_sees_no_event_concludes_nothing_about_image_gc() -> None:
     deaf = SEEN._replace(events=0, events_seen=False)
     found = nothing_found(deaf)
     assert found.startswith("No evictions, node pressure, nodes that are not Ready, pending pods, NUMA or ")
-    assert found.endswith(
-        "No Event was seen: image GC, Warnings, and what happened to pods that are gone are not known."
-    )
+    assert found.endswith("No Event was seen: image GC, Warnings, and what happened to deleted pods are unknown.")
     assert not deaf.complete
 
 
@@ -334,7 +331,7 @@ def test_a_watch_without_an_event_is_evidence_since_it_began() -> None:
     assert quiet.complete
     found = nothing_found(quiet)
     assert "Warning Events, image-GC" in found
-    assert found.endswith("No Event came since 2026-07-01 12:00:00 UTC, when their watch began.")
+    assert found.endswith("No Event arrived since 2026-07-01 12:00:00 UTC, when their watch began.")
 
 
 def test_statistics_alone_show_only_the_room_left() -> None:
@@ -349,7 +346,7 @@ def test_a_stream_that_was_not_read_all_the_time_leaves_nothing_well() -> None:
     deaf = SEEN._replace(unread=("pods",))
     assert not deaf.complete
     assert absent(deaf, "No alert fired") == (
-        "No alert fired in what was seen. Not read all the time, so something may be missing: pods."
+        "No alert fired in the available data. Not read all the time, so something may be missing: pods."
     )
 
 
@@ -371,10 +368,10 @@ def test_what_was_not_found_is_only_as_certain_as_what_was_seen() -> None:
     )
     before = SEEN._replace(sampled_nodes=0, pods=0, events=0, last_at=T0 - timedelta(hours=30))
     assert absent(before, quiet) == (
-        "Not known: nothing was observed in this range. "
+        "Unknown: there is no data in this range. "
         "The last observation was at 2026-06-30 06:00:00 UTC, 1 d 7 h before the end."
     )
-    assert absent(SEEN._replace(last_at=None), quiet).startswith("Not known: nothing was observed")
+    assert absent(SEEN._replace(last_at=None), quiet).startswith("Unknown: there is no data")
 
 
 LATER_DUMP = T0 + timedelta(minutes=30)
@@ -490,7 +487,7 @@ def test_freshness_names_the_last_sample_and_what_came_after() -> None:
     quiet = SEEN._replace(last_sample_at=HOUR.until - timedelta(minutes=30))
     assert freshness(quiet) == ("Last sample 30 min before the end; last observation at the end")
     assert freshness(SEEN._replace(last_sample_at=None)).startswith("No kubelet statistics; last observation")
-    assert freshness(SEEN._replace(last_at=None)) == "Nothing was observed up to the end of this range"
+    assert freshness(SEEN._replace(last_at=None)) == "No data up to the end of this range"
 
 
 def test_the_numa_columns_of_nodes_that_pin_sum_up_to_the_clusters(database: Database) -> None:
@@ -521,7 +518,7 @@ def test_verdicts_without_entries_of_a_state_are_partial_for_a_day(database: Dat
         store(database, row(SourceError, ts=at, resource="state pending_pods/pods", **left_out))
     (line,) = [each for each in story(database).splitlines() if "partial" in each]
     since = "(state pending_pods/pods, since 2026-06-30 16:00:00 UTC)"
-    told = f"Verdicts are partial: 70 entries had no room in a log's state {since}"
+    told = f"Verdicts are partial: 70 entries did not fit into a log's state {since}"
     assert line.strip() == f"{told}. The last: some are left out"
     found = database.query("SELECT ts, what FROM story WHERE cluster = 'c' AND what LIKE 'Verdicts %'").rows
     assert [(ts, "70 entries" in what) for ts, what in found] == [(T0 - timedelta(hours=20), True)]
@@ -568,8 +565,8 @@ def test_each_node_is_old_after_six_intervals_of_its_own_pace(database: Database
 
 def test_a_page_of_a_poll_that_ended_minutes_ago_is_not_now(database: Database) -> None:
     last = polled(database, 10, samples=30)
-    assert "Nothing is known of now" in page(database, last + timedelta(seconds=405)).text
-    assert "Nothing is known of now" not in page(database, last + timedelta(seconds=30)).text
+    assert "No current data" in page(database, last + timedelta(seconds=405)).text
+    assert "No current data" not in page(database, last + timedelta(seconds=30)).text
 
 
 def test_events_after_the_last_sample_are_no_older_for_its_pace(database: Database) -> None:

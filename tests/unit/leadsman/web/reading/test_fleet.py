@@ -82,7 +82,7 @@ def test_the_worst_come_first_and_not_ready_before_all() -> None:
 def test_a_node_that_was_cut_before_its_condition_ready_is_not_known_and_not_called_not_ready() -> None:
     (group,) = fleet([node("cut", margin(MEMORY, 90), ready=None, ready_said=False), node("other")]).groups
     (cell,) = [cell for cell in group.cells if cell.node == "cut"]
-    assert (cell.level, cell.ready, cell.words) == (Level.UNKNOWN, True, "Ready not known")
+    assert (cell.level, cell.ready, cell.words) == (Level.UNKNOWN, True, "Ready not reported")
 
 
 def test_the_legend_counts_every_node_once_and_a_filter_dims_the_others() -> None:
@@ -137,7 +137,7 @@ def test_the_steps_of_the_scale_are_a_setting() -> None:
     found = fleet([node("n", margin(MEMORY, 22))], choice)
     assert [(level, text) for level, text, count in found.legend if count] == [(Level.SOME, "20 to 50 %")]
     assert [text for _, text, _ in found.legend] == [
-        "not known", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
+        "unknown", "below threshold", "under 10 %", "10 to 20 %", "20 to 50 %", "over 50 %",
     ]  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(se
     look, *pages = _told(seen, cluster)
     for text in (look, *(each.text for each in pages)):
         assert "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC" in text
-        assert f"No Event came since {SINCE}, when their watch began." in text
+        assert f"No Event arrived since {SINCE}, when their watch began." in text
         assert "No Event was seen" not in text
     for each in pages:
         assert "all clear" in each.text
@@ -111,7 +111,7 @@ def test_without_a_complete_watch_nothing_is_called_well(seen: Database, cluster
     for each in pages:
         assert "all clear" not in each.text
     for text in (look, *(each.text for each in pages)):
-        assert "No Event came since" not in text
+        assert "No Event arrived since" not in text
         assert UNKNOWN.search(text)
 
 

@@ -214,13 +214,13 @@ def test_an_unknown_cluster_gets_the_known_ones(database: Database) -> None:
 
 def test_an_empty_database_says_so_and_what_to_do(database: Database) -> None:
     page = Page(report(database))
-    assert "holds no observation of any cluster" in page.text
+    assert "has no observations of any cluster" in page.text
     assert f"leadsman replay PATH --db {database}" in page.text
 
 
 def test_a_database_without_tables_is_empty_too(tmp_path: Path) -> None:
     with connect(f"chdb://{tmp_path / 'bare'}") as bare:
-        assert "holds no observation of any cluster" in Page(report(bare)).text
+        assert "has no observations of any cluster" in Page(report(bare)).text
 
 
 def test_an_empty_database_mentions_what_could_not_be_read(database: Database) -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from components.rows import row, store
-from leadsman.web.site.pages import Elsewhere, NoSuchNode, Request, find_of, node_of
+from leadsman.web.site.pages import NoSuchNode, Redirect, Request, find_of, node_of
 from sql.database.open import Database
 from streams.fold.findings import NodeRow, PodBinding
 
@@ -27,7 +27,7 @@ def filled(database: Database) -> Database:
 
 
 def goes_to(db: Database, text: str) -> str:
-    with pytest.raises(Elsewhere) as found:
+    with pytest.raises(Redirect) as found:
         find_of(db, Request.of({"q": text}), lambda: None)
     return str(found.value)
 

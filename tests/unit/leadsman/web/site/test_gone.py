@@ -80,14 +80,14 @@ def test_the_page_of_a_node_that_is_gone_says_so(left: Database) -> None:
     assert "2026-07-01 12:20:00" in text
     assert "v1.36.3" in text
     assert "Rebooted" in text
-    for wrong in ("Ready unknown", "Ready not known", "all clear", GONE):
+    for wrong in ("Ready unknown", "Ready not reported", "all clear", GONE):
         assert wrong not in text
 
 
 def test_a_node_without_an_object_is_not_called_deleted(left: Database) -> None:
     text = page(left, "unseen", **HOUR)
     assert "<dt>Node object</dt> <dd>none was seen</dd>" in text
-    assert "Ready not known" in text
+    assert "Ready not reported" in text
     assert "deleted" not in text
 
 
@@ -110,7 +110,7 @@ def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_the
     assert error.texts == [
         f"Cluster c has no node {GONE!r} from 2026-07-01 14:00:00 to 2026-07-01 15:00:00 UTC.",
         "It was last seen at 2026-07-01 12:25:00 UTC.",
-        "At 2026-07-01 12:20:00 UTC its Node object was seen to be deleted.",
+        "At 2026-07-01 12:20:00 UTC its Node object was found deleted.",
     ]
     ((name, address),) = error.ways
     assert name == f"Node {GONE!r} until then"
@@ -126,7 +126,7 @@ def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_the
 
 def test_of_a_range_before_it_the_page_leads_to_its_beginning(left: Database) -> None:
     error = refused(left, GONE, **EARLIER)
-    assert error.texts[1:] == ["The first that was seen of it after this range was at 2026-07-01 12:00:00 UTC."]
+    assert error.texts[1:] == ["After this range it was first seen at 2026-07-01 12:00:00 UTC."]
     ((_, address),) = error.ways
     asked = dict(parse_qsl(urlsplit(address).query))
     assert (asked["since"], asked["until"]) == ("2026-07-01T12:00:00Z", "2026-07-01T13:00:00Z")
@@ -135,7 +135,7 @@ def test_of_a_range_before_it_the_page_leads_to_its_beginning(left: Database) ->
 
 def test_of_a_node_that_nothing_names_the_page_claims_nothing(left: Database) -> None:
     error = refused(left, "nonesuch", **HOUR)
-    assert error.texts[1:] == ["Nothing that is stored names it: is it spelled so, and of this cluster?"]
+    assert error.texts[1:] == ["No stored data names it. Check the spelling and the cluster."]
     assert not error.ways
 
 

@@ -27,7 +27,7 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
     assert "Recording" not in live
     assert 'id="live"' in live
     assert " ago" in live
-    card = live[live.index("Nothing is known of now") :].split("</article>")[0]
+    card = live[live.index("No current data") :].split("</article>")[0]
     assert 'class="lasted"' not in card, "the age beside it is that of now, not of the range"
     spans = read_spans(database)
     levels = [level_of(read_overview(database, choose(spans, Asked(), now), spans).nodes[0]) for now in (None, later)]

@@ -35,13 +35,13 @@ def test_of_many_the_first_are_named() -> None:
     log = AlertLog()
     log(0, *(apart(f"vnf-{nth}") for nth in range(5)))
     assert "The CPUs of ns/vnf-2 are" in log.descriptions[0]
-    assert "(distance 21, where 10 is local). It is so for 2 containers more. Each" in log.descriptions[0]
+    assert "(distance 21, where 10 is local). The same holds for 2 more containers. Each" in log.descriptions[0]
 
 
 @pytest.mark.parametrize(
     ("distance", "words"),
     [
-        (None, "(the distance is not known)"),
+        (None, "(the distance is unknown)"),
         (10, "(the firmware gives distance 10, as if it were local)"),
     ],
 )

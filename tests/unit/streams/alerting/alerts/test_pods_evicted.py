@@ -49,7 +49,7 @@ def test_an_eviction_without_its_reason_fires_and_claims_no_shortage() -> None:
     log(20)
     (alert,) = log.emitted
     assert alert.labels["cause"] == "unknown"
-    assert log.summaries == ["Node n: 1 pod evicted, why is not known"]
+    assert log.summaries == ["Node n: 1 pod evicted, reason unknown"]
     assert "low on" not in str(alert.annotations)
 
 

@@ -209,7 +209,7 @@ def test_cpus_are_spoken_of_only_for_a_reason_of_cpus(cause: str) -> None:
     [
         ("nvidia.com/gpu", "no device plugin had registered it"),
         ("ephemeral-storage", "did not know yet how much it has, or it has none"),
-        ("hugepages-2Mi", "By its kubelet the node has no hugepages-2Mi."),
+        ("hugepages-2Mi", "According to its kubelet, the node has no hugepages-2Mi."),
     ],
 )
 def test_a_kubelet_that_knows_of_none_is_not_a_full_node(resource: str, words: str) -> None:

@@ -66,7 +66,7 @@ def test_a_firmware_whose_distances_lack_or_are_flat_is_doubted_where_they_matte
         "the firmware gives different NUMA nodes the distance 10, as if they were one"
     )
     assert judged(LAYOUT._replace(distances={}), **away).explanation == (
-        "the firmware's distances between these NUMA nodes are not known"
+        "the firmware's distances between these NUMA nodes are unknown"
     )
     assert judged(**away).explanation == ""
     for distances in ({}, flat):
