@@ -98,8 +98,8 @@ class _Beside:
         self.busy.add(request.protocol)
         try:
             return await handler(request)
-        except (ValueError, msgspec.DecodeError) as error:  # nothing of it is repeated in the log
-            log.warning("a command's request was refused: it cannot be read", error=type(error).__name__)
+        except (ValueError, msgspec.DecodeError):  # nothing of it is repeated in the log
+            log.warning("a command's request was refused: it cannot be read")
             return web.Response(status=400)
         finally:
             self.busy.discard(request.protocol)

@@ -537,7 +537,7 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "OutOfephemeral-storage",
             "ephemeral-storage",
             "Node didn't have enough resource: ephemeral-storage, requested: 10000000, used: 0, capacity: 9555167",
-            "Compare what the pods on n request with what it has: leadsman query fit.",
+            "Compare what the pods on n request with what it has: leadsman query fit",
         ),
         (
             "OutOfephemeral-storage",
