@@ -16,6 +16,8 @@ from ingest.apiserver.client_fixes import KubeconfigToken
 
 DEFAULT: Final = "~/.kube/config"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+_SETTING: Final = " as watch.kubeconfig in the settings"
+"""The other way to name a file: `leadsman validate` and `doctor` have no --kubeconfig."""
 
 
 class KubeconfigError(KubeconfigUnusable):
@@ -91,7 +93,8 @@ def _existing(path: str) -> str:
     parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
     if not any(part.is_file() for part in parts):
         what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
-        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: name a file by --kubeconfig or KUBECONFIG")
+        ways = f"name a file by --kubeconfig or KUBECONFIG, or{_SETTING}"
+        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: {ways}")
     return path
 
 
@@ -100,7 +103,8 @@ def in_cluster(directory: Path) -> Configuration:
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         raise KubeconfigError(
-            "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig instead"
+            "KUBERNETES_SERVICE_HOST or KUBERNETES_SERVICE_PORT is not set: name a file by --kubeconfig or"
+            f"{_SETTING} instead"
         )
     result = Configuration()
     result.host = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
@@ -110,7 +114,9 @@ def in_cluster(directory: Path) -> Configuration:
         hook(result)
         (directory / "ca.crt").read_bytes()
     except OSError as error:
-        raise KubeconfigError(f"service account: {error}: mount its token, or name a file by --kubeconfig") from error
+        raise KubeconfigError(
+            f"service account: {error}: mount its token, or name a file by --kubeconfig or{_SETTING}"
+        ) from error
     result.refresh_api_key_hook = hook
     return result
 
