@@ -180,8 +180,8 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
         if all(row["owner_known"] for row in pods)
         else "whether anything recreates it is unknown"
     )
-    after = "its replacement may grow too, so give it a limit, or roll it back" if owned else bare
-    step = Step(f"Stop what grows; {after}: {command}")
+    limit = "Give what grows a limit, or roll it back: its replacement may grow too. To stop it now"
+    step = Step(f"{limit if owned else f'Stop what grows; {bare}'}: {command}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 
 

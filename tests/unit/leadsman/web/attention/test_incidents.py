@@ -66,7 +66,7 @@ def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> 
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
     assert "its replacement may grow too" in card.step.words
-    assert card.step.words.endswith(": kubectl delete pod -n shop web-x")
+    assert card.step.words.endswith(" To stop it now: kubectl delete pod -n shop web-x"), "no way to roll it back"
     (card,) = incidents([item("met", "a")], [bare])
     assert card.step.words == "Stop what grows; nothing recreates it: kubectl delete pod -n shop bare"
     (card,) = incidents([item("met", "a")], [{**bare, "owner_known": False}])
