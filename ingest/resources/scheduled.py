@@ -155,6 +155,6 @@ BUDGETS: Final = scheduled(
     PodDisruptionBudget,
     kinds={"PodDisruptionBudget": r"policy/v1"},
     paths=("/apis/policy/v1/poddisruptionbudgets",),
-    without="which pods a drain has to leave is not known",
+    without="it is unknown which pods a drain has to leave",
     must_gather=r"namespaces/[^/]+/policy/poddisruptionbudgets(?:/[^/]+)?",
 )

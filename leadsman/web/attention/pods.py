@@ -181,7 +181,7 @@ _STEPS: Final = {
     "host_port": Step("Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={}"),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
-    "node_name": Step("See what sets spec.nodeName of the pods: it is not {}"),
+    "node_name": Step("Find what sets spec.nodeName of the pods to another node than {}"),
     "system": Step("Give the pods a node selector for their operating system, kubernetes.io/os"),
     "security": Step("Change the pods' security context, or allow it in the kubelet of {}"),
     "feature": Step("Keep such pods off {}, or give its kubelet the version or feature gate that they need"),
