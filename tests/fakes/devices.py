@@ -108,7 +108,7 @@ anywhere: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{"allNodes": True}, {"nodeSelector": {"nodeSelectorTerms": [IN_A]}}, {"perDeviceNodeSelection": True}]
 )
 names = st.sampled_from(
-    [["a"], ["p-made"], ["b"], ["a", "b"], ["p-made", "b"], ["a", "p-made", "needless"], ["unbound_volume"]]
+    [["a"], ["p-made"], ["b"], ["a", "b"], ["p-made", "b"], ["a", "p-made", "needless"], ["unmade"]]
 )
 
 
@@ -118,7 +118,7 @@ def device_clusters(draw: st.DrawFn) -> dict[str, Any]:
     nodes = [{"metadata": {"name": f"n{index}", "labels": draw(node_labels)}} for index in range(2)]
     named = [
         {"name": name, "resourceClaimTemplateName": "t"}
-        if name in {"p-made", "unbound_volume", "needless"}
+        if name in {"p-made", "unmade", "needless"}
         else {"name": name, "resourceClaimName": name}
         for name in draw(names)
     ]

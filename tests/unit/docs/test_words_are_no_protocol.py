@@ -34,7 +34,7 @@ OF_SQL: Final = re.compile(
 )
 
 
-def split_mixed(code: str) -> Iterator[str]:
+def taken_apart(code: str) -> Iterator[str]:
     """The calls in Python that look for a part of a sentence."""
     for call in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
         if isinstance(call.func, ast.Attribute):
@@ -57,7 +57,7 @@ def files(suffix: str) -> Iterator[Path]:
 
 
 def test_no_program_parses_sentences_of_ours() -> None:
-    found = [(str(file.relative_to(ROOT)), call) for file in files(".py") for call in split_mixed(file.read_text())]
+    found = [(str(file.relative_to(ROOT)), call) for file in files(".py") for call in taken_apart(file.read_text())]
     assert found == []
 
 
@@ -70,7 +70,7 @@ def test_no_sql_parses_sentences_of_ours() -> None:
 
 def test_the_ways_of_the_past_would_be_found() -> None:
     assert (
-        len(list(split_mixed('_HEAD.search(self.what); alert.summary.partition(":"); row["why"].startswith("a")')))
+        len(list(taken_apart('_HEAD.search(self.what); alert.summary.partition(":"); row["why"].startswith("a")')))
         == 3
     )
     assert OF_SQL.search("if(startsWith(about, 'ended with'), '', 'was ')")
