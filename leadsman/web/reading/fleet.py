@@ -192,7 +192,8 @@ def _is_ready(node: NodeLine) -> bool:
 def _nearest(node: NodeLine, room: str) -> Margin | None:
     """The margins are in this order already."""
     return next(
-        (m for m in node.margins if m.threshold is not None and (not room or m.signal in _SIGNALS[room])), None
+        (m for m in node.margins if m.threshold is not None and (not room or m.signal in _SIGNALS.get(room, ()))),
+        None,
     )
 
 
@@ -235,7 +236,7 @@ def _text(level: Level, choice: Choice) -> str:
     scarce, low, some = (f"{step * 100:g}" for step in choice.steps)
     return {
         Level.UNKNOWN: "unknown",
-        Level.BELOW: "over 100 %" if choice.room == "cpu" else "below threshold",
+        Level.BELOW: "overcommitted" if choice.room == "cpu" else "below threshold",
         Level.SCARCE: f"under {scarce} %",
         Level.LOW: f"{scarce} to {low} %",
         Level.SOME: f"{low} to {some} %",

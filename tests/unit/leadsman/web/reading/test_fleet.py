@@ -141,6 +141,18 @@ def test_the_steps_of_the_scale_are_a_setting() -> None:
     ]  # fmt: skip
 
 
+def test_the_map_of_cpu_has_nodes_with_thresholds_and_names_the_worst_apart_from_room_that_is_left() -> None:
+    """Regression: with a threshold of anything on a node, the page was an error."""
+    nodes = [
+        node(name, margin(MEMORY, 60), fit={"cpu": Fit(4000, 4000, used, None, 1)})
+        for name, used in (("over", 5000), ("plenty", 1000))
+    ]
+    found = fleet(nodes, Choice(room="cpu"))
+    assert [text for _, text, count in found.legend if count] == ["overcommitted", "over 30 %"]
+    words = {cell.node: cell.words for group in found.groups for cell in group.cells}
+    assert words["plenty"] == "75 % of CPU not requested"
+
+
 @pytest.mark.parametrize("steps", [(5, 5, 30), (30, 15, 5), (0, 15, 30), (5, 15, 100)])
 def test_steps_that_do_not_rise_within_the_room_are_refused(steps: tuple[float, float, float]) -> None:
     with pytest.raises(pydantic.ValidationError):
