@@ -36,14 +36,14 @@ def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
     """
     from leadsman.cli.database import existing_database
     from sql.questions.drain import read_drain
-    from streams.questions.drain import preview, summary
+    from streams.questions.drain import HARMLESS, preview, summary
 
     with existing_database(db) as database:
         drain = read_drain(database, cluster, set(nodes))
     fates = preview(drain.pods, drain.cluster)
     _print(drain, fates, form)
     known = drain.budgets_are_listed or drain.cluster.budgets
-    if not known or not summary(fates).keys() <= {"in_turn", "moves", "leaving", "stays"}:
+    if not known or not summary(fates).keys() <= HARMLESS:
         click.get_current_context().exit(EXIT_NO_FIT)
 
 
