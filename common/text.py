@@ -23,7 +23,7 @@ def plain(text: object, limit: int = 300) -> str:
     r"""Give text that a cluster chose as one line that is safe on a terminal and in a log.
 
     Control, direction and invisible characters become their escapes (`\x1b`). A text of more than
-    `limit` characters is cut and ends with "...".
+    `limit` characters is cut before that and ends with "...".
     """
     shown = str(text)
     if len(shown) > limit:
@@ -38,7 +38,8 @@ def _escaped(match: re.Match[str]) -> str:
 def argument(name: object, limit: int = 300) -> str:
     """Give a name that a cluster chose as one argument of a command that people copy: quoted, and never an option.
 
-    It is safe as `plain` is. A space before `--all` makes it a name that nothing has.
+    The name is escaped as in `plain`. A name that starts with `-` gets a space before it, so that no command reads it
+    as an option.
     """
     shown = plain(name, limit)
     return quote(f" {shown}" if shown.startswith("-") else shown)
@@ -75,7 +76,7 @@ def plain_json(document: bytes) -> str:
 
 
 ALIKE: Final = 0.7
-"""Similarity from 0 to 1 below which a match is only a guess."""
+"""Minimum similarity, from 0 to 1. A less similar name is not suggested."""
 
 
 def match(name: str, known: Iterable[str]) -> str:

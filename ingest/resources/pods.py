@@ -1,4 +1,6 @@
-"""Pods: a bound one on its node's log, and, on its cluster's, what the scheduler's view of it needs."""
+"""Pods. A bound pod gives a `PodRecord` on its node's log and a `PodPlacement` on the cluster's. A pending pod gives
+one record, on the cluster's log.
+"""
 
 from functools import partial
 from typing import Final
@@ -34,7 +36,7 @@ def _passing(pod: Pod, mode: Mode) -> Pod:
 
 
 def _waiting(statuses: list[ContainerStatus] | None, mode: Mode) -> list[ContainerStatus] | None:
-    """Containers with what may pass of why they wait: a runtime's message can have an address with credentials."""
+    """Redact why each container waits: a runtime's message can have an address with credentials."""
     if statuses is None or all(each.state is None or each.state.waiting is None for each in statuses):
         return statuses
     return [

@@ -50,7 +50,7 @@ class Resource(Generic[T]):
     decode: Callable[[bytes | msgspec.Raw], T]
     """Decode the kept fields of an object, without credentials. Raises UNDECODABLE."""
     records: Callable[[Observation, T], list[Record]]
-    """At most one for each log. Raises BadRecord for what makes no sense."""
+    """At most one record of each type for each log. Raises BadRecord for what makes no sense."""
     strict: Callable[[T], T] = lambda thing: thing
     """Keep only known texts of an object (rules: known-messages)."""
     reads: Callable[[Any], Any] = lambda thing: thing

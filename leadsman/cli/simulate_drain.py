@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @click.command(
     "simulate-drain",
-    epilog="Examples: kubectl get nodes,pods,poddisruptionbudgets -A -o json | leadsman replay - --db chdb://one; "
-    "leadsman simulate-drain node-1 --db chdb://one; "
-    "leadsman simulate-drain node-1 node-2 -o json --db chdb://one",
+    epilog="Examples: leadsman simulate-drain master-1 --cluster late-joiners; "
+    "kubectl get nodes,pods,poddisruptionbudgets -A -o json | leadsman replay - --db chdb://one; "
+    "leadsman simulate-drain node-1 node-2 --db chdb://one",
 )
 @click.argument("nodes", metavar="NODE...", nargs=-1, required=True, shell_complete=completion.nodes)
 @options.of_database("--cluster", completion.clusters, "The cluster, if the database holds several.")
@@ -31,19 +31,20 @@ def command(nodes: Sequence[str], cluster: str, form: str, db: str) -> None:
     It touches nothing. Refused are pods whose disruption budget lets none go, and pods with two budgets. A pod
     without a controller ends for good. A pod moves where the rules of `leadsman fit` find room for it, after the
     drained pods of higher priority. The scheduler may choose other nodes. Pods of DaemonSets and static pods stay.
-    Data in emptyDir volumes are lost in any drain. Exit status 1 unless every pod moves, stays or is
-    leaving, or if no disruption budgets were read.
+    Data in emptyDir volumes are lost in any drain. Exit status 1 if a pod cannot move, or could be
+    refused by a disruption budget because none were read.
     """
     from leadsman.cli.database import existing_database
     from sql.questions.drain import read_drain
-    from streams.questions.drain import preview, summary
+    from streams.questions.drain import HARMLESS, preview, summary
 
     with existing_database(db) as database:
         drain = read_drain(database, cluster, set(nodes))
     fates = preview(drain.pods, drain.cluster)
     _print(drain, fates, form)
-    known = drain.budgets_are_listed or drain.cluster.budgets
-    if not known or not summary(fates).keys() <= {"in_turn", "moves", "leaving", "stays"}:
+    outcomes = summary(fates).keys()
+    could_be_refused = "moves" in outcomes and not (drain.budgets_are_listed or drain.cluster.budgets)
+    if could_be_refused or not outcomes <= HARMLESS:
         click.get_current_context().exit(EXIT_NO_FIT)
 
 

@@ -7,7 +7,7 @@ from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_known
 from sql.questions.fit_storage import by_resource, read_scheduled
 from sql.schema.statements import asked
-from streams.questions.drain import Cluster, There
+from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.pending import Waiting
 from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.constraints import restored
@@ -31,7 +31,7 @@ class Drain(NamedTuple):
     """The facts about a drain."""
 
     known: Known
-    pods: list[There]
+    pods: list[DrainedPod]
     cluster: Cluster
     budgets_are_listed: bool
     """A complete list of budgets was read, so that a pod without one has none."""
@@ -66,13 +66,13 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
 
 def _there(
     waiting: Sequence[Any], node: str, priority: int, phase: str, kind: str, owner: str, terminating: int
-) -> There:
+) -> DrainedPod:
     namespace, pod, uid, requests, cpus, tolerations, labels, constraints = waiting
     each = Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), labels, constraints)
-    return There(node, each, priority, phase, kind, owner, bool(terminating))
+    return DrainedPod(node, each, priority, phase, kind, owner, bool(terminating))
 
 
-def _drained(node: NodeState, pods: Collection[There]) -> NodeState:
+def _drained(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:
     staying = (each.pod for each in pods if each.node == node.node and each.stays)
     neighbours = tuple(Neighbour(pod.namespace, pod.labels, restored(pod.constraints)) for pod in staying)
     return node._replace(unschedulable=True, neighbours=neighbours)

@@ -1,12 +1,12 @@
 """Predicts what a drain does to the pods of nodes (rules: drain, scheduler-fit, exclusive-cpus).
 
-Left out: from the kubelet's verdict memory and devices, and CPUs of several containers, which count as one
-container's.
+It does not check the kubelet's NUMA alignment of memory and devices. It takes the exclusive CPUs of a pod as those of
+one container.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import counted
 from streams.questions.pending import Waiting, request_of
@@ -30,21 +30,14 @@ Outcome: TypeAlias = Literal["refused", "ends", "no_room", "unknown", "in_turn",
 - `leaving`: it is being deleted already.
 - `stays`: a drain leaves it: of a DaemonSet, or static.
 """
-OUTCOMES: Final[tuple[Outcome, ...]] = (
-    "refused",
-    "ends",
-    "no_room",
-    "unknown",
-    "in_turn",
-    "moves",
-    "leaving",
-    "stays",
-)
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
+HARMLESS: Final[frozenset[Outcome]] = frozenset({"in_turn", "moves", "leaving", "stays"})
+"""Outcomes that cost no pod."""
 _STAYING: Final = {"DaemonSet": "of a DaemonSet", "Node": "a static pod, which only its node runs"}
-_OUTCOMES: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
+_OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
 
 
-class There(NamedTuple):
+class DrainedPod(NamedTuple):
     """A pod on a node that is drained, from its row."""
 
     node: str
@@ -88,11 +81,13 @@ class Cluster(NamedTuple):
     budgets: Mapping[tuple[str, str], Budget] = {}
 
 
-def preview(pods: Iterable[There], cluster: Cluster) -> list[Fate]:
+def preview(pods: Iterable[DrainedPod], cluster: Cluster) -> list[Fate]:
     """Return the fate of each pod, the worst first, then by namespace and name.
 
-    The pods are placed one after the other, as the scheduler sorts them: by priority. Each goes where the least of
-    CPU and memory is requested. That is one of the placements that the scheduler can choose.
+    The pods are placed one after the other, as the scheduler sorts them: by priority. Each goes to the first node
+    that fits. Nodes are ordered by spread, then by the larger requested share of CPU or memory. That is one of the
+    placements that the scheduler can choose. A refused pod is placed too, because it can leave later: `to` names
+    its node, and the room there counts as taken.
     """
     drain = _Drain(cluster)
     in_order = sorted(pods, key=lambda each: (-each.priority, each.pod.namespace, each.pod.pod, each.pod.uid))
@@ -106,9 +101,11 @@ class _Drain:
         self._nodes = {each.node: each for each in cluster.others}
         self._resources = set().union(*(each.allocatable for each in (*cluster.others, *cluster.drained)))
         self._gone = Counter[tuple[str, str]]()
-        self._shuns = any(pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours)
+        self._has_anti_affinity = any(
+            pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours
+        )
 
-    def fate(self, there: There) -> Fate:
+    def fate(self, there: DrainedPod) -> Fate:
         pod = there.pod
         controller = f"{there.owner_kind} {there.owner}".strip()
         known = Fate(there.node, pod.namespace, pod.pod, "stays", "", controller, "")
@@ -123,11 +120,11 @@ class _Drain:
             return known._replace(outcome=outcome, why="; ".join(filter(None, reasons)))
         to, outcome, without = self._placed(pod)
         if outcome == "moves" or leave == "refused":
-            outcome = _OUTCOMES.get(leave, outcome)
+            outcome = _OF_LEAVE.get(leave, outcome)
         return known._replace(outcome=outcome, to=to, why="; ".join(filter(None, (why, without))))
 
-    def _ruling(self, there: There) -> Ruling:
-        """The eviction API asks no budget about a pod that is Pending."""
+    def _ruling(self, there: DrainedPod) -> Ruling:
+        """The eviction API checks no budget for a Pending pod."""
         if there.phase == "Pending":
             return Ruling("granted")
         found = covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
@@ -138,7 +135,7 @@ class _Drain:
     def _placed(self, pod: Waiting) -> tuple[str, Outcome, str]:
         request = self._request(pod)
         refusals, doubts = Counter[str](), list[str]()
-        for node, reasons, unknowns in self._neighbourly(request):
+        for node, reasons, unknowns in self._ordered_nodes(request):
             if reasons:
                 refusals.update(reasons)
                 continue
@@ -170,11 +167,11 @@ class _Drain:
         yield from self._nodes.values()
         yield from self._cluster.drained
 
-    def _neighbourly(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
-        """The other nodes, the emptiest first, each with what the pods there have against it."""
+    def _ordered_nodes(self, pod: PodRequest) -> Iterator[tuple[NodeState, Sequence[str], Sequence[str]]]:
+        """Order the other nodes, and give each with the reasons and unknowns of rules between pods."""
         nodes = sorted(self._nodes.values(), key=_fullness)
         wants = pod.itself.constraints
-        if not (self._shuns or wants.affinity or wants.anti_affinity or wants.spread):
+        if not (self._has_anti_affinity or wants.affinity or wants.anti_affinity or wants.spread):
             yield from ((each, (), ()) for each in nodes)
             return
         itself, places = in_namespaces(

@@ -84,7 +84,7 @@ _EVICTION_STEPS: Final = {
 
 
 UNEXPECTED: Final = "UnexpectedAdmissionError"
-"""The reason of all that a manager of the kubelet refuses: only the text says which, and over what."""
+"""The reason for several failures in the kubelet: only the message names the manager and the resource."""
 
 
 def rejected(view: Overview) -> Iterator[Item]:
@@ -126,7 +126,7 @@ def _refusal(reason: str, refusals: Sequence[RowDict], numa: str, denied: RowDic
 
 
 def _is_said_by_reason(row: RowDict) -> bool:
-    """Tell whether words for the reason say all that the explanation of a refusal does; volumes have no resource."""
+    """Tell whether `known_cause` says what the explanation says. A volume limit has no resource."""
     return row["refused_by"] in _SAID_BY_REASON or (row["refused_by"] == "resources" and not row["resource"])
 
 

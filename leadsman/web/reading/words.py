@@ -36,6 +36,7 @@ STRATEGIES: Final = {
     "distribute_evenly": "Distribute evenly",
     "spread_by_pcpus": "Spread by physical cores",
     "full_pcpus_only": "Full physical cores only",
+    "gang": "Keep pod groups together",
 }
 
 _EXCEPTIONS: Final = {

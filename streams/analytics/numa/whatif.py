@@ -16,14 +16,14 @@ _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
 def whatif_rows(
     cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord], *, has_gangs: bool
 ) -> list[NumaWhatif]:
-    """One row a strategy for the pods of `nodes`: of scope node where `node` is named, else of scope cluster.
+    """Return one row for each strategy. The scope is `node` if `node` is given, otherwise `cluster`.
 
-    `gang` is among the strategies where any pod belongs, or belonged, to a group.
+    `gang` is left out unless a pod has, or had, a pod group.
     """
     shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
     claims = [Claim(claim.arrived_at, claim.uid, claim.cpus, claim.group) for each in nodes for claim in each.claims]
     rows = []
-    for strategy in STRATEGIES if has_gangs else STRATEGIES[:-1]:
+    for strategy in (each for each in STRATEGIES if has_gangs or each != "gang"):
         placed = place(shapes, claims, strategy)
         total = skew(placed.numbers[node]) if node else _over_nodes(placed.numbers)
         rows.append(_row((cluster, ts, node, strategy), total or _NOTHING, placed, len(claims)))

@@ -56,7 +56,7 @@ class Claim(_Facts, frozen=True):
     """The uid of its controller."""
     uid: str = ""
     by_default: bool = False
-    """The cluster's default class is meant: of one that is not there yet."""
+    """True for a claim that is not created yet and names no class: it gets the cluster's default class."""
 
 
 class Volume(_Facts, frozen=True):
@@ -64,7 +64,7 @@ class Volume(_Facts, frozen=True):
     phase: str = ""
     deleting: bool = False
     claim: tuple[str, str, str] | None = None
-    """Namespace, name and uid of the one that it is for."""
+    """Namespace, name and uid of the claim that it is bound to or reserved for."""
     bytes: int = 0
     mode: str = ""
     """Empty for a file system, which is the default."""
@@ -75,11 +75,11 @@ class Volume(_Facts, frozen=True):
     zones: list[Requirement] = []
     driver: str = ""
     handle: str = ""
-    """Identity of the volume for its driver; empty in volumes from a version before 0076."""
+    """CSI volume handle; empty if the volume is not CSI."""
     in_tree: bool = False
 
     def known_as(self, name: str) -> str:
-        """Return its identity for its driver: volumes of one handle are one. `name` is its own."""
+        """Return its handle, or its `name` without one: volumes with the same handle are the same volume."""
         return self.handle or name
 
 
@@ -92,7 +92,7 @@ class Class(_Facts, frozen=True):
 
 class NodeDrivers(_Facts, frozen=True):
     limits: dict[str, int] = {}
-    """Volumes that a driver can attach there, where it has a limit."""
+    """Number of volumes that a node can attach, by driver; a driver without a limit is absent."""
 
 
 class Driver(_Facts, frozen=True):

@@ -1,7 +1,5 @@
 """An error that the user can mend ends a command with one sentence and its status; any other is a defect."""
 
-import re
-
 import click
 import pytest
 from click.testing import CliRunner
@@ -14,7 +12,6 @@ from leadsman.cli.exits import STATUSES, mistake
 from leadsman.cli.main import app
 from leadsman.run.in_process import AccountUnknown, ClusterUnusable
 from leadsman.web.site.serve import CannotListen
-from paths import ROOT
 from sql.database.errors import BadDsn, DatabaseHeld, DatabaseUnreachable, EngineMissing, QueryFailed, SchemaNewer
 
 
@@ -51,14 +48,6 @@ def test_the_status_says_what_cannot_be_used(error: Exception, status: int, monk
 def test_a_defect_keeps_its_traceback(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
     assert mistake(error) is None
     assert CliRunner().invoke(_failing(error, monkeypatch), ["digest"]).exception is error
-
-
-def test_each_command_that_ends_with_1_is_named_beside_it() -> None:
-    ends = re.compile(r"\b(?:EXIT_NO_FIT|EXIT_WRONG)\b")
-    files = {file.stem.replace("_", "-"): file.read_text() for file in (ROOT / "leadsman/cli").glob("*.py")}
-    names = {name for name, text in files.items() if ends.search(text)} - {"exits"}
-    assert {"fit", "simulate-drain"} <= names
-    assert {name for name in names if name not in STATUSES[1]} == set()
 
 
 def test_an_interrupt_ends_with_its_own_status(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from ingest.model.objects.disruption import PodDisruptionBudget
 from ingest.resources.decoding import kept
-from streams.questions.drain import Cluster, Fate, There, preview, summary
+from streams.questions.drain import Cluster, DrainedPod, Fate, preview, summary
 from streams.questions.pending import Waiting
 from streams.rules.scheduling.budgets import Budget, budget_facts, ruling
 from streams.rules.scheduling.constraints import Constraints, NeighbourTerm, stored
@@ -22,12 +22,12 @@ def node(name: str, cpu: int = 4000, used: int = 0, *others: Neighbour) -> NodeS
     return NodeState(name, allocatable, {"cpu": used}, len(others), labels=labels, neighbours=others)
 
 
-def there(name: str, cpu: int = 1000, owner: str = "ReplicaSet", **more: object) -> There:
+def there(name: str, cpu: int = 1000, owner: str = "ReplicaSet", **more: object) -> DrainedPod:
     waiting = Waiting("shop", name, name, {"cpu": cpu}, labels={"app": "web"})
-    return There("old", waiting, owner_kind=owner, owner="web" if owner else "")._replace(**more)  # type: ignore[arg-type]
+    return DrainedPod("old", waiting, owner_kind=owner, owner="web" if owner else "")._replace(**more)  # type: ignore[arg-type]
 
 
-def drained(*pods: There, others: tuple[NodeState, ...] = (node("new"),), **budgets: Budget) -> dict[str, Fate]:
+def drained(*pods: DrainedPod, others: tuple[NodeState, ...] = (node("new"),), **budgets: Budget) -> dict[str, Fate]:
     known = {("shop", name): each for name, each in budgets.items()}
     cluster = Cluster(others, [node("old")], 36, budgets=known)
     return {each.pod: each for each in preview(pods, cluster)}
