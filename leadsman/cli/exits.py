@@ -43,7 +43,7 @@ MESSAGE: Final = 2000
 """Characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
-    EXIT_NO_FIT: "the check failed: fit found no room, a drain would not move every pod, "
+    EXIT_NO_FIT: "fit found no room, a drain would not move every pod, "
     "a test alert was not delivered, doctor found a problem, or look found what --fail-on names",
     EXIT_USAGE: "wrong usage",
     EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
