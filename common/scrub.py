@@ -84,14 +84,14 @@ _GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
 """Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
 _SHORT_FLAG: Final = re.compile(
     r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10}|sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
-    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=)?"
+    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=)?+"
     rf"|\b(?:redis|valkey|keydb)-cli\b[^\n|;]{{0,200}}?{_GAP}-a{_GAP}"
-    rf"|\b(?:sqlcmd|bcp|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P{_GAP}?"
+    rf"|\b(?:sqlcmd|bcp|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P(?:{_GAP})?+"
     rf"|\bldap[a-z]{{3,10}}\b[^\n|;]{{0,200}}?{_GAP}-w{_GAP}"
-    rf"|{_GAP}-U{_GAP}?[\w.\\-]{{1,60}}%"
+    rf"|{_GAP}-U(?:{_GAP})?+[\w.\\-]{{1,60}}%"
     rf"|\b(?:add_user|authenticate_user){_GAP}[\w.-]{{1,60}}{_GAP}"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
-    r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
+    r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
 )
 """The password of a client that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
 
