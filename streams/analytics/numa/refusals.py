@@ -19,7 +19,7 @@ from streams.fold.findings import NumaAdmissionFailure
 from streams.fold.shelves import on_shelf, put, taken
 from streams.rules.events.admission import Refusal, parse_refusal
 from streams.rules.events.counting import message
-from streams.rules.events.messages import plain
+from streams.rules.events.messages import message_body
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
 
@@ -100,7 +100,7 @@ def _of_event(state: State, record: EventRecord) -> _Refused | None:
     known = state.pods.get(about.uid) if about is not None else None
     if record.change == "DELETED" or event.type != "Warning" or about is None or known is None or not known.is_active:
         return None
-    text = plain(message(event))
+    text = message_body(message(event))
     when = When(event_time(event) or record.ts)
     return _Refused(known.namespace, known.pod, about.uid, event.reason, text, known.cpus, when)
 

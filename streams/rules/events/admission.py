@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
 from common.amounts import count, counted, cpus, size
 from ingest.messages.reasons import without_rejection
-from streams.rules.events.messages import plain, whole_number
+from streams.rules.events.messages import message_body, whole_number
 
 RefusedBy: TypeAlias = Literal[
     "resources",
@@ -171,7 +171,7 @@ _BY_REASON: Final[dict[str, tuple[RefusedBy, str]]] = {
 @lru_cache(maxsize=1024)
 def parse_refusal(reason: str, message: str) -> Refusal:
     """Parse who refused the pod and over what, from the reason and text of a pod's status or an Event."""
-    text = without_rejection(plain(message)).strip()
+    text = without_rejection(message_body(message)).strip()
     if reason == "UnexpectedAdmissionError":
         found = _CAUSE.fullmatch(text)
         cause = found[1] if found else text
@@ -191,7 +191,7 @@ def parse_refusal(reason: str, message: str) -> Refusal:
 
 def is_refused_at_shutdown(message: str) -> bool:
     """Tell whether the kubelet refused the pod because its node was shutting down, by its text."""
-    return without_rejection(plain(message)).strip() in _SHUTDOWNS
+    return without_rejection(message_body(message)).strip() in _SHUTDOWNS
 
 
 def _out_of(reason: str, text: str) -> Refusal | None:

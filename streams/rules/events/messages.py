@@ -16,7 +16,7 @@ LONGEST_MESSAGE: Final = 16 * 1024
 """Characters; no known text is nearly as long, except lists of errors, of which only the beginning is read."""
 
 
-def plain(message: str) -> str:
+def message_body(message: str) -> str:
     """The text itself, without the prefix of combined events and surrounding space, cut at `LONGEST_MESSAGE`."""
     return message[: LONGEST_MESSAGE + len(COMBINED)].removeprefix(COMBINED)[:LONGEST_MESSAGE].strip()
 
@@ -57,7 +57,7 @@ _STATUS_IS_NOW: Final = re.compile(r"Node (\S{1,253}) status is now: ([A-Za-z]{1
 
 def parse_node_status(reason: str, message: str) -> ConditionChange | None:
     """Parse a node event such as NodeHasDiskPressure; None for others and where reason and message disagree."""
-    match = _STATUS_IS_NOW.fullmatch(plain(message))
+    match = _STATUS_IS_NOW.fullmatch(message_body(message))
     if match is None or match[2] != reason:
         return None
     return _EVENT_REASONS.get(reason)

@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ingest.messages.reasons import without_rejection
 from ingest.resources.kubelet_log import OWN_LIMIT
-from streams.rules.events.messages import plain
+from streams.rules.events.messages import message_body
 from streams.rules.values.quantity import INT64_MAX, NANO, InvalidQuantity, nano_units
 
 _RESOURCE: Final = "(memory|ephemeral-storage|inodes|pids|(?:nodefs|imagefs)(?:Inodes)?)"
@@ -120,14 +120,14 @@ _LIMITS: Final[tuple[tuple[LimitKind, re.Pattern[str]], ...]] = (
 
 def parse_reclaim(reason: str, message: str) -> str | None:
     """The resource that a kubelet tries to reclaim, as it is named now; None for another Event."""
-    match = _RECLAIM.fullmatch(plain(message)) if reason == "EvictionThresholdMet" else None
+    match = _RECLAIM.fullmatch(message_body(message)) if reason == "EvictionThresholdMet" else None
     return match and _BEFORE_1_12.get(match[1], match[1])
 
 
 @lru_cache(maxsize=16)  # each analytic asks about the same text
 def parse_evicted(message: str) -> Eviction | None:
     """Parse a message of reason Evicted: of an event, a pod's status, or its condition DisruptionTarget."""
-    text = plain(message)
+    text = message_body(message)
     return _pressure(text) or _limit(text) or _rejection(without_rejection(text))
 
 

@@ -8,7 +8,7 @@ reason are those of KEP-6053.
 import re
 from typing import Final, Literal, NamedTuple, TypeAlias
 
-from streams.rules.events.messages import plain, whole_number
+from streams.rules.events.messages import message_body, whole_number
 
 Result: TypeAlias = Literal["success", "error", "partial", "noop"]
 Reason: TypeAlias = Literal[
@@ -111,12 +111,14 @@ def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
     if reason not in _BY_REASON_ALONE:
         return None
     alone = _BY_REASON_ALONE[reason]
-    return parse_error(message) or (alone._replace(text=plain(message)[:_MOST_TEXT]) if reason == _FAILED else alone)
+    return parse_error(message) or (
+        alone._replace(text=message_body(message)[:_MOST_TEXT]) if reason == _FAILED else alone
+    )
 
 
 def parse_error(message: str) -> ImageGcFailure | None:
     """Parse an error text of image GC from any event or log; None for an unknown one."""
-    text = plain(message)
+    text = message_body(message)
     if _INVALID_CAPACITY.fullmatch(text):
         return ImageGcFailure("error", "invalid_capacity")
     if match := _DELETE_ERRORS.match(text):

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from ingest.model.objects.event import Event
 from streams.rules.events.counting import component_of, message
-from streams.rules.events.messages import plain
+from streams.rules.events.messages import message_body
 from streams.rules.pod_ends.causes import Cause
 from streams.rules.values.expressions import Amount, begins_as, is_among
 from streams.rules.values.wording import first_of
@@ -99,7 +99,11 @@ _DELETED: Final = re.compile(r"Deleted pod: (\S{1,253})|delete Pod (\S{1,253}) i
 
 def act_of(event: Event) -> Act | None:
     """Return the announcement if an Event says that a pod is being ended; None for any other Event."""
-    about, text, component = event.involved_object or event.regarding, plain(message(event)), component_of(event)
+    about, text, component = (
+        event.involved_object or event.regarding,
+        message_body(message(event)),
+        component_of(event),
+    )
     if about is None:
         return None
     if about.kind in _CONTROLLERS and event.reason == "SuccessfulDelete" and (found := _DELETED.fullmatch(text)):

@@ -13,7 +13,7 @@ from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, without_rejectio
 from ingest.model.objects.base import Condition
 from ingest.model.objects.pod import ContainerState, ContainerStatus, ContainerTerminated, Pod
 from streams.rules.events.admission import is_refused_at_shutdown
-from streams.rules.events.messages import plain
+from streams.rules.events.messages import message_body
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     Eviction,
@@ -247,7 +247,7 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
     """Return the end that a scheduler's Event about a pod shows."""
-    if reason != PREEMPTED or not plain(message).startswith(_PREEMPTED):
+    if reason != PREEMPTED or not message_body(message).startswith(_PREEMPTED):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)
 
@@ -256,7 +256,7 @@ def _of_text(message: str) -> Cause | None:
     evicted = parse_evicted(message)
     if evicted is not None:
         return _OF_EVICTED[type(evicted)]
-    return next((cause for beginning, cause in _OF_KUBELET if plain(message).startswith(beginning)), None)
+    return next((cause for beginning, cause in _OF_KUBELET if message_body(message).startswith(beginning)), None)
 
 
 def is_end_by_probe(pod: Pod, failed_at: datetime, ended_at: datetime) -> bool:
@@ -284,18 +284,18 @@ def container_ends(pod: Pod) -> Iterator[ContainerEnd]:
 
 def restarted_by_probe(message: str) -> str | None:
     """The container that the kubelet restarts because its liveness or startup probe failed, by the Event Killing."""
-    match = _PROBE.match(plain(message))
+    match = _PROBE.match(message_body(message))
     return match[1] if match else None
 
 
 def is_shutdown(reason: str, message: str) -> bool:
     """Tell whether an Event about a node is its kubelet's report that the machine shuts down."""
-    return reason in _SHUTDOWN and plain(message) == "Shutdown manager detected shutdown event"
+    return reason in _SHUTDOWN and message_body(message) == "Shutdown manager detected shutdown event"
 
 
 def is_failed_probe(message: str) -> bool:
     """Tell whether the Event Unhealthy is about a probe whose failure ends a container."""
-    return plain(message).startswith(_FAILED_PROBES)
+    return message_body(message).startswith(_FAILED_PROBES)
 
 
 def exit_code(pod: Pod) -> int | None:

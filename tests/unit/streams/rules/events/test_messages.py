@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from ingest.messages.reasons import is_kubelet_start
 from paths import NODE_PRESSURE
-from streams.rules.events.messages import LONGEST_MESSAGE, ConditionChange, parse_node_status, plain
+from streams.rules.events.messages import LONGEST_MESSAGE, ConditionChange, message_body, parse_node_status
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     Eviction,
@@ -397,7 +397,7 @@ def test_only_the_kubelets_start_is_a_kubelet_start() -> None:
 
 
 def test_the_prefix_of_combined_events_is_no_part_of_the_text() -> None:
-    assert plain(COMBINED + " a ") == "a"
+    assert message_body(COMBINED + " a ") == "a"
 
 
 def _parse_all(reason: str, message: str) -> list[Any]:
