@@ -211,6 +211,8 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
         "redis-cli -h redis -p 6379 ping",
         "crictl ps -p 0a1b2c3d4e5f6",
         'command ["mysql", "-p"] asks for it',
+        "date -u +%H:%M:%S failed",
+        "rsync -au backup:/var/lib/data . failed",
         'command ["mysql", "-p", "/data"] failed',
         'kubectl patch node n -p {"spec":{"unschedulable":true}}',
         'command ["redis-cli", "-p", "6379", "ping"] timed out: "X1!"',
