@@ -149,6 +149,7 @@ class _Drain:
             judgement, after = judge(node, request, self._cluster.scheduler_minor)
             if judgement.verdict == "fits" and not unknowns:
                 self._nodes[node.node] = after
+                self._has_anti_affinity |= bool(request.itself.constraints.anti_affinity)
                 return node.node, "moves", judgement.note
             if judgement.verdict in {"fits", "unknown"}:
                 doubts += [*unknowns, judgement.note][:1]

@@ -147,6 +147,13 @@ def test_pods_that_keep_apart_find_no_second_node_together() -> None:
     assert [(fate.outcome, fate.to) for fate in (found["web-0"], found["web-1"])] == [("moves", "b"), ("no_room", "")]
 
 
+def test_a_moved_pod_keeps_others_away_that_want_nothing_themselves() -> None:
+    """The anti-affinity of an existing pod also holds against a pod that has none."""
+    apart = there("web-0").pod._replace(constraints=stored(APART))
+    found = drained(there("web-0", pod=apart, priority=1), there("web-1"))
+    assert [found[name].outcome for name in ("web-0", "web-1")] == ["moves", "no_room"]
+
+
 def test_a_node_whose_state_is_unknown_makes_no_pod_move_for_sure() -> None:
     found = drained(there("a"), others=(node("new")._replace(ready=None),))
     assert (found["a"].outcome, found["a"].to) == ("unknown", "")
