@@ -156,7 +156,7 @@ class _Drain:
             refusals.update(judgement.reasons)
         if doubts:
             return "", "unknown", doubts[0]
-        words = ", ".join(f"{number} {reason}" for reason, number in sorted(refusals.items()))
+        words = ", ".join(f"{number} {reason}" for reason, number in sorted(refusals.items())) or "there is none"
         return "", "no_room", f"0 of {counted(len(self._nodes), 'other node')} would take it: {words}"
 
     def _request(self, pod: Waiting) -> PodRequest:

@@ -154,6 +154,10 @@ def test_a_moved_pod_keeps_others_away_that_want_nothing_themselves() -> None:
     assert [found[name].outcome for name in ("web-0", "web-1")] == ["moves", "no_room"]
 
 
+def test_the_only_node_has_no_other() -> None:
+    assert drained(there("a"), others=())["a"].why == "0 of 0 other nodes would take it: there is none"
+
+
 def test_a_node_whose_state_is_unknown_makes_no_pod_move_for_sure() -> None:
     found = drained(there("a"), others=(node("new")._replace(ready=None),))
     assert (found["a"].outcome, found["a"].to) == ("unknown", "")
