@@ -26,6 +26,7 @@ AGGREGATE: Final = re.compile(
     r"(?:If|Map|Merge|OrNull|State)*\("
 )
 """Aggregate functions of the questions and views; without GROUP BY one gives a row of nothing."""
+_HAVING: Final = re.compile(r"\bHAVING\b")
 _WINDOW: Final = re.compile(r"\bOVER\b")
 _OF_WINDOWS: Final = re.compile(r"\b(?:lagInFrame|leadInFrame|row_number|rank|dense_rank)\(")
 
@@ -94,21 +95,28 @@ def _first_of_one(text: str, whole: str) -> frozenset[str] | None:
     source = _FIRST.search(outer)
     if source is None or not _QUERY.match(text) or _OF_OTHERS.search(outer):
         return None
-    chosen = text[: source.start()]
-    aggregated = len(AGGREGATE.findall(chosen)) + len(_OF_WINDOWS.findall(chosen)) > len(_WINDOW.findall(chosen))
-    if aggregated and "GROUP BY" not in outer:
+    if "GROUP BY" not in outer and (_aggregates(text[: source.start()]) or _HAVING.search(outer)):
         return None
     name = source.group(1)
     if name == "(":
         return _first_read(_enclosed(text, source.end()), whole)
-    if name in tables():
-        return frozenset({name})
-    if name in statements():
-        view = _bare(statements()[name])
-        made = re.search(r"\bAS\s", _outer(view))
-        return _first_read(view[made.end() :]) if made else None
     given = [each.end() for each in re.finditer(rf"\b{name}\s+AS\s*\(", whole)]
-    return _first_read(_enclosed(whole, given[0]), whole) if len(given) == 1 else None
+    if name not in statements():
+        return _first_read(_enclosed(whole, given[0]), whole) if len(given) == 1 else None
+    if given:  # a query's own name hides the database's
+        return None
+    return frozenset({name}) if name in tables() else _first_read(_of_view(name))
+
+
+def _aggregates(chosen: str) -> bool:
+    return len(AGGREGATE.findall(chosen)) + len(_OF_WINDOWS.findall(chosen)) > len(_WINDOW.findall(chosen))
+
+
+def _of_view(name: str) -> str:
+    """Return the query of a view."""
+    view = _bare(statements()[name])
+    made = re.search(r"\bAS\s", _outer(view))
+    return view[made.end() :] if made else ""
 
 
 def _enclosed(text: str, begin: int) -> str:

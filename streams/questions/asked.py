@@ -3,6 +3,7 @@ manifest (rules: pod-requests, exclusive-cpus).
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
@@ -190,24 +191,23 @@ def _check_amounts(pod: Pod) -> None:
     _check_resources(pod.spec.resources or Resources())
     _refuse_below_0(_nanos(pod.spec.overhead))
     for each in all_containers(pod):
-        requests, limits = _check_resources(each.resources or Resources())
-        names = requests.keys() | limits.keys()
-        for name in names:
-            if _is_whole(name):
-                _check_whole(name, requests.get(name), limits.get(name))
-        huge = any(name.startswith(_HUGE) for name in names)
-        if huge and pod.spec.resources is None and not names & {"cpu", "memory"}:
+        names = _check_resources(each.resources or Resources())
+        if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
             raise BadQuestion("HugePages require cpu or memory")
 
 
-def _check_resources(given: Resources) -> tuple[dict[str, int], dict[str, int]]:
+def _check_resources(given: Resources) -> AbstractSet[str]:
+    """Return the names of those that it has."""
     requests, limits = _nanos(given.requests), _nanos(given.limits)
     for amounts in (requests, limits):
         _refuse_below_0(amounts)
     for name, amount in requests.items():
         if amount > limits.get(name, amount):
             raise BadQuestion(f"{name[:80]}: its request must be less than or equal to its limit")
-    return requests, limits
+    for name in limits | requests:
+        if _is_whole(name):
+            _check_whole(name, requests.get(name), limits.get(name))
+    return requests.keys() | limits.keys()
 
 
 def _refuse_below_0(amounts: Mapping[str, int]) -> None:
@@ -222,8 +222,10 @@ def _check_whole(name: str, request: int | None, limit: int | None) -> None:
         raise BadQuestion(f"{name[:80]}: limit must be set for non overcommit resources")
     if request is not None and request != limit:
         raise BadQuestion(f"{name[:80]}: its request must be equal to its limit")
-    if limit % NANO:
-        raise BadQuestion(f"{name[:80]}: an amount of it must be an integer")
+    page = nano_units(name.removeprefix(_HUGE)) if name.startswith(_HUGE) else NANO
+    if page <= 0 or limit % page:
+        whole = "an integer" if page == NANO else "a multiple of its page size"
+        raise BadQuestion(f"{name[:80]}: an amount of it must be {whole}")
 
 
 def _is_whole(name: str) -> bool:

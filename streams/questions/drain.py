@@ -34,6 +34,7 @@ OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome)
 HARMLESS: Final[frozenset[Outcome]] = frozenset({"in_turn", "moves", "leaving", "stays"})
 """Outcomes that cost no pod."""
 _STAYING: Final = {"DaemonSet": "of a DaemonSet", "Node": "a static pod, which only its node runs"}
+_ENDS: Final[tuple[str, Outcome, str]] = ("", "ends", "no controller makes it again: kubectl drain needs --force")
 _OF_LEAVE: Final[Mapping[Leave, Outcome]] = {"refused": "refused", "in_turn": "in_turn", "unknown": "unknown"}
 
 
@@ -101,6 +102,9 @@ class _Drain:
         self._nodes = {each.node: each for each in cluster.others}
         self._resources = set().union(*(each.allocatable for each in (*cluster.others, *cluster.drained)))
         self._gone = Counter[tuple[str, str]]()
+        """Pods that go before, by budget."""
+        self._lost = Counter[tuple[str, str]]()
+        """Pods that go before and have no Ready successor, by budget."""
         self._has_anti_affinity = any(
             pod.constraints.anti_affinity for node in self._all() for pod in node.neighbours
         )
@@ -113,24 +117,27 @@ class _Drain:
             return known._replace(why=_STAYING[there.owner_kind])
         if there.terminating:
             return known._replace(outcome="leaving", why="it is being deleted")
-        leave, why = self._ruling(there)
-        if not controller:
-            outcome: Outcome = "refused" if leave == "refused" else "ends"
-            reasons = (why, "no controller makes it again: kubectl drain needs --force")
-            return known._replace(outcome=outcome, why="; ".join(filter(None, reasons)))
-        to, outcome, without = self._placed(pod)
+        found = self._asked(there)
+        leave, why = self._ruling(pod, found)
+        to, outcome, without = self._placed(pod) if controller else _ENDS
+        if leave in {"granted", "in_turn"}:
+            names = [(pod.namespace, name) for name, _ in found]
+            self._gone.update(names)
+            self._lost.update(names if outcome in {"ends", "no_room"} else ())
         if outcome == "moves" or leave == "refused":
             outcome = _OF_LEAVE.get(leave, outcome)
         return known._replace(outcome=outcome, to=to, why="; ".join(filter(None, (why, without))))
 
-    def _ruling(self, there: DrainedPod) -> Ruling:
-        """The eviction API checks no budget for a Pending pod."""
+    def _asked(self, there: DrainedPod) -> list[tuple[str, Budget]]:
+        """The budgets that the eviction API checks: none for a Pending pod."""
         if there.phase == "Pending":
-            return Ruling("granted")
-        found = covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
-        before = max((self._gone[there.pod.namespace, name] for name, _ in found), default=0)
-        self._gone.update((there.pod.namespace, name) for name, _ in found)
-        return ruling(found, before)
+            return []
+        return covering(self._cluster.budgets, there.pod.namespace, there.pod.labels)
+
+    def _ruling(self, pod: Waiting, found: Sequence[tuple[str, Budget]]) -> Ruling:
+        names = [(pod.namespace, name) for name, _ in found]
+        before, lost = (max((each[name] for name in names), default=0) for each in (self._gone, self._lost))
+        return ruling(found, before, lost)
 
     def _placed(self, pod: Waiting) -> tuple[str, Outcome, str]:
         request = self._request(pod)
@@ -142,13 +149,14 @@ class _Drain:
             judgement, after = judge(node, request, self._cluster.scheduler_minor)
             if judgement.verdict == "fits" and not unknowns:
                 self._nodes[node.node] = after
+                self._has_anti_affinity |= bool(request.itself.constraints.anti_affinity)
                 return node.node, "moves", judgement.note
             if judgement.verdict in {"fits", "unknown"}:
                 doubts += [*unknowns, judgement.note][:1]
             refusals.update(judgement.reasons)
         if doubts:
             return "", "unknown", doubts[0]
-        words = ", ".join(f"{number} {reason}" for reason, number in sorted(refusals.items()))
+        words = ", ".join(f"{number} {reason}" for reason, number in sorted(refusals.items())) or "there is none"
         return "", "no_room", f"0 of {counted(len(self._nodes), 'other node')} would take it: {words}"
 
     def _request(self, pod: Waiting) -> PodRequest:

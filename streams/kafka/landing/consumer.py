@@ -93,9 +93,7 @@ class Landing:
         self._leaderless: set[TopicPartition] = set()
         """Partitions that wait for a leader, or began a portion with one that does."""
         self._known: set[TopicPartition] = set()
-        """Partitions whose begun portions are known. Messages of others belong to another lander, or will be
-        received again.
-        """
+        """Partitions whose begun portions are known. Messages of others are another lander's, or come again."""
         self._revoking = False
         self._generation = 0
         """Messages received in an older generation are not stored."""
@@ -330,7 +328,7 @@ class Landing:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
         for tp in list(self._known):
             records = received.get(tp, ())
-            if self._is_another_way(tp) or (records and records[0].offset < self._arrivals.next(tp)):
+            if self._is_another_way(tp, records[0].offset if records else None):
                 self._known.discard(tp)
                 self._unknown.add(tp)
             elif records:
@@ -339,14 +337,13 @@ class Landing:
                 self._arrivals.add(tp, records[0].offset, records[-1].offset)
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
-    def _is_another_way(self, tp: TopicPartition) -> bool:
-        """Tell whether the broker may now have another log than the one that was received."""
+    def _is_another_way(self, tp: TopicPartition, first: int | None) -> bool:
+        """Tell whether the log may be another now: nobody knows it of messages whose connection is gone."""
         way = aiokafka_fixes.way(self._consumer, tp)
-        before = self._ways.setdefault(tp, way) if way else None
-        if before is None or before is way:
-            return False
-        self._ways[tp] = way
-        return True
+        if way is None:
+            return first is not None
+        before, self._ways[tp] = self._ways.get(tp, way), way
+        return before is not way or (first is not None and first < self._arrivals.next(tp))
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         if portions := list(self._buffers.cut_due()):

@@ -51,9 +51,9 @@ def covering(
     )
 
 
-def ruling(found: Sequence[tuple[str, Budget]], before: int) -> Ruling:
+def ruling(found: Sequence[tuple[str, Budget]], before: int, lost: int = 0) -> Ruling:
     """Return the eviction API's answer for a running pod with these budgets. `before` is the number of pods of the
-    same budget that go before it.
+    same budget that go before it, and `lost` that of those among them without a successor.
     """
     if not found:
         return Ruling("granted")
@@ -63,12 +63,20 @@ def ruling(found: Sequence[tuple[str, Budget]], before: int) -> Ruling:
     ((name, budget),) = found
     if budget.is_stale:
         return Ruling("unknown", f"budget {name} changed, and its controller has not evaluated it yet")
-    if budget.allowed <= 0:
-        needs = f"budget {name} needs {counted(budget.desired, 'healthy pod')} and has {budget.healthy}"
-        return Ruling("refused", f"{needs}{_unready(budget)}")
+    if refusal := _refusal(name, budget, lost):
+        return Ruling("refused", f"{refusal}{_unready(budget)}")
     if before >= budget.allowed:
         return Ruling("in_turn", f"budget {name} lets {budget.allowed} go at a time, until others are Ready")
     return Ruling("granted")
+
+
+def _refusal(name: str, budget: Budget, lost: int) -> str:
+    if budget.allowed <= 0 and budget.healthy > budget.desired:
+        return f"budget {name} lets no pod go now"
+    if budget.allowed <= 0:
+        return f"budget {name} needs {counted(budget.desired, 'healthy pod')} and has {budget.healthy}"
+    gone = counted(lost, "pod that goes before has", "pods that go before have")
+    return f"budget {name} lets {budget.allowed} go, and {gone} no Ready successor" if lost >= budget.allowed else ""
 
 
 def _unready(budget: Budget) -> str:

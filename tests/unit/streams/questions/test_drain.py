@@ -66,6 +66,28 @@ def test_a_pod_with_two_budgets_is_never_evicted() -> None:
     assert (found["a"].outcome, found["a"].to) == ("refused", "new")
 
 
+def test_a_pod_that_stays_takes_no_turn_of_a_budget() -> None:
+    """A pod with two budgets is never evicted, so that `checkAndDecrement` takes none of what the first allows."""
+    both = there("a").pod._replace(labels={"app": "web", "tier": "front"})
+    tier = Budget([Requirement("tier", "In", ["front"])], allowed=1)
+    found = drained(there("a", pod=both), there("b"), one=Budget(WEB, allowed=1), two=tier)
+    assert (found["a"].outcome, found["b"].outcome) == ("refused", "moves")
+
+
+@pytest.mark.parametrize(("owner", "cpu", "first"), [("", 1000, "ends"), ("ReplicaSet", 4000, "no_room")])
+def test_a_budget_lets_no_more_go_if_what_went_is_not_replaced(owner: str, cpu: int, first: str) -> None:
+    """`disruptionsAllowed` rises again only when the controller sees another Ready pod."""
+    pods = (there("a", cpu, owner=owner), there("b"), there("c", owner=""))
+    found = drained(*pods, others=(node("new", used=1000),), web=Budget(WEB, allowed=1, healthy=3, desired=2))
+    assert [found[name].outcome for name in "abc"] == [first, "refused", "refused"]
+    assert found["b"].why.startswith("budget web lets 1 go, and 1 pod that goes before has no Ready successor")
+
+
+def test_a_budget_is_not_said_to_need_what_it_has() -> None:
+    """The API names no number if the controller failed: eviction.go."""
+    assert ruling([("web", Budget(WEB, healthy=3, desired=2))], 0).why.startswith("budget web lets no pod go now")
+
+
 def test_a_budget_of_another_namespace_or_other_labels_does_not_count() -> None:
     cluster = Cluster([node("new")], [node("old")], 36, budgets={("other", "web"): Budget(WEB)})
     (fate,) = preview([there("a")], cluster)
@@ -123,6 +145,17 @@ def test_pods_that_keep_apart_find_no_second_node_together() -> None:
         others=(node("a", 4000, 0, Neighbour("shop", {"app": "web"}, APART)), node("b")),
     )
     assert [(fate.outcome, fate.to) for fate in (found["web-0"], found["web-1"])] == [("moves", "b"), ("no_room", "")]
+
+
+def test_a_moved_pod_keeps_others_away_that_want_nothing_themselves() -> None:
+    """The anti-affinity of an existing pod also holds against a pod that has none."""
+    apart = there("web-0").pod._replace(constraints=stored(APART))
+    found = drained(there("web-0", pod=apart, priority=1), there("web-1"))
+    assert [found[name].outcome for name in ("web-0", "web-1")] == ["moves", "no_room"]
+
+
+def test_the_only_node_has_no_other() -> None:
+    assert drained(there("a"), others=())["a"].why == "0 of 0 other nodes would take it: there is none"
 
 
 def test_a_node_whose_state_is_unknown_makes_no_pod_move_for_sure() -> None:

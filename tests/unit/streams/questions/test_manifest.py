@@ -84,6 +84,7 @@ def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> Non
         ({"limits": {"nvidia.com/gpu": "1500m"}}, "nvidia.com/gpu: an amount of it must be an integer"),
         ({"requests": {"cpu": "1", "hugepages-2Mi": "2Mi"}}, "hugepages-2Mi: limit must be set"),
         ({"limits": {"hugepages-2Mi": "512Mi"}}, "HugePages require cpu or memory"),
+        ({"limits": {"memory": "1Gi", "hugepages-2Mi": "3Mi"}}, "hugepages-2Mi: an amount of it must be a multiple"),
     ],
 )
 def test_resources_that_no_container_can_have_are_refused_as_by_the_api_server(
@@ -94,6 +95,18 @@ def test_resources_that_no_container_can_have_are_refused_as_by_the_api_server(
     for spec in (
         {"containers": [{"name": "c", "resources": resources}]},
         {"containers": [plain], "initContainers": [{"name": "i", "resources": resources}]},
+    ):
+        with pytest.raises(BadQuestion, match=why):
+            asked_by({"kind": "Pod", "spec": spec}, None)
+
+
+def test_resources_of_the_whole_pod_free_no_container_of_the_rules_of_huge_pages() -> None:
+    """The API server checks the pod's and each container's with the same function."""
+    huge = {"limits": {"hugepages-2Mi": "4Mi"}}
+    of_pod = {"requests": {"cpu": "1", "hugepages-2Mi": "4Mi"}}
+    for spec, why in (
+        ({"containers": [{"name": "c", "resources": huge}], "resources": {"limits": {"cpu": "1"}}}, "require cpu"),
+        ({"containers": [{"name": "c"}], "resources": of_pod}, "hugepages-2Mi: limit must be set"),
     ):
         with pytest.raises(BadQuestion, match=why):
             asked_by({"kind": "Pod", "spec": spec}, None)

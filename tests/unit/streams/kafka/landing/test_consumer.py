@@ -1,8 +1,9 @@
 """A lander ends in several ways."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -68,6 +69,42 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
         return landing
 
     return make
+
+
+TP = TopicPartition("t", 0)
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("then", "offsets", "is_known"),
+    [("leader 1", [1], True), ("leader 2", [1], False), (None, [1], False), (None, [], True)],
+)
+async def test_messages_are_taken_only_over_the_connection_that_brought_those_before(
+    ending: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    then: object,
+    offsets: Sequence[int],
+    is_known: bool,
+) -> None:
+    """Nobody knows the leader that sent messages over a connection that is gone: it may have another log."""
+    landing = ending(KafkaError())
+    landing.assigned({TP})
+    landing._unknown, landing._known = set(), {TP}
+    landing._arrivals.begin(TP, 0, 0)
+    for way, brought in (("leader 1", [0]), (then, offsets)):
+        records = [
+            SimpleNamespace(**TP._asdict(), offset=each, timestamp=1, key=b"k", value=b"v", headers=())
+            for each in brought
+        ]
+
+        async def getmany(records: Any = records, **_: object) -> dict[TopicPartition, Any]:
+            return {TP: records}
+
+        monkeypatch.setattr(landing._consumer, "getmany", getmany, raising=False)
+        monkeypatch.setattr(aiokafka_fixes, "way", lambda *_, way=way: way)
+        await landing._receive()
+    assert (TP in landing._known, TP in landing._unknown) == (is_known, not is_known)
+    assert landing._received[TP].end == 1 + (is_known and len(offsets))
 
 
 @pytest.mark.asyncio
