@@ -302,7 +302,11 @@ def lines_of(view: Overview, items: Sequence[Item]) -> list[Line]:
     """Every node with its badges, the most urgent first."""
     urgent = {name for item in items if item.now and item.severity < Severity.UNKNOWN for name in item.nodes}
     lines = [Line(node, badges_of(node, items), node.name in urgent) for node in by_urgency(view.nodes)]
-    return sorted(lines, key=lambda line: line.badges[0].severity if line.badges else len(Severity))
+
+    def turn(line: Line) -> tuple[bool, int]:
+        return not line.urgent, line.badges[0].severity if line.badges else len(Severity)
+
+    return sorted(lines, key=turn)
 
 
 def badges_of(node: NodeLine, items: Sequence[Item]) -> list[Badge]:
