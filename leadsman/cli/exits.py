@@ -43,8 +43,8 @@ MESSAGE: Final = 2000
 """Characters of an error."""
 STATUSES: Final[Mapping[int, str]] = {
     0: "done",
-    EXIT_NO_FIT: "the check failed: fit found no room, a drain would not move every pod, a test alert was not delivered, "
-    "doctor found a problem, or look found what --fail-on names",
+    EXIT_NO_FIT: "a check failed: no room for the pod, a drain that leaves pods, a test alert not delivered, "
+    "a problem found by doctor, or by look --fail-on",
     EXIT_USAGE: "wrong usage",
     EXIT_BAD_INPUT: "done, but some input was bad (see dead_letters)",
     EXIT_NO_SOURCE: "a source cannot be used",

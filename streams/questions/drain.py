@@ -1,7 +1,7 @@
 """Predicts what a drain does to the pods of nodes (rules: drain, scheduler-fit, exclusive-cpus).
 
-It does not check the kubelet's NUMA alignment of memory and devices, and it takes the exclusive CPUs of a pod as those
-of one container.
+It does not check the kubelet's NUMA alignment of memory and devices, and it takes the exclusive CPUs of a pod as
+those of one container.
 """
 
 from collections import Counter

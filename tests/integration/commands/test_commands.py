@@ -199,7 +199,7 @@ def test_since_is_inclusive_and_until_is_not(tmp_path: Path) -> None:
     written.write_text(jsonl(pod(f"12:00:0{number}", f"p-{number}", "n", type_="ADDED") for number in (1, 2, 3)))
     between = ("--since", "2026-07-01T14:00:02+02:00", "--until", "2026-07-01T12:00:03")
     told = succeeds("replay", written, *between, db=tmp_path / "db")
-    assert "2 are not between --since and --until." in told
+    assert "2 observations outside --since and --until skipped." in told
     assert rows("SELECT pod FROM pod_bindings", tmp_path / "db") == [("p-2",)]
 
 
