@@ -29,7 +29,7 @@ def test_the_environment_is_over_the_file_and_a_flag_over_both(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = write(tmp_path, "kafka: {bootstrap_servers: 'f:1', topic_prefix: f, partitions: 3}")
-    monkeypatch.setenv("LEADSMAN_KAFKA__TOPIC_PREFIkubelet.access: must", "e")
+    monkeypatch.setenv("LEADSMAN_KAFKA__TOPIC_PREFIX", "e")
     monkeypatch.setenv("LEADSMAN_DB", "chdb://e")
     kafka = load(file).kafka
     assert (kafka.bootstrap_servers, kafka.topic_prefix, kafka.partitions) == ("f:1", "e", 3)
@@ -65,9 +65,9 @@ def test_variables_in_the_file_are_filled_from_the_environment(
 
 
 def test_a_variable_s_value_is_text_and_no_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PREFIkubelet.access: must", "a, partitions: 99")
+    monkeypatch.setenv("PREFIX", "a, partitions: 99")
     with pytest.raises(SettingsError, match=r"kafka\.topic_prefix"):
-        load(write(tmp_path, "kafka: {topic_prefix: '${PREFIkubelet.access: must}'}"))
+        load(write(tmp_path, "kafka: {topic_prefix: '${PREFIX}'}"))
 
 
 def test_secrets_are_not_shown(tmp_path: Path) -> None:
