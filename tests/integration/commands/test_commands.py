@@ -59,7 +59,8 @@ def test_every_command_is_on_the_page_of_commands(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_an_example_is_one_of_its_command(name: str) -> None:
     command = command_named(name)
-    known = {option for each in command.params for option in each.opts}
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    known = {option for each in (command, *below) for param in each.params for option in param.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", command.epilog or "")) <= known
 
 
