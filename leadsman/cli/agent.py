@@ -12,9 +12,9 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
 
 @click.command(
     "agent",
-    epilog="Examples: leadsman agent --node node-1 --once; leadsman agent --root /host --output /captures; "
-    "leadsman agent --root /host --into kafka --kafka kafka-1:9092 "
-    "(a DaemonSet with NODE_NAME from the downward API)",
+    epilog="Examples: leadsman agent --node node-1 --once; "
+    "leadsman agent --node node-1 --root /host --output /captures; "
+    "leadsman agent --node node-1 --root /host --into kafka --kafka kafka-1:9092",
 )
 @click.option(
     "--node",
@@ -73,7 +73,10 @@ def command(
     from leadsman.run.agent import run_agent_into_kafka
 
     if into == "kafka" and output is not None:
-        fail("--output is a capture's, and --into kafka writes none: give one of them", EXIT_USAGE)
+        fail(
+            "--output names a capture to write, and --into kafka writes no capture: give only one of the two",
+            EXIT_USAGE,
+        )
     settings = live_settings(config, kafka=kafka, watch={"cluster": cluster} if cluster else None)
     agent = AgentSettings(settings.live().cluster, node, root, interval)
     if into == "kafka":

@@ -45,6 +45,7 @@ def command(
 
     It also shows the evictions that no alert announced, false alarms, the accuracy of forecasts and predicted ranks,
     and the alerts that cannot fire because an input is missing. The last line sums this up. It needs no database.
+    In the last example, incident/, ours.yaml and stricter.yaml stand for files of your own.
     """
     from ingest.files.ahead import read_ahead
     from ingest.files.progress import progress_bar

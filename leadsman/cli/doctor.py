@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from common.text import plain
+from common.text import argument, plain
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NOT_SEEN, EXIT_WRONG, MESSAGE
 
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
 WIDTH: Final = 80
 _MARKS: Final = {"ok": "ok      ", "wrong": "WRONG   ", "unknown": "unknown "}
 _INDENT: Final = " " * 8
+_COMMAND: Final = re.compile(r"(?:^|(?<=: ))leadsman (validate|migrate|query|up)\b")
+_CONFIGURED: Final = frozenset({"validate", "up"})
 
 
 @click.command("doctor", epilog="Examples: leadsman doctor; leadsman doctor --config leadsman.yaml -o json")
 @options.output
 @options.config
-@options.kafka
+@options.kafka_if_any
 @options.live_db
 def command(form: str, config: Path | None, kafka: str | None, db: str | None) -> None:
     """Check everything that Leadsman needs. Print each problem and the command that fixes it.
@@ -35,11 +39,16 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
     """
     import asyncio
 
+    from leadsman.cli.database import called_as
     from leadsman.cli.live import live_settings
     from leadsman.cli.present.tables import raw_rows, show
     from leadsman.run.doctor import Diagnosis, diagnose
 
-    found = sorted(asyncio.run(diagnose(live_settings(config, kafka=kafka, db=db))), key=_rank)
+    settings = live_settings(config, kafka=kafka, db=db)
+    flags = {"--config": config and str(config), "--kafka": kafka}
+    given = "".join(f" {name} {argument(value)}" for name, value in flags.items() if value)
+    typed = partial(_typed, called_as(settings.db.get_secret_value()), given)
+    found = sorted((each._replace(mend=typed(each.mend)) for each in asyncio.run(diagnose(settings))), key=_rank)
     if form in options.FOR_PEOPLE:
         for each in found:
             click.echo(shown(each))
@@ -58,6 +67,11 @@ def shown(each: Diagnosis) -> str:
     line = plain(f"{_MARKS[each.state]}{each.what}: {each.detail}", MESSAGE)
     text = textwrap.fill(line, WIDTH, subsequent_indent=_INDENT, break_on_hyphens=False)
     return f"{text}\n{_INDENT}> {plain(each.mend, MESSAGE)}" if each.mend else text
+
+
+def _typed(program: str, given: str, mend: str) -> str:
+    """Name the database and the settings that were checked in each command of Leadsman."""
+    return _COMMAND.sub(lambda found: f"{program} {found[1]}{given if found[1] in _CONFIGURED else ''}", mend)
 
 
 def _rank(each: Diagnosis) -> int:

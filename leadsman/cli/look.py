@@ -35,7 +35,8 @@ SELECT
 FAIL_ON: Final = ("warning", "critical")
 _OTHERWISE: Final = {
     "direct": "Ask them through the API server (--kubelet proxy), or not at all (--kubelet off)",
-    "proxy": "Give the account `get` of nodes/proxy (deploy/), or ask them at their own port (--kubelet direct)",
+    "proxy": "Ask them at their own port (--kubelet direct). The account lacks `get` of nodes/proxy, with which "
+    "anyone can run commands in every pod",
 }
 
 
@@ -65,7 +66,7 @@ _OTHERWISE: Final = {
 @click.option("--report", type=options.FILE, metavar="FILE", help="Also write the report of all namespaces to FILE.")
 @click.option("--open", "open_", is_flag=True, help="Open the report in a browser.  [default file: report.html]")
 @options.config
-@options.live
+@options.live_by_context
 def command(
     *,
     paths: tuple[Path, ...],

@@ -147,11 +147,22 @@ def _seen(error: click.ClickException) -> click.ClickException:
     return error
 
 
+def _split_examples(command: click.Command) -> None:
+    """Give each example a line of its own, which click does not wrap."""
+    if command.epilog and not command.epilog.startswith("\b"):
+        heading, _, examples = command.epilog.partition(" ")
+        command.epilog = "\n".join(["\b", heading, *(f"  {each}" for each in examples.split("; "))])
+    for below in command.commands.values() if isinstance(command, click.Group) else ():
+        _split_examples(below)
+
+
 class Commands(LazyGroup):
     """An error that the user can fix is one sentence and a status, not a traceback."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)
+        if command is not None:
+            _split_examples(command)
         if command is not None and not any(param.name == "no_color" for param in command.params):
             command.params.append(no_color())
         return command

@@ -28,7 +28,7 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def command(db: str, **days: int | None) -> None:
     """Bring a database to this version's schema, and change how long it keeps rows.
 
-    A server keeps raw samples for 7 days after they were stored. It keeps roll-ups, events and changes of pods for 90
+    A server keeps raw samples for 7 days after they were stored. It keeps events, roll-ups and changes of pods for 90
     days, and findings, alerts, source errors and dead letters for 365. The rows of running pods and firing alerts
     stay. An embedded database keeps everything.
     """

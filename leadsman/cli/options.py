@@ -155,13 +155,15 @@ config = click.option(
     metavar="FILE",
     help="Settings as YAML; LEADSMAN_... variables and flags override it.",
 )
-kafka = click.option(
-    "--kafka", metavar="HOST:PORT", help="Kafka brokers, separated by commas.  [default: localhost:9092]"
-)
+_kafka = partial(click.option, "--kafka", metavar="HOST:PORT")
+kafka = _kafka(help="Kafka brokers, separated by commas.  [default: localhost:9092]")
+kafka_if_any = _kafka(help="Kafka brokers, separated by commas.  [default: those of the settings, or no Kafka]")
 asked_cluster = of_database("--cluster", completion.clusters, "Only this cluster.  [default: all]")
 asked_node = of_database("--node", completion.nodes, "Only this node.  [default: all]")
 """Limits an answer to one node; completion offers the nodes in the database."""
-cluster = click.option("--cluster", metavar="NAME", help="Name of the cluster.  [default: default]")
+_cluster = partial(click.option, "--cluster", metavar="NAME")
+cluster = _cluster(help="Name of the cluster.  [default: default]")
+_cluster_of_context = _cluster(help="Name of the cluster.  [default: name of the context]")
 watched_namespace = click.option(
     "--namespace",
     "-n",
@@ -169,8 +171,7 @@ watched_namespace = click.option(
     help="Watch only pods and Events of this namespace, for an account that may read nothing else.",
 )
 
-live = _all(
-    cluster,
+_connection = _all(
     click.option(
         "--kubeconfig",
         type=FILE,
@@ -201,15 +202,18 @@ live = _all(
     ),
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )
+live = _all(cluster, _connection)
 """A live cluster; `leadsman.cli.live.watch_flags` takes them."""
-live_for_long = _all(
-    live,
+live_by_context = _all(_cluster_of_context, _connection)
+"""The same, for commands that name the cluster after the context."""
+for_long = _all(
     watched_namespace,
     click.option(
         "--versions",
         type=FILE,
         metavar="FILE",
-        help="File for the resource versions from which watches resume; by default they are in Kafka.",
+        help="File for the resource versions from which watches resume; by default they are in Kafka, and without "
+        "Kafka beside the database.",
     ),
     click.option(
         "--leader-election/--no-leader-election",

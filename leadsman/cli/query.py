@@ -151,6 +151,9 @@ def _own(database: Database, sql: str, given: Mapping[str, str], *, write: bool)
             raise QueryFailed(f"{error}. leadsman query only reads; add --write if you mean it") from None
         raise
     if isinstance(database, Held) and len(found.rows) > SHARED.rows:
-        note(f"only the first {SHARED.rows:,} rows: another process holds the database. Stop it first to get all")
+        note(
+            f"only the first {SHARED.rows:,} rows: another process holds the database. "
+            "Ask for less, or stop that process to get all"
+        )
         return found._replace(rows=found.rows[: SHARED.rows])
     return found

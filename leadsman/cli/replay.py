@@ -73,7 +73,7 @@ def command(
     """Analyse captures, kubectl dumps, must-gathers and support bundles, and print what happened.
 
     Input that the database already has is skipped, so a capture can be replayed again, or in pieces, in order.
-    Into Kafka, the same input is folded once, however often it is replayed.
+    Into Kafka, the same input counts once, however often it is replayed.
     """
     import asyncio
 
@@ -144,7 +144,7 @@ def _print_published(published: Published, *, quiet: bool) -> None:
     if not quiet:
         out.print(
             f"{counted(published.read, 'observation')} read, {counted(published.records.total(), 'record')} sent to "
-            f"Kafka. Left out: {published.repeated} repeated, {published.outside} not between --since and --until."
+            f"Kafka. Left out: {published.repeated} repeated, {published.outside} outside --since and --until."
         )
     if published.dead_letters:
         note(f"leadsman: some input was bad: {kinds(published.dead_letters)}. It is in the dead letters.")
@@ -158,7 +158,7 @@ def _print_report(report: ReplayReport, skipped: Counter[str]) -> None:
     new = report.read - report.known - report.outside
     out.print(f"{counted(report.read, 'observation')} read, {new:,} new, {report.known:,} known already.")
     if report.outside:
-        out.print(f"{report.outside} are not between --since and --until.")
+        out.print(f"{counted(report.outside, 'observation')} outside --since and --until skipped.")
     for cluster in sorted(report.separate):
         out.print(
             f"Cluster {plain(cluster)}: this input is older than stored data and was analysed separately; "

@@ -15,10 +15,11 @@ from leadsman.cli import options
 if TYPE_CHECKING:
     from streams.alerting.silences import Silence
 
+_EXAMPLES = "Examples: leadsman silence add alertname=NodeNotReady --for 2h --why maintenance; leadsman silence list"
 _COLUMNS = ("id", "state", "matchers", "starts_at", "ends_at", "created_by", "comment")
 
 
-@click.group("silence", context_settings={"show_default": True}, epilog="Example: leadsman silence list")
+@click.group("silence", context_settings={"show_default": True}, epilog=_EXAMPLES)
 def command() -> None:
     """Silence alerts by their labels: they stay on the page and in the tables, but are not sent to receivers.
 
@@ -64,7 +65,7 @@ def add(
     starts_at = start or now
     ends_at = until or starts_at + timedelta(seconds=for_seconds or 0.0)
     if ends_at <= max(now, starts_at):
-        raise BadSilence("a silence ends after it starts, and not in the past")
+        raise BadSilence("the silence would end before it starts, or in the past: give a later --until")
     made = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or getpass.getuser(), why, now)
     ask(db, Add(made))
     click.echo(made.id)

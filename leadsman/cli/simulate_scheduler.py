@@ -52,7 +52,7 @@ def command(paths: tuple[Path, ...], version: str, ops: Path | None, form: str) 
     )
 
     if bool(paths) == (ops is not None):
-        raise click.BadParameter("give captures or --ops FILE, one of the two")
+        raise click.BadParameter("give either captures and dumps (PATH), or operations (--ops FILE)")
     by_cluster = {"": parse_operations(_read(ops))} if ops is not None else operations_of(_node_records(paths))
     snapshots = {cluster: simulate(operations, version) for cluster, operations in by_cluster.items()}
     if ops is not None and form in options.FOR_PEOPLE:

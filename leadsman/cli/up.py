@@ -40,9 +40,10 @@ LASTING: Final = frozenset({EXIT_USAGE, EXIT_NO_SOURCE, EXIT_SCHEMA, EXIT_NO_KUB
     "repeat it.",
 )
 @options.config
-@options.kafka
+@options.kafka_if_any
 @options.live_db
-@options.live_for_long
+@options.live_by_context
+@options.for_long
 def command(
     *,
     host: str,

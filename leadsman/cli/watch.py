@@ -16,7 +16,8 @@ from leadsman.cli import options
 )
 @options.config
 @options.kafka
-@options.live_for_long
+@options.live
+@options.for_long
 def command(config: Path | None, kafka: str | None, **flags: Any) -> None:
     """Publish a cluster's changes and its kubelets' statistics to Kafka, without secrets, until SIGTERM.
 

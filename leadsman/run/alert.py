@@ -263,7 +263,10 @@ async def send_test(settings: Settings, to: Sequence[str]) -> list[str]:
     """Send an alert to each receiver, and return what went wrong. Raises BadReceiver."""
     now = SYSTEM.now()
     labels = {"alertname": "LeadsmanTest", "severity": "info"}
-    words = {"summary": "A test of leadsman alert --test", "description": "This receiver works. Nothing is wrong."}
+    words = {
+        "summary": "Test alert, sent by leadsman alert --test",
+        "description": "This receiver works. Nothing is wrong.",
+    }
     alert = AlertMessage(
         status="firing",
         fingerprint=fingerprint(labels),
@@ -292,11 +295,15 @@ async def _tested(receiver: Receiver, news: Sequence[Received]) -> str:
             states.read(each)
             await asyncio.wait_for(receiver.deliver([each], states), TEST_SECONDS)
     except TimeoutError:
-        return poster.trouble if poster and poster.trouble else f"{receiver.name} does not answer"
+        return (
+            poster.trouble
+            if poster and poster.trouble
+            else f"{receiver.name} gave no answer within {TEST_SECONDS:.0f} s"
+        )
     finally:
         await receiver.close()
     if poster and poster.tally["delivered"] < len(news):
-        return f"{receiver.name} refused it, see the log"
+        return f"{receiver.name} refused the test alert; the log has its answer"
     return ""
 
 

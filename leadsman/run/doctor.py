@@ -90,7 +90,19 @@ async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diag
 FRESH: Final = timedelta(minutes=10)
 """Nodes report every 5 minutes at the latest."""
 DISK_FREE: Final = 0.1
-_HELD: Final = "Wait for it, or end it first"
+_GRANT: Final = "If you use Helm, upgrade the release. Otherwise: kubectl apply -f deploy/kubernetes/10-rbac.yaml"
+_SPACE: Final = (
+    "Add disk space. To delete raw samples older than 3 days instead (this cannot be undone): "
+    "leadsman migrate --keep-samples-days 3"
+)
+_HELD: Final = (
+    "See what that process is (ps -ef), and wait for it. If it is leadsman up, do not end it, but ask it: "
+    "leadsman query source_errors"
+)
+_WATCHED: Final = (
+    "Check that watch, work and land run: kubectl -n leadsman get pods. "
+    "If you run Leadsman on this machine, start it: leadsman up"
+)
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=10)
 _STREAMS: Final = """
 SELECT cluster, groupArray((stream, last)) AS streams
@@ -166,7 +178,7 @@ async def _cluster(settings: Settings) -> AsyncIterator[Diagnosis]:
         yield compared("clock of the API server", there, asked_at)
     lease = lease_name(settings.kafka, watch) if watch.election.enabled and settings.kafka.is_given else None
     checked = [each async for each in check_cluster(watch, lease)]
-    for each in _judged(checked, "kubectl apply -f deploy/kubernetes"):
+    for each in _judged(checked, _GRANT):
         yield each
     for each in _judged([each async for each in check_kubelet(watch)], "leadsman validate"):
         yield each
@@ -188,7 +200,9 @@ def _database(settings: Settings) -> list[Diagnosis]:
     except DatabaseHeld as error:
         return [Diagnosis("database", "unknown", str(error), _HELD)]
     except DatabaseError:
-        return list(_judged([check_database(settings)], "leadsman migrate"))
+        checked = check_database(settings)
+        found = "Check the address of the database (--db). To make a new one there: leadsman migrate"
+        return list(_judged([checked], found if checked.problem else "leadsman migrate"))
 
 
 def _stored(database: Database) -> Iterator[Diagnosis]:
@@ -199,7 +213,7 @@ def _stored(database: Database) -> Iterator[Diagnosis]:
         yield compared("clock of ClickHouse", there, now)
     for name, free in database.query(_DISKS).rows:
         state: State = "ok" if free >= DISK_FREE else "wrong"
-        mend = "" if state == "ok" else "leadsman migrate --keep-samples-days 3"
+        mend = "" if state == "ok" else _SPACE
         yield Diagnosis(f"disk {plain(name)}", state, f"{100 * free:.0f} % free", mend)
     yield from _streams(database, now)
     for cluster, resource, kind, nodes, last in database.query(_SOURCES).rows:
@@ -218,12 +232,12 @@ def _streams(database: Database, now: datetime) -> Iterator[Diagnosis]:
     """Report how fresh each cluster's streams are. A quiet cluster has quiet streams, but never only quiet ones."""
     found = database.query(_STREAMS).rows
     if not found:
-        yield Diagnosis("streams", "wrong", "nothing was stored yet", "leadsman up")
+        yield Diagnosis("streams", "wrong", "nothing was stored yet", _WATCHED)
     for cluster, newest in found:
         ages = sorted((max(now - last, timedelta()), stream) for stream, last in newest)
         fresh = ages[0][0] <= FRESH
         detail = ", ".join(f"{stream} {in_words(age.total_seconds())}" for age, stream in ages)
-        mend = "" if fresh else "leadsman up, or see whether watch, work and land run"
+        mend = "" if fresh else _WATCHED
         yield Diagnosis(
             f"streams of {plain(cluster, 60)}", "ok" if fresh else "wrong", f"last observed: {detail} ago", mend
         )
@@ -252,7 +266,7 @@ async def _parts(settings: Settings) -> list[Diagnosis]:
         for each in answers
         if each is not None
     ]
-    return found or [Diagnosis("parts", "wrong", f"no part answers at {host}:{first}", "leadsman up")]
+    return found or [Diagnosis("parts", "wrong", f"no part answers at {host}:{first}", _WATCHED)]
 
 
 async def _ready(session: aiohttp.ClientSession, host: str, port: int) -> _Ready | None:

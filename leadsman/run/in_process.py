@@ -116,7 +116,7 @@ class InProcess:
     async def resume(self) -> None:
         """Store what an earlier run left in the journal. Raises DatabaseError."""
         if self._journal.left:
-            self._report("first analysing what the last run left unfinished")
+            self._report("first storing what the last run received and had not finished")
             await in_thread(partial(self._replay.run, read_ahead(self._journal.left)))
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -343,9 +343,11 @@ async def _check(watch: LiveSettings, report: Report) -> None:
         if each.needed and not each.usable:
             report(f"{each.what}: {plain(each.problem or each.note)}")
     if watch.namespace:
-        report(f"only namespace {watch.namespace} is watched: nodes and kubelets are not, so no forecasts")
+        report(
+            f"only namespace {watch.namespace} is watched: nodes and kubelets are not read, so there are no forecasts"
+        )
     elif watch.kubelet.access == "off":
-        report("kubelets are not asked: no statistics, no forecasts")
+        report("kubelets are not asked (--kubelet off), so there are no statistics and no forecasts")
 
 
 def journal_of(dsn: str) -> Path:

@@ -41,7 +41,7 @@ _CHEAP: Final = {
     "list": {"limit": "1"},
     "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},
 }
-_UNTRIED: Final = "unknown: only a write would show it"
+_UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
 
 
 class Checked(NamedTuple):
@@ -205,7 +205,11 @@ def _judged(permission: Permission, *, allowed: bool | None) -> Checked:
         return Checked(what, "", resource=resource)
     if permission.without:
         return Checked(what, "", f"not allowed: {permission.without}", permission.needed, resource=resource)
-    return Checked(what, "not allowed: give the account this verb (deploy/)", resource=resource)
+    return Checked(
+        what,
+        "not allowed: give the account this verb, as the roles in deploy/kubernetes/10-rbac.yaml do",
+        resource=resource,
+    )
 
 
 class Account:
@@ -228,7 +232,7 @@ class Account:
                     raise
                 self.unreviewed = str(error)
             except UNDECODABLE:
-                self.unreviewed = "the answer is not a review"
+                self.unreviewed = "the API server's answer is not an access review"
             else:
                 if verdict.allowed or not verdict.evaluation_error:
                     return verdict.allowed

@@ -75,7 +75,11 @@ def check_database(settings: Settings) -> Checked:
             check_migrated(database)
             return Checked(f"database {database}", "")
     except SchemaOlder:
-        return Checked("database", "", "will be migrated")
+        return Checked(
+            "database",
+            "",
+            "its schema is missing or older; land, replay and up upgrade it when they start, leadsman migrate now",
+        )
     except DatabaseError as error:
         return Checked("database", str(error))
 

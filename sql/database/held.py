@@ -50,7 +50,9 @@ class Held(Database):
         except HTTPError:
             raise DatabaseError(f"{self}: the process that holds it gave no answer. Try again") from None
         if answer.status == NO_SUCH:
-            raise DatabaseError(f"{self}: the process that holds it can only read. Stop it first")
+            raise DatabaseError(
+                f"{self}: the process that holds it (leadsman serve, mcp or land) can only read. Stop it first"
+            )
         if answer.status != OK:
             raise DatabaseError(
                 f"{self}: the process that holds it did not understand: check that both have one version"

@@ -76,6 +76,8 @@ def known_cause(reason: str) -> str:
 
 def fewer(kind: str, owner: str) -> str:
     """Advise how to keep a workload's pods off a node, as its owner allows: nobody scales a bare pod or a Job."""
+    if kind == "ReplicaSet":
+        return f"Scale the Deployment of ReplicaSet {name(owner)} down"
     if kind in _SCALED:
         return f"Scale {kind} {name(owner)} down"
     if kind == "Job":
@@ -87,7 +89,7 @@ def fewer(kind: str, owner: str) -> str:
     return f"Have {name(kind)} {name(owner)} make fewer pods" if kind not in _BARE else f"Delete Pod {name(owner)}"
 
 
-_SCALED: Final = frozenset({"Deployment", "ReplicaSet", "ReplicationController", "StatefulSet"})
+_SCALED: Final = frozenset({"Deployment", "ReplicationController", "StatefulSet"})
 _BARE: Final = frozenset({"", "Pod"})
 
 

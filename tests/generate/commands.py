@@ -1,8 +1,9 @@
 """`docs/commands.md`: the help of every command, as a terminal shows it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
+import click
 from click.testing import CliRunner
 
 from leadsman.cli.exits import STATUSES
@@ -19,11 +20,19 @@ _HEAD: Final = """# Commands
 def commands() -> str:
     """The whole page."""
     tables = [f"## {heading}\n\n{_table(lines)}\n" for heading, lines in SECTIONS.items()]
-    names = [name for lines in SECTIONS.values() for name in lines]
-    parts = [f"## leadsman {name}\n\n```text\n{_help(name)}```\n" for name in names]
+    calls = [call for lines in SECTIONS.values() for name in lines for call in _calls(name)]
+    parts = [f"{'#' * (1 + len(call))} leadsman {' '.join(call)}\n\n```text\n{_help(*call)}```\n" for call in calls]
     statuses = "\n".join(f"| {status} | {meaning} |" for status, meaning in STATUSES.items())
     exits = f"## Exit statuses\n\n| status | meaning |\n|---|---|\n{statuses}\n"
     return "\n".join([_HEAD, *tables, exits, f"## All commands\n\n```text\n{_help()}```\n", *parts])
+
+
+def _calls(name: str) -> Iterator[tuple[str, ...]]:
+    """A command, and those below it."""
+    yield (name,)
+    command = app.get_command(click.Context(app), name)
+    if isinstance(command, click.Group):
+        yield from ((name, below) for below in command.commands)
 
 
 def _table(lines: Mapping[str, str]) -> str:

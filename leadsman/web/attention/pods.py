@@ -152,7 +152,10 @@ def _exceeds_known_capacity(denied: RowDict) -> bool:
 
 def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], denied: RowDict | None) -> Step:
     if denied and not _exceeds_known_capacity(denied):
-        return Step(f"Restart the kubelet of {plain(denied['node'])}", "refused_pods")
+        return Step(
+            f"Restart the kubelet of {plain(denied['node'])}. See first which pods that would end: "
+            "leadsman query restart_ends"
+        )
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
     step = _against_last(refusals[0], is_denied=denied is not None) if refusals else None

@@ -1,4 +1,4 @@
--- Which nodes are or were not Ready, since when, how old their Leases were, and what was under pressure before
+-- Which nodes are or were not Ready, since when, how old their Leases were, and whether pressure came before
 -- group Nodes
 -- shows node, state, since, until, message
 -- needs nodes

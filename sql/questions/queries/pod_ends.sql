@@ -1,4 +1,4 @@
--- Who ended each pod or container, by which witness, and what recreates it
+-- Who ended each pod or container and why, by which evidence, and what recreates it
 -- group Pods
 -- shows ts, node, pod, cause, message
 -- needs pods or events

@@ -1,4 +1,4 @@
--- Which pods a kubelet rejected and why, where the API shows room, and its NUMA nodes' free CPUs
+-- Which pods a kubelet rejected and why, where the API shows enough free, and the free CPUs of its NUMA nodes
 -- group Pods
 -- shows ts, node, pod, reason, explanation
 -- needs pods or events

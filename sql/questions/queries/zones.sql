@@ -1,4 +1,4 @@
--- How many nodes each zone has, and their versions: a scheduler of 1.17.0 to 1.18.6 loses nodes of uneven zones
+-- How many nodes each zone has, and their versions: a scheduler of 1.17 or before 1.18.7 loses nodes of uneven zones
 -- form nodes zone
 -- shows zone, nodes, uneven, kubelet_versions
 -- needs nodes

@@ -10,8 +10,8 @@
 -- column bytes_per_second: Least-squares slope of what is used; null with fewer than four samples or less than a minute
 -- column limit_bytes: sizeLimit of the volume, what rotation leaves of the logs, or the limit of the pod's containers together; null if none is known
 -- column over_limit: 1 if more is used than the limit; null if none is known
--- column seconds_to_limit: At this slope; null if it does not grow, no limit is known, or it is further ahead than 72 times what was seen supports
--- column seconds_to_threshold: Seconds until the hard threshold of its file system, if only this grows and at this slope; null if it does not grow, no threshold is known, or it is further ahead than 72 times what was seen supports
+-- column seconds_to_limit: Seconds until limit_bytes is used, at this slope; null if it does not grow, no limit is known, or that is further ahead than 72 times the observed time
+-- column seconds_to_threshold: Seconds until the hard threshold of its file system, if only this grows and at this slope; null if it does not grow, no threshold is known, or that is further ahead than 72 times the observed time
 CREATE OR REPLACE VIEW disk_growth AS
 WITH
     lasts AS

@@ -2,7 +2,7 @@
 -- column mean_ratio: Mean ratio of all nodes that are Ready and take pods
 -- column cause: Why it lies 0.2 or more above or below the mean: not_ready, cordoned, tainted, came_back, joined_later, was_there_before, took_over, affinity or unknown; empty if it does not
 -- column since: Time of its cause; null if it is not an event
--- column share: Share of the pods that shows it: of all those that are older than the node's coming, or are elsewhere and may not go there; of its own that are older than the first of the emptier nodes, came within an hour of another node's loss, or may go nowhere else
+-- column share: Share of pods, 0..1, that supports the cause. For an emptier node, of all pods: they are older than the node, or may not go there. For a fuller node, of its own pods: they are older than the emptier nodes, came within an hour of the loss of another node, or may go nowhere else
 -- column evidence: The same in words
 CREATE OR REPLACE VIEW node_imbalance AS
 WITH

@@ -2,13 +2,13 @@
 -- (rules: node-sizing).
 -- column ts: The last sample
 -- column resource: memory, cpu or ephemeral-storage
--- column capacity: Allocatable of the node, in base units, cpu in millicores
+-- column capacity: Capacity of the node, before reservations, in base units, cpu in millicores; null if it is unknown
 -- column reserved: Reserved now, without the hard threshold; null if the Node object or a threshold is unknown
--- column outside_pods: The most that was used outside of pods; null if it cannot be known
--- column advised_reserved: A quarter more than that, rounded up to 64 MiB or 50 millicores; null if it cannot be known
+-- column outside_pods: Peak use outside pods that day: kubelet, runtime and system; null with less than an hour of samples
+-- column advised_reserved: What to reserve: outside_pods and a quarter more, rounded up to 64 MiB or 50 millicores; null if outside_pods is
 -- column hard_threshold: Hard threshold in force; null if there is none or it is unknown
--- column fastest_fall: Largest fall of the available amount within 10 s; null if it cannot be known
--- column advised_threshold: Twice that, at least 100 MiB, rounded up to 16 MiB; null if it cannot be known
+-- column fastest_fall: Largest fall of the available amount within 10 s, in bytes; null with less than an hour of samples
+-- column advised_threshold: Twice fastest_fall, at least 100 MiB, rounded up to 16 MiB; null if fastest_fall is
 -- column measured_seconds: From the first sample of that day to the last
 -- column verdict: too_little, enough, generous or unknown: of reserved against what is used outside of pods
 -- column arithmetic: Calculation behind the advice

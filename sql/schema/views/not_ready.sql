@@ -1,7 +1,7 @@
--- column state: NotReady where its kubelet, a newer Event or a table reports it, Unknown where it does not report; the last of them
+-- column state: NotReady if its kubelet, an Event or a table of kubectl reports it; Unknown if its kubelet does not report; the last state seen
 -- column since: Since when, by its condition Ready
 -- column until: When it was Ready again or its Node was deleted; null while it lasts
--- column message: What was reported first: by the kubelet, or by the node controller where that does not report; empty where an Event or a table reports it
+-- column message: The first message of the condition Ready; from the node controller if the kubelet does not report; empty if only an Event or a table of kubectl shows it
 -- column last_sample_at: Its last statistics before; null if none was seen
 -- column silent_seconds: From then until it was not Ready; null if none was seen
 -- column lease_age_seconds: Age of its Lease in seconds when that was last read while it was not Ready; null if it was not read
@@ -9,7 +9,7 @@
 -- column evictions: Pods evicted for pressure in the 15 minutes before
 -- column memory_full_percent: The most of a minute in which all work stood still for memory, in the ten minutes before; null if nothing was reported
 -- column io_full_percent: The most of a minute in which all work stood still for I/O, in the ten minutes before; null if nothing was reported
--- column before: The same in words; unknown where there were no statistics in the ten minutes before, and no pressure was seen
+-- column before: Pressures, evictions and stalls before, in words; unknown without statistics in the ten minutes before, if no pressure was seen
 CREATE OR REPLACE VIEW not_ready AS
 WITH
     arrayStringConcat(pressures, ', ') AS conditions,

@@ -3,7 +3,7 @@
 -- column started_at: When its first container was killed
 -- column ended_at: When its last container was killed
 -- column kills: How many kills
--- column pods: Number of ranked pods
+-- column pods: Number of pods with a killed container
 -- column nodes: On how many nodes
 -- column first_nodes: The first five of them
 -- column system_ooms: Kills within a minute of a SystemOOM Event of the node, which is for a node that ran out of memory

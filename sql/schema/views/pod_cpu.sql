@@ -7,7 +7,7 @@
 -- column some_percent: Time in percent for which some task of the pod waited for CPU; null if it is unknown
 -- column throttled_percent: Periods in percent in which the CPU quota of the pod or of a container was used up, for the cgroup of the pod with the most; null if no agent reports it
 -- column neighbours_over_millicores: CPU that other pods of the node used above their requests
--- column verdict: at_limit: it is throttled in 5 percent of its periods or more, or, where that is unknown, uses what its limit allows; neighbours_likely: below its request it waits while others use more than theirs, and it was never throttled, or, where that is unknown, has no limit as a pod; over_request: the same where it uses more than it requests; inconclusive: it waits, and a limit or its own threads may hold it back; node_full: whether it waits is unknown, and it used a quarter of its request or more, on a node with 95 percent of its CPUs in use; empty if it neither waits nor is throttled
+-- column verdict: at_limit: throttled in 5 percent of its periods or more, or, if that is unknown, it uses all that its limit allows. neighbours_likely: it waits below its request, is not throttled, and other pods use more than they request. over_request: the same, but it uses more than it requests. inconclusive: it waits, and its limit or its own threads may be why. node_full: it is unknown whether it waits, and 95 percent of the CPUs of the node are in use. Empty if it neither waits nor is throttled
 -- column window_seconds: From the first sample that counts to the last
 CREATE OR REPLACE VIEW pod_cpu AS
 WITH

@@ -3,7 +3,7 @@
 -- column nodes: Nodes that would take it now
 -- column tried_at: When the scheduler last was seen to try
 -- column silent_seconds: From then until the newest sign of the cluster
--- column verdict: not_retried: silent for longer than any version waits, and its Events show it. contradicted: an Event says that it was tried within six minutes, and nothing made room since, so the scheduler and the API disagree. waiting. unknown: no Event about it was seen
+-- column verdict: not_retried: no try for 40 minutes, longer than any version of the scheduler waits. contradicted: it was tried within six minutes and did not fit, though nothing freed space since, so the scheduler and the API disagree. waiting: it will be tried again. unknown: no Event about it was seen
 CREATE OR REPLACE VIEW pods_not_retried AS
 WITH
     freed AS

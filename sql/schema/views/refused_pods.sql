@@ -6,7 +6,7 @@
 -- column available: How much of it the kubelet counted as free then
 -- column api_allocatable: How much of the resource the Node object offers; null if that is unknown
 -- column api_free: Amount left after the requests of all pods that have not ended, at the first row of node_fit from the refusal on
--- column is_contradicted: 1 if the API shows as free what was requested, and the kubelet denies it: its count is stale. 0 if no living pod of the node was seen: the pods that it counts may be missing
+-- column is_contradicted: 1 if the kubelet reports too little of the resource although by the API enough is free: the count of the kubelet is stale. 0 if not, or if no running pod of the node was seen, because the sum may then be incomplete
 -- column message: What the kubelet wrote, without the words that it puts before in the status of a pod
 CREATE OR REPLACE VIEW refused_pods AS
 WITH refused AS

@@ -7,10 +7,10 @@
 -- column seconds_to_hard: Seconds until the hard threshold is met, at the last sample in them; null when it does not approach
 -- column gc_first: 1 if image GC acts before this threshold, at the last sample in them
 -- column thresholds_assumed: 1 if no /configz was seen until the last sample in them and the defaults of that kubelet are used
--- column seconds_to_soft_earliest: Earliest seconds until the soft threshold is met: before in one of ten cases, at the last sample in them
--- column seconds_to_soft_latest: Latest seconds until the soft threshold is met: later in one of ten cases, at the last sample in them
--- column seconds_to_hard_earliest: Earliest seconds until the hard threshold is met: before in one of ten cases, at the last sample in them
--- column seconds_to_hard_latest: Latest seconds until the hard threshold is met: later in one of ten cases, at the last sample in them
+-- column seconds_to_soft_earliest: Earliest likely seconds until the soft threshold is met, at the last sample in them; one forecast in ten is earlier
+-- column seconds_to_soft_latest: Latest likely seconds until the soft threshold is met, at the last sample in them; one forecast in ten is later
+-- column seconds_to_hard_earliest: Earliest likely seconds until the hard threshold is met, at the last sample in them; one forecast in ten is earlier
+-- column seconds_to_hard_latest: Latest likely seconds until the hard threshold is met, at the last sample in them; one forecast in ten is later
 -- column acts_first: What acts first if the trend continues, at the last sample in them
 CREATE OR REPLACE VIEW signal_history AS
 SELECT

@@ -105,7 +105,8 @@ def _late(seconds: float, settings: Settings) -> str:
 def _advice(pace: float, settings: Settings) -> str:
     return (
         "The kubelet compares every 10 s, so the kernel's OOM killer may act first, and may not choose the growing "
-        "pod. Find that pod: leadsman query next_eviction. To prevent it, raise the hard threshold; "
+        "pod. Find that pod, and delete it if you can spare it: leadsman query next_eviction. Cordon the node until "
+        "memory is free. To prevent it later, raise the hard threshold; "
         f"{size(2 * settings.reaction_seconds * pace)} would be enough at this pace: leadsman query node_sizing."
     )
 

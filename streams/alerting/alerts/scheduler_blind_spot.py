@@ -25,7 +25,7 @@ def step(
                 {"verdict": row.verdict} | ({"node": row.node} if row.node else {}),
                 f"Cluster {name(row.cluster)}: the scheduler {BLIND_VERDICTS[row.verdict]}{node}{pod}",
                 f"{sentence(row.evidence)}{BLIND_ADVICE}. "
-                "To fix it permanently, upgrade to 1.19, or 1.18.8. See leadsman query blind_spots.",
+                "To fix it permanently, upgrade to 1.19, or 1.18.7. See leadsman query blind_spots.",
                 until=seen_at,
             )
         )

@@ -59,7 +59,8 @@ def test_every_command_is_on_the_page_of_commands(name: str) -> None:
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_option_of_an_example_is_one_of_its_command(name: str) -> None:
     command = command_named(name)
-    known = {option for each in command.params for option in each.opts}
+    below = command.commands.values() if isinstance(command, click.Group) else ()
+    known = {option for each in (command, *below) for param in each.params for option in param.opts}
     assert set(re.findall(r"(?<![\w-])--[a-z-]+", command.epilog or "")) <= known
 
 
@@ -199,7 +200,7 @@ def test_since_is_inclusive_and_until_is_not(tmp_path: Path) -> None:
     written.write_text(jsonl(pod(f"12:00:0{number}", f"p-{number}", "n", type_="ADDED") for number in (1, 2, 3)))
     between = ("--since", "2026-07-01T14:00:02+02:00", "--until", "2026-07-01T12:00:03")
     told = succeeds("replay", written, *between, db=tmp_path / "db")
-    assert "2 are not between --since and --until." in told
+    assert "2 observations outside --since and --until skipped." in told
     assert rows("SELECT pod FROM pod_bindings", tmp_path / "db") == [("p-2",)]
 
 

@@ -26,6 +26,7 @@ from leadsman.cli.exits import EXIT_NOT_SEEN
 from leadsman.run.doctor import COMMITS, Diagnosis, diagnose, kafka_clocks
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings, load
+from paths import ROOT
 from sql.database.open import connect
 from streams.fold.findings import NodeRow, PodBinding, SourceError
 
@@ -137,7 +138,10 @@ async def test_a_permission_that_lacks_is_named_with_the_command_that_gives_it(t
     api = Api()
     api.allows = lambda asked: (asked["resource"], asked["verb"]) != ("pods", "watch")
     lacking = (await found_in(api, tmp_path, db))["cluster: watch pods"]
-    assert (lacking.state, lacking.mend) == ("wrong", "kubectl apply -f deploy/kubernetes")
+    assert lacking.state == "wrong"
+    file = lacking.mend.rpartition("kubectl apply -f ")[2]
+    assert "leadsman-watch" in (ROOT / file).read_text()
+    assert "ConfigMap" not in (ROOT / file).read_text(), "it would overwrite settings"
 
 
 @pytest.mark.asyncio
@@ -196,6 +200,8 @@ def test_without_a_cluster_or_a_database_it_names_what_it_could_not_see(tmp_path
     assert done.returncode == 1  # there is no database yet
     assert found["cluster"]["state"] == "unknown"
     assert found["database"]["state"] == "wrong"
+    assert f"LEADSMAN_DB=chdb://{tmp_path}/none" in found["database"]["mend"]
+    assert found["cluster"]["mend"].endswith(f"validate --config {file}")
     screen = leadsman("doctor", f"--config={file}").stdout.splitlines()
     assert screen[0].startswith("WRONG   database:")
     assert all(len(line) <= WIDTH for line in screen if ">" not in line and "/" not in line)

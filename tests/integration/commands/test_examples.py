@@ -19,7 +19,7 @@ from paths import EXAMPLES
 CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
     {
-        *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion"),
+        *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion", "simulate-drain"),
         *("watch", "work", "land", "alert", "agent"),
     }
 )
@@ -41,19 +41,27 @@ def _commands() -> Iterator[tuple[click.Command, tuple[str, ...]]]:
             yield from ((below, (name, each)) for each, below in command.commands.items())
 
 
+def _examples_of(command: click.Command) -> list[str]:
+    return [each.strip() for each in (command.epilog or "").splitlines()[2:]]
+
+
 def _examples() -> list[str]:
     found = []
     for command, _ in _commands():
-        texts = re.fullmatch(r"Examples?: (.+)", command.epilog or "")
-        if texts is None:
-            assert isinstance(command, click.Group), f"{command.name} has no example"
-            continue
-        found += [re.sub(r" \([^<].*\)$", "", each) for each in texts[1].split("; ")]
+        assert command.epilog or isinstance(command, click.Group), f"{command.name} has no example"
+        found += _examples_of(command)
     return found
 
 
 ALL: Final = _examples()
 RUN: Final = [each for each in ALL if not OWN.search(each) and not LIVE & set(each.split()[:2])]
+
+
+@pytest.mark.parametrize("command", [command for command, _ in _commands()], ids=lambda command: str(command.name))
+def test_the_help_has_each_example_whole_on_a_line(command: click.Command) -> None:
+    """Wrapped, it cannot be copied."""
+    lines = command.get_help(click.Context(command, terminal_width=80)).splitlines()
+    assert set(_examples_of(command)) <= {line.strip() for line in lines}
 
 
 @pytest.fixture(scope="module")

@@ -69,7 +69,7 @@ def test_a_silence_is_made_listed_and_expired(db: Path) -> None:
         (("add", "node", "--for", "1h", "--why", "x"), "is not a matcher"),
         (("add", "node=~(?=a)b", "--for", "1h", "--why", "x"), "RE2"),
         (("add", "a=b", "--why", "x"), "give an end"),
-        (("add", "a=b", "--until", "2020-01-01T00:00Z", "--why", "x"), "not in the past"),
+        (("add", "a=b", "--until", "2020-01-01T00:00Z", "--why", "x"), "or in the past"),
         (("expire", "ff"), "no silence has an id with that prefix"),
     ],
 )

@@ -69,7 +69,11 @@ async def test_a_refused_watch_is_a_problem_and_a_refused_kubelet_costs_what_it_
     answers = verdicts(True, False, True, True, False, False)
     found, _ = await checked(tmp_path, answers, resources=("pods",))
     assert [(each.what, each.problem, each.note) for each in found if not each.usable] == [
-        ("cluster: watch pods", "not allowed: give the account this verb (deploy/)", ""),
+        (
+            "cluster: watch pods",
+            "not allowed: give the account this verb, as the roles in deploy/kubernetes/10-rbac.yaml do",
+            "",
+        ),
         ("cluster: get nodes/configz", "", "not allowed: eviction thresholds are assumed"),
     ]
 

@@ -447,7 +447,7 @@ def test_where_the_api_shows_room_that_the_kubelet_denies_the_kubelet_is_to_be_r
 @pytest.mark.parametrize(
     ("owner", "step"),
     [
-        (("ReplicaSet", "web-98cbc7457"), "Scale ReplicaSet web-98cbc7457 down"),
+        (("ReplicaSet", "web-98cbc7457"), "Scale the Deployment of ReplicaSet web-98cbc7457 down"),
         (("StatefulSet", "db"), "Scale StatefulSet db down"),
         (("Job", "tune-0"), "Suspend Job tune-0"),
         (("DaemonSet", "agent"), "Keep DaemonSet agent off these nodes"),
@@ -655,7 +655,7 @@ def test_a_hundred_rejections_are_one_card_with_their_alert() -> None:
     assert (item.severity, item.title) == (Severity.CRITICAL, "100 pods rejected at admission")
     assert item.who == "ReplicaSet web-98cbc7457 in shop, 100 times"
     assert item.text == "Their resources could not be aligned on NUMA nodes. The last: It asked for 8 CPUs."
-    assert str(item.step).startswith("Scale ReplicaSet web-98cbc7457 down")
+    assert str(item.step).startswith("Scale the Deployment of ReplicaSet web-98cbc7457 down")
     assert (item.alerts, item.now) == (("TopologyAdmissionRunaway",), True)
 
 
