@@ -211,7 +211,7 @@ def _without_named(text: str) -> str:
     if has_flag or "@" in text or "%40" in text or _has_word(text.lower()):
         text = _SECRET.sub(_without_secret, text)
     if has_flag or _CHANGED_USER in text:
-        text = _SHORT_FLAG.sub(_without_flag, text)
+        text = _without_flags(text)
     return _without_keys_of_addresses(text)
 
 
@@ -292,6 +292,13 @@ def _without_keys_of_addresses(text: str) -> str:
 
 def _without_secret_path(found: re.Match[str]) -> str:
     return found[1] + _SECRET_SEGMENT.sub(REDACTED, found[2]) + _SECRET_VALUE.sub(REDACTED, found[3] or "")
+
+
+def _without_flags(text: str) -> str:
+    """A command can begin within the match of the one before it, so a pass over the rest follows."""
+    while (left := _SHORT_FLAG.sub(_without_flag, text)) != text:
+        text = left
+    return text
 
 
 def _without_flag(found: re.Match[str]) -> str:

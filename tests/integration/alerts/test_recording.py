@@ -155,7 +155,7 @@ def test_backtest_prints_tables(tmp_path: Path) -> None:
         "alerts:\n  EvictionThresholdNear: {enabled: false}\n  ImageGCInsufficientFreed: {enabled: false}\n"
     )
     printed = succeeds("backtest", NODE_PRESSURE, "--rules", none)
-    assert "Alerts by none.yaml: 3" in printed
+    assert "Alerts with the rules none.yaml: 3" in printed
     assert printed.count("NOTHING") == 4
     assert printed.splitlines()[-1].startswith("In short, none.yaml: 0 of 4 announced; 4 missed; 0 false. ")
 

@@ -19,7 +19,7 @@ from paths import EXAMPLES
 CONTEXT: Final = click.Context(app, **app.context_settings)
 LIVE: Final = frozenset(
     {
-        *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion", "simulate-drain"),
+        *("up", "capture", "serve", "mcp", "validate", "doctor", "migrate", "completion"),
         *("watch", "work", "land", "alert", "agent"),
     }
 )

@@ -173,12 +173,14 @@ def test_the_page_is_used_by_keys_alone(site: str) -> None:
 def test_the_report_filters_its_nodes_and_jumps_to_them(report: str) -> None:
     actions = [
         ["click", "#urgent"],
+        ["read", "urgent", "document.querySelector('#counted').textContent"],
+        ["click", "#urgent"],
         ["read", "counted", "document.querySelector('#counted').textContent"],
         ["click", "#node-table tbody a"],
         ["read", "place", "location.hash"],
     ]
     (page,) = browse([{"url": report, "actions": actions}])
-    assert page["read"] == {"counted": "1 node", "place": "#node-1"}
+    assert page["read"] == {"urgent": "0 of 1 node", "counted": "1 node", "place": "#node-1"}
 
 
 def test_a_chart_is_read_and_zoomed_by_keys(site: str) -> None:
