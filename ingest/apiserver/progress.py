@@ -164,6 +164,7 @@ PAUSE_SECONDS: Final = 300.0
 went back there is no pause.
 """
 EVERY_SECONDS: Final = 4 * 3600.0
+"""Mean time between two comparisons with a full list."""
 JITTER: Final = 0.5
 """A time is between one half less and one half more, so that watches do not ask at once."""
 

@@ -1,4 +1,4 @@
-"""Lets this user's other commands query the embedded database that this process has open, as only one process can.
+"""Lets this user's other commands query an embedded database, which only one process can have open.
 
 They connect to a socket in the database's folder (`sql.database.held`), which is like ClickHouse's HTTP interface.
 SQL that a person wrote is sent to `OWN`, and answered like SQL on the page: vetted, in a child process, within

@@ -70,7 +70,7 @@ class Silences:
             return answer(database, request)
 
     async def reply(self, body: bytes) -> bytes:
-        """Answer `leadsman silence` of another process, at SILENCES of `leadsman.run.beside`."""
+        """Answer `leadsman silence` of another process, at path SILENCES of the server in `leadsman.run.beside`."""
         try:
             request: Request = msgspec.json.decode(body, type=Request)
             reply = _Answer(await self.answer(request))

@@ -33,7 +33,7 @@ _OF_WINDOWS: Final = re.compile(r"\b(?:lagInFrame|leadInFrame|row_number|rank|de
 
 @cache
 def statements() -> Mapping[str, str]:
-    """Return the statements by the name of what they make where it is missing."""
+    """Return each `CREATE ... IF NOT EXISTS` by the name of its table or view."""
     found: dict[str, str] = {}
     for statement in (text for migration in load_migrations() for text in migration.statements):
         made = _MADE.match(statement)
@@ -61,14 +61,15 @@ def rests_on(name: str) -> frozenset[str]:
 
 @cache
 def feeds_of(table: str) -> Collection[str]:
-    """Return the feeds of roll-ups that an insert into a table runs."""
+    """Return the feeds, materialized views that fill roll-ups, that an insert into a table runs."""
     feeds = [name for name in statements() if name.endswith("_feed")]
     return [name for name in feeds if table in rests_on(name) and table != name.removesuffix("_feed")]
 
 
 def gives_nothing(sql: str, empty: Collection[str]) -> bool:
-    """Tell whether a query has no row where these tables are empty: the first that it reads in each of its unions
-    are among them, or all that it reads.
+    """Return True only if a query has no row where these tables are empty.
+
+    That holds if the first table of each branch of its UNION is empty, or if all tables that it reads are.
     """
     if not empty:
         return False
@@ -80,8 +81,9 @@ def gives_nothing(sql: str, empty: Collection[str]) -> bool:
 
 @cache
 def _first_read(text: str, whole: str = "") -> frozenset[str] | None:
-    """Return the tables without whose rows a query, which may be a part of a whole one, has none; None if they are
-    not known.
+    """Return the tables that must all be empty for a query to have no row; None if they are unknown.
+
+    `text` can be a part of the `whole` query, which has the common table expressions.
     """
     between = list(_UNION.finditer(_outer(text)))
     begins, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]

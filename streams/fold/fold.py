@@ -95,8 +95,9 @@ class Fold:
         return [*concluded, *(_registration(record, log) if is_new and log.states else ())]
 
     def _give_up(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
-        """Drop every state but those of reducers that take a ForgetRecord and have work left. `at` depends on the log
-        and not on `record`, so that every runtime concludes the same rows.
+        """Fold a ForgetRecord, and drop all states but those of reducers that take it and are not initial then.
+
+        `at` depends on the log and not on `record`, so that every runtime concludes the same rows.
         """
         order = ForgetRecord(ts=at, cluster=record.cluster, node=record.node)
         concluded = self._fold(log, order)

@@ -222,7 +222,7 @@ class LogStates:
         await self._send_all([*records, *earlier, *progress])
 
     async def _complete(self, partitions: Iterable[int]) -> None:
-        """Write all states of partitions again that are written another way than before."""
+        """Write all states again of partitions whose leader is reached by another connection than before."""
         for partition in partitions:
             before, way = self._ways.get(partition), self._way(partition)
             while before is not None and way is not before:

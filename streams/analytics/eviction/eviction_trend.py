@@ -58,7 +58,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class _Followed(NamedTuple):
-    """A signal's; signals of one file system are alike, so they share one instead of making the same again."""
+    """The result of `follow` for one signal. Signals of one file system share it, because they are alike."""
 
     before: Course
     course: Course

@@ -89,11 +89,11 @@ class Landing:
         )
         self._buffers = Buffers(limits, time.monotonic)
         self._unknown: set[TopicPartition] = set()
-        """Partitions of which it is unknown whether a portion was begun, or their topic was recreated or cut back."""
+        """Partitions whose progress must be read first: they were just assigned, or their log may be another."""
         self._leaderless: set[TopicPartition] = set()
-        """Partitions that wait for a leader, or began a portion with one that does."""
+        """Partitions without a leader, or whose begun portion has a partition without one."""
         self._known: set[TopicPartition] = set()
-        """Partitions whose begun portions are known. Messages of others are another lander's, or come again."""
+        """Partitions that may be stored. Messages of others are another lander's, or come again."""
         self._revoking = False
         self._generation = 0
         """Messages received in an older generation are not stored."""
@@ -102,8 +102,9 @@ class Landing:
         self._received: dict[TopicPartition, Landed] = {}
         """The offset after the last received message of each partition, and that message's time."""
         self._ways: dict[TopicPartition, object] = {}
-        """Connection through which each partition was received."""
+        """Connection to the leader through which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
+        """Stored messages, by topic."""
         self._newest: dict[tuple[str, ...], float] = {}
         self._joined = False
         self._kafka = ""
@@ -262,7 +263,7 @@ class Landing:
         begins: dict[TopicPartition, Landed] = {}
         for tp in unknown:
             if tp in self._received and not resumes[tp].gaps:
-                self._consumer.seek(tp, self._arrivals.next(tp))  # it was read another way, and is the same
+                self._consumer.seek(tp, self._arrivals.next(tp))  # the leader changed, and the log is the same
                 continue
             is_finished = begun.get(tp) in finished
             at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
@@ -338,7 +339,7 @@ class Landing:
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
     def _is_another_way(self, tp: TopicPartition, first: int | None) -> bool:
-        """Tell whether the log may be another now: nobody knows it of messages whose connection is gone."""
+        """Tell whether the log may be another: a new leader, an offset that went back, a lost connection."""
         way = aiokafka_fixes.way(self._consumer, tp)
         if way is None:
             return first is not None

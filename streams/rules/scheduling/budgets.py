@@ -14,6 +14,8 @@ Leave: TypeAlias = Literal["granted", "in_turn", "refused", "unknown"]
 
 
 class Budget(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """The facts that table scheduled_objects stores as JSON: a renamed field loses the value of stored rows."""
+
     selector: list[Requirement]
     allowed: int = 0
     """Number of healthy pods that may go now."""
