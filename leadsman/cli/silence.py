@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import os
 import secrets
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -66,9 +67,17 @@ def add(
     ends_at = until or starts_at + timedelta(seconds=for_seconds or 0.0)
     if ends_at <= max(now, starts_at):
         raise BadSilence("the silence would end before it starts, or in the past: give a later --until")
-    made = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or getpass.getuser(), why, now)
+    made = Silence(secrets.token_hex(8), matchers(labels), starts_at, ends_at, who or this_user(), why, now)
     ask(db, Add(made))
     click.echo(made.id)
+
+
+def this_user() -> str:
+    """Return who runs this command; a user of a container can be a number without a name."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return f"uid {os.getuid()}"
 
 
 @command.command("list", epilog="Example: leadsman silence list --all -o json")

@@ -15,7 +15,7 @@ NAME: Final = 120
 _SENTENCE: Final = 1000
 """Characters of an explanation that are shown."""
 EVICTION_ADVICE: Final = {
-    "memory": "The pod whose working set exceeds its memory request the most goes first, lower priority before that",
+    "memory": "Pods over their memory request go first; of these, lower priority, then the larger excess",
     "ephemeral-storage": (
         "Free space on the node's file system: logs, emptyDir volumes, images, and files outside pods; pods over "
         "their ephemeral-storage request go first"

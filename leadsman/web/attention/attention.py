@@ -176,7 +176,7 @@ _WARNINGS: Final = {
 }
 """Reasons of Events in words."""
 _STEPS: Final = {
-    "BackOff": Step("Read its last output: kubectl logs --previous"),
+    "BackOff": Step("Read its last output: kubectl logs --previous -n NAMESPACE POD"),
     "ContainerGCFailed": Step("Look at the container runtime of the node"),
     "OOMKilling": Step("Find which pods use more than they request", "requests"),
     "SystemOOM": Step("Find which pods use more than they request", "requests"),

@@ -9,7 +9,6 @@ from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step, distinct, first_owner, named_owner, owners_of
-from leadsman.web.attention.nodes import is_not_ready
 from leadsman.web.reading.asked import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
@@ -181,7 +180,10 @@ _STEPS: Final = {
     "node_labels": Step("See kubectl get node {} --show-labels; delete the failed pods, and recreate bare ones"),
     "node_shutdown": Step("Delete the failed pods, and recreate bare ones: nothing else does"),
     "node_pressure": Step("Find what {} lacks", "pressure_history"),
-    "host_port": Step("Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={}"),
+    "host_port": Step(
+        "Find the pod that uses the port: kubectl get pods -A --field-selector spec.nodeName={} "
+        "-o custom-columns=NS:.metadata.namespace,POD:.metadata.name,PORTS:.spec.containers[*].ports[*].hostPort"
+    ),
     "resources": Step("Compare what the pods on {} request with what it has", "fit"),
     "taint": Step("See the taints of the node: kubectl describe node {}"),
     "node_name": Step("Find what sets spec.nodeName of the pods to another node than {}"),
@@ -212,7 +214,9 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             "times",
         )._replace(
             text=KERNEL_KILLS,
-            step=Step(f"Raise the memory limit of {named_owner(rows, 'times')}, or find its leak"),
+            step=Step(
+                f"See whether {named_owner(rows, 'times')} reached its own limit, or the node ran out", "oom_storms"
+            ),
             about=(("ContainersOOMKilled", ""),),
         )
 
@@ -302,11 +306,11 @@ def terminating(view: Overview) -> Iterator[Item]:
     rows = view.terminating
     if not rows:
         return
-    lost = [row["node"] for row in view.not_ready if is_not_ready(row)]
+    lost = [row["node"] for row in view.not_ready if row["ready"] is None]
     away = distinct(row["node"] for row in rows if row["node"] in lost)
     if away:
         text = f"{plain(away[0])} does not report, so nothing confirms that they ended; a StatefulSet waits for that."
-        step = Step(f"If the machine is off: kubectl taint node {argument(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
+        step = Step(f"{_POWERED_OFF}: kubectl taint node {argument(away[0])} {_OUT_OF_SERVICE}=:NoExecute")
         taints = [taint for row in view.not_ready if row["node"] == away[0] for taint in row["taints"]]
         if any(taint.startswith(_OUT_OF_SERVICE) for taint in taints):
             step = Step(
@@ -323,6 +327,9 @@ def terminating(view: Overview) -> Iterator[Item]:
 
 
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+_POWERED_OFF: Final = (
+    "If its provider or console confirms that the machine is off (one that still runs may write to the same volumes)"
+)
 
 
 def _named(row: RowDict) -> str:

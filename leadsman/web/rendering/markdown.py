@@ -24,6 +24,7 @@ _KUBECTL: Final = re.compile(r"kubectl (?:&#?\w+;|[^\s.:;,]|[.:;,](?=\S)|\s(?!an
 """A command in escaped text, up to punctuation or a word that continues the sentence."""
 _GIVEN: Final = re.compile(r"--(?:param )?(\w+)[= ](\S+)")
 _NODE: Final = re.compile(r"\bNODE\b")
+_CLUSTER: Final = re.compile(r"\bCLUSTER\b")
 """Placeholder for a node's name in a runbook's command."""
 LEVELS: Final = 6
 MOST_STEP: Final = 400
@@ -132,6 +133,8 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
 def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
     if links.at_node:
         command = _NODE.sub(lambda _: argument(links.at_node), command)
+    if links.at_cluster:
+        command = _CLUSTER.sub(lambda _: argument(links.at_cluster), command)
     if asked is None:
         return command
     query, given = asked

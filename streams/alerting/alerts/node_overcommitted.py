@@ -67,8 +67,8 @@ def _over(row: NodeFit) -> Holds:
         f"Node {name(row.node)}: {name(row.resource)}, {_in_units(row.requested, row.resource)} requested{used} of "
         f"{_in_units(row.allocatable, row.resource)} allocatable",
         "Requests or use exceed allocatable. The cause is static pods, an allocatable that became smaller, or pods "
-        "that use more than they request. New pods fail with Insufficient, and the kubelet's reserve is used up. "
-        "Raise requests to actual use, or move pods: leadsman query requests, leadsman query fit.",
+        "that use more than they request. Move pods. Lower requests that are above use, and raise those below it: "
+        "leadsman query requests.",
     )
 
 

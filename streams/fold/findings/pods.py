@@ -251,7 +251,7 @@ BLIND_VERDICTS: Final = {
     "ghost_nodes": "counts nodes that do not exist",
 }
 """The verdicts in words, as they follow "The scheduler"."""
-BLIND_ADVICE: Final = "Restart kube-scheduler, or add a node: both rebuild its list"
+BLIND_ADVICE: Final = "Restart kube-scheduler, or add a node if it lost one"
 
 
 @row(table="scheduler_blind_spots", composed=("what",))

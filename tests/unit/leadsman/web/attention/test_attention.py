@@ -66,7 +66,11 @@ def test_resizes_that_are_not_done_have_a_card_with_the_kubelets_words() -> None
 
 @pytest.mark.parametrize(
     ("ready", "step"),
-    [(None, "kubectl taint node n node.kubernetes.io/out-of-service"), (1, "kubectl describe pod -n d db-0")],
+    [
+        (None, "kubectl taint node n node.kubernetes.io/out-of-service"),
+        (0, "kubectl describe pod -n d db-0"),
+        (1, "kubectl describe pod -n d db-0"),
+    ],
 )
 def test_pods_that_stay_have_the_step_that_fits_their_node(ready: int | None, step: str) -> None:
     """Nobody hears that a pod ended if its kubelet does not report."""
