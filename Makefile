@@ -6,7 +6,7 @@ DEMO_DB ?= chdb://leadsman-db
 UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
-WORKERS ?= 4
+WORKERS ?= 5
 BESIDE := -n $(WORKERS) --dist loadgroup --no-loadscope-reorder --max-worker-restart=0
 ENGINE ?= docker
 EMBEDDED ?= no

@@ -13,10 +13,10 @@ COMPUTING = ("sql/test_a", "web/test_b", "cli/test_c")
 class Process:
     """Ends the tests it is given at once, and remembers their groups."""
 
-    gateway, shutting_down = SimpleNamespace(id="gw"), False
+    shutting_down = False
 
-    def __init__(self) -> None:
-        self.begun: list[int] = []
+    def __init__(self, number: int) -> None:
+        self.gateway, self.begun = SimpleNamespace(id=f"gw{number}"), list[int]()
 
     def send_runtest_some(self, tests: list[int]) -> None:
         self.begun += tests
@@ -31,7 +31,7 @@ def handed_out(processes: int, groups: tuple[str, ...]) -> list[list[str]]:
         getvalue=lambda _: [f"{processes}*popen"], option=SimpleNamespace(loadscopereorder=False)
     )
     tests = [f"test_{number}@{group}" for group in groups for number in range(3)]
-    order, workers = Beside(config), [Process() for _ in range(processes)]
+    order, workers = Beside(config), [Process(number) for number in range(processes)]
     for worker in workers:
         order.add_node(worker)
         order.add_node_collection(worker, tests)
