@@ -1,4 +1,4 @@
--- How many nodes each zone has, and their versions: a scheduler of 1.17 or before 1.18.7 loses nodes of uneven zones
+-- How many nodes each zone has, and their versions: schedulers before 1.18.7 can lose nodes of uneven zones
 -- form nodes zone
 -- shows zone, nodes, uneven, kubelet_versions
 -- needs nodes

@@ -82,7 +82,7 @@ WALKS: Final = {
         ("To free up one NUMA node, delete its small pods with exclusive CPUs",),
         (
             (
-                "Which pods a kubelet rejected and why, where the API shows room, and its NUMA nodes' free CPUs",
+                "Which pods a kubelet rejected and why, where the API shows enough free, and the free CPUs of its NUMA nodes",
                 "name=refused_pods",
             ),
         ),
@@ -93,7 +93,7 @@ WALKS: Final = {
         "SchedulerBlindSpot",
         "",
         "the scheduler does not see a node",
-        ("restart kube-scheduler, or add a node",),
+        ("restart kube-scheduler. For lost_node a new node helps too",),
         (("Where a scheduler works with a wrong list of nodes, and the evidence for it", "name=blind_spots"),),
         ("lost_node",),
     ),
