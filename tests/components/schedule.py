@@ -9,7 +9,7 @@ from xdist.scheduler import LoadGroupScheduling
 from xdist.workermanage import WorkerController
 
 NICENESS: Final = 5
-"""Niceness of the process that computes, so that it takes the CPU time that the others leave, and delays none of them."""
+"""Niceness of the process that computes: it takes the CPU time that the others leave, and delays none of them."""
 
 
 def pytest_configure() -> None:

@@ -311,7 +311,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
             f"Pods request more than nodes can allocate: {', '.join(each)}.",
             nodes,
             "nodes",
-            step=Step("Move pods, or lower requests that are above use", "requests"),
+            step=Step("Move pods, or lower what they request above their use", "requests"),
             about=(("NodeOvercommitted", ""),),
         ).begun(first(view.begun, "over", over, nodes))
 

@@ -35,6 +35,7 @@ ANSWERED: Final = {
     "node_volumes": "scheduler",
     "numa_map": "numa",
     "numa_whatif": "numa",
+    "oom_storms": "timeline",
     "pending_pods": "scheduler",
     "pending_resizes": "attention",
     "pressure_history": "timeline",

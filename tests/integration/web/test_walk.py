@@ -82,7 +82,10 @@ WALKS: Final = {
         ("To free up one NUMA node, delete its small pods with exclusive CPUs",),
         (
             (
-                "Which pods a kubelet rejected and why, where the API shows enough free, and the free CPUs of its NUMA nodes",
+                (
+                    "Which pods a kubelet rejected and why, where the API shows enough free, "
+                    "and the free CPUs of its NUMA nodes"
+                ),
                 "name=refused_pods",
             ),
         ),

@@ -56,7 +56,7 @@ def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quote
     assert "<code>kubectl describe node NODE</code>" in html("`kubectl describe node NODE`")
     assert "kubectl delete node &#39; --all&#39;" in html("`kubectl delete node NODE`", Links(node="--all"))
     assert "leadsman fit --cpu 8 --cluster &#39;a b&#39;" in html(
-        "`leadsman fit --cpu 8 --cluster CLUSTER`", Links(cluster="a b")
+        "`leadsman fit --cpu 8 --cluster CLUSTER`", Links(Asked(cluster="a b"))
     )
     assert "kubectl delete node &#39;n\\u202e&#39;" in html("`kubectl delete node NODE`", Links(node="n\u202e"))
 
