@@ -5,16 +5,14 @@ from typing import Any, Final, NamedTuple
 
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_known
-from sql.questions.fit_storage import by_resource, read_scheduled
+from sql.questions.fit_storage import BUDGETS
 from sql.schema.statements import asked
 from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.pending import Waiting
-from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
 
-BUDGETS: Final = "poddisruptionbudgets"
 _THERE: Final = f"""
 SELECT (namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints),
     node, priority, phase, owner_kind, owner_name, deletion_asked_at IS NOT NULL
@@ -46,8 +44,6 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
         known.of(each)
     rows = asked(database, _THERE, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
     pods = [_there(*row) for row in rows]
-    scheduled = read_scheduled(database, [known.cluster]).get(known.cluster)
-    budgets = by_resource(scheduled.objects if scheduled else ())(BUDGETS, Budget)
     return Drain(
         known,
         pods,
@@ -58,9 +54,9 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
             storage=known.storage,
             namespaces=known.namespaces,
             devices=known.devices,
-            budgets=budgets,
+            budgets=known.budgets,
         ),
-        budgets_are_listed=scheduled is not None and BUDGETS in scheduled.listed,
+        budgets_are_listed=BUDGETS in known.storage.listed,
     )
 
 

@@ -15,6 +15,7 @@ from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbours
 from sql.questions.fit_storage import (
     NOTHING_SCHEDULED,
     Scheduled,
+    budgets_of,
     devices_of,
     namespaces_of,
     read_scheduled,
@@ -27,6 +28,7 @@ from sql.schema.statements import asked
 from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.questions.fit_like import PerNodePod, as_new
+from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
@@ -115,6 +117,8 @@ class Known(NamedTuple):
     """Labels of known namespaces; empty unless pods were requested."""
     devices: Devices = NO_DEVICES
     """The known devices, likewise."""
+    budgets: Mapping[tuple[str, str], Budget] = {}
+    """Known disruption budgets by namespace and name, likewise."""
 
     @property
     def as_of(self) -> datetime | None:
@@ -193,6 +197,7 @@ def _known(
         storage=storage,
         namespaces=namespaces_of(scheduled.objects),
         devices=devices,
+        budgets=budgets_of(scheduled.objects),
     )
 
 

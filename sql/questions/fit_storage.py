@@ -1,5 +1,5 @@
 """The tables' facts besides nodes and pods: volumes for `streams.rules.scheduling.volume_needs`, devices for
-`streams.rules.scheduling.device_claims`, and labels of namespaces.
+`streams.rules.scheduling.device_claims`, labels of namespaces, and disruption budgets.
 """
 
 from collections import defaultdict
@@ -11,6 +11,7 @@ import msgspec
 from sql.database.open import Database
 from sql.schema.statements import asked
 from streams.questions.fit import Candidate
+from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.constraints import NamespaceFacts, Namespaces
 from streams.rules.scheduling.device_claims import DeviceClaim, Devices, Selection, Slice, node_devices
 from streams.rules.scheduling.storage import Attachment, Claim, Class, Driver, NodeDrivers, Volume
@@ -22,6 +23,7 @@ SELECT cluster, resource, namespace, name, facts FROM scheduled_now WHERE cluste
 _LISTED: Final = """
 SELECT DISTINCT cluster, resource FROM scheduled_lists WHERE cluster IN {clusters:Array(String)}
 """
+BUDGETS: Final = "poddisruptionbudgets"
 T = TypeVar("T")
 
 
@@ -85,6 +87,11 @@ def storage_of(objects: Iterable[Sequence[str]], listed: Iterable[str]) -> Stora
 def namespaces_of(objects: Iterable[Sequence[str]]) -> Namespaces:
     """Read namespaces from the resource, namespace, name and facts of each object."""
     return {name: facts.labels for (_, name), facts in by_resource(objects)("namespaces", NamespaceFacts).items()}
+
+
+def budgets_of(objects: Iterable[Sequence[str]]) -> Mapping[tuple[str, str], Budget]:
+    """Read disruption budgets, by namespace and name, from the resource, namespace, name and facts of each object."""
+    return by_resource(objects)(BUDGETS, Budget)
 
 
 def with_volumes(candidates: Sequence[Candidate], storage: Storage) -> list[Candidate]:

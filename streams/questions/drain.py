@@ -12,11 +12,11 @@ from common.amounts import counted
 from streams.questions.pending import Waiting, request_of
 from streams.rules.scheduling.budgets import Budget, Leave, Ruling, covering, ruling
 from streams.rules.scheduling.constraints import restored
-from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
+from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NATIVE, NodeState, PodRequest, place_of
 from streams.rules.scheduling.fit import judge
 from streams.rules.scheduling.neighbours import Neighbourhood, in_namespaces
-from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
+from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage
 
 Outcome: TypeAlias = Literal["refused", "ends", "no_room", "unknown", "in_turn", "moves", "leaving", "stays"]
 """Fate of a pod, the worst first:
@@ -164,12 +164,8 @@ class _Drain:
         constraints = restored(pod.constraints)
         claims = (each for node in self._all() for each in node.neighbours) if constraints.claimed else ()
         used = [(each.namespace, each.constraints) for each in claims]
-        return request_of(pod, constraints, self._resources)._replace(
-            needs=needs_of(constraints, pod.namespace, cluster.storage, pods=used, uid=pod.uid),
-            device_needs=device_needs(
-                constraints, pod.namespace, cluster.devices, cluster.scheduler_minor, pod=(pod.pod, pod.uid)
-            ),
-        )
+        minor, storage, devices = cluster.scheduler_minor, cluster.storage, cluster.devices
+        return request_of(pod, constraints, self._resources, minor, used, storage, devices)
 
     def _all(self) -> Iterator[NodeState]:
         yield from self._nodes.values()

@@ -80,14 +80,26 @@ class Kind(NamedTuple):
     """The places of the nodes of each."""
 
 
-def request_of(pod: Waiting, constraints: Constraints, known: Collection[str]) -> PodRequest:
-    """Return the request of a pod from its row, without its volumes and devices; `known` are the nodes' resources."""
+def request_of(
+    pod: Waiting,
+    constraints: Constraints,
+    known: Collection[str],
+    scheduler_minor: int,
+    pods: Iterable[tuple[str, Constraints]],
+    storage: Storage,
+    devices: Devices,
+) -> PodRequest:
+    """Return the request of a pod from its row. `known` are the nodes' resources, and `pods` those that are on nodes,
+    with their namespaces.
+    """
     return PodRequest(
         (Request(pod.exclusive_cpus),),
         pod.requests,
         Neighbour(pod.namespace, pod.labels, constraints),
         tuple(map(_toleration, pod.tolerations)),
         ignored=perhaps_ignored(pod.requests, known, pod.heard),
+        needs=needs_of(constraints, pod.namespace, storage, pods=pods, uid=pod.uid),
+        device_needs=device_needs(constraints, pod.namespace, devices, scheduler_minor, pod=(pod.pod, pod.uid)),
     )
 
 
@@ -186,11 +198,7 @@ class _Judge:
     def _request(self, pod: Waiting) -> PodRequest:
         constraints = self._constraints(pod)
         pods = self._near.bound[pod.namespace] if constraints.claimed else ()
-        asked = request_of(pod, constraints, self._resources)
-        return asked._replace(
-            needs=needs_of(constraints, pod.namespace, self._storage, pods=pods, uid=pod.uid),
-            device_needs=device_needs(constraints, pod.namespace, self._devices, self._minor, pod=(pod.pod, pod.uid)),
-        )
+        return request_of(pod, constraints, self._resources, self._minor, pods, self._storage, self._devices)
 
     def _looks(self, pod: PodRequest) -> Sequence[int]:
         """Return the class of each node, by all that the scheduler reads of it except resources and other pods."""
