@@ -2,6 +2,7 @@
 
 import logging
 import ssl
+from asyncio.sslproto import _SSLProtocolTransport
 from collections.abc import Iterator
 from functools import partialmethod
 from pathlib import Path
@@ -73,7 +74,17 @@ def closed_tls() -> Iterator[None]:
         if NEEDS_CLEANUP_CLOSED:
             cutting = partialmethod(TCPConnector.__init__, enable_cleanup_closed=True)
             patched.setattr(TCPConnector, "__init__", cutting)
+            patched.setattr(_SSLProtocolTransport, "abort", _aborted)
         yield
+
+
+_ABORT: Final = _SSLProtocolTransport.abort
+
+
+def _aborted(transport: Any) -> None:
+    """As Python 3.11.4 and later do: before, what was closed and lost its connection could not be aborted."""
+    if transport._ssl_protocol is not None:
+        _ABORT(transport)
 
 
 @pytest.fixture(scope="session")
