@@ -48,7 +48,7 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     allocatable: dict[str, int] = {}
     amplified: bool = False
     changed_at: datetime | None = None
-    """When settings or resources last changed after they were first seen."""
+    """When settings or resources last changed after they were first seen; None once that has settled."""
     started_at: datetime | None = None
     """The kubelet, by its own Event."""
     pressures: dict[str, tuple[datetime, ...]] = {}
@@ -72,6 +72,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             after = _event(state, record)
         case _:
             return state, ()
+    if after.changed_at is not None and record.ts - after.changed_at >= SETTLED_AFTER:
+        after = msgspec.structs.replace(after, changed_at=None)
     if after.config is None or (after == state and after.changed_at is None):
         return after, ()
     found = concerns(_kubelet(after, after.config, record.ts))
@@ -88,7 +90,7 @@ def _kubelet(state: State, config: KubeletConfiguration, now: datetime) -> Kubel
         version=state.version,
         capacity=state.capacity,
         allocatable=state.allocatable,
-        settled=state.changed_at is None or now - state.changed_at >= SETTLED_AFTER,
+        settled=state.changed_at is None,
         amplified=state.amplified,
         pressures=state.pressures,
         daemon_sets=frozenset(state.daemon_pods.values()),
