@@ -50,7 +50,9 @@ class Outcome(NamedTuple):
     shares: Sequence[int]
     """Rows of samples on each shard of `two`."""
     answers: dict[str, Sequence[str]]
-    """Answers that differ between questions: those of one server, of two shards and of the copy."""
+    """Answers to a question that differ: that of one server, and of two shards."""
+    copied: Sequence[str]
+    """Tables of which `one` has other rows than one server has."""
     inserted: Sequence[int]
     """Samples there are, then those in `one` after they were inserted twice with one token; and so of the roll-up."""
     lost: Sequence[str]
@@ -105,10 +107,19 @@ def copied(client: Any) -> Iterator[int]:
 def differing(client: Any) -> Iterator[tuple[str, list[str]]]:
     for question in with_forms():
         answers = []
-        for client.database in (PLAIN, TWO.database, ONE.database):
+        for client.database in (PLAIN, TWO.database):
             answers.append(repr(client.query(question.sql, parameters=values(question, {})).result_rows))
         if len(set(answers)) > 1:
             yield question.name, [answer[:2000] for answer in answers]
+
+
+def differing_copies(client: Any) -> list[str]:
+    sql = "SELECT count(), sum(cityHash64(*)) FROM {}.{}"
+    return [
+        table
+        for table in _KEYS
+        if len({client.query(sql.format(each, table)).result_rows[0] for each in (PLAIN, ONE.database)}) > 1
+    ]
 
 
 def lost(client: Any) -> list[str]:
@@ -129,7 +140,8 @@ def outcome(client: Any) -> Outcome:
         for name in (ONE.database, TWO.database, PLAIN)
     )
     shares, inserted = list(shared(client)), list(copied(client))
-    return Outcome(sorted((plain ^ one) | (plain ^ two)), shares, dict(differing(client)), inserted, lost(client))
+    columns, copies = sorted((plain ^ one) | (plain ^ two)), differing_copies(client)
+    return Outcome(columns, shares, dict(differing(client)), copies, inserted, lost(client))
 
 
 if __name__ == "__main__":

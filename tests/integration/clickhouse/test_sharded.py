@@ -1,9 +1,10 @@
 """The schema and the questions of a ClickHouse cluster with shards, on the real engine.
 
 There is no server here that could be another shard. So what is proved is that every statement of the schema can be
-made, that what is inserted arrives once on a shard with its roll-ups, and that every saved question has the answers
-of one server when each shard has a part of the rows, and when all were copied from one server. Not proved are the
-network between shards, and an insert that reaches one and not another: docs/sql.md names what that rests on.
+made, that what is inserted arrives once on a shard with its roll-ups, that every saved question has the answers of
+one server when each shard has a part of the rows, and that each table has all rows after they were copied from one
+server. Not proved are the network between shards, and an insert that reaches one and not another: docs/sql.md names
+what that rests on.
 """
 
 import subprocess
@@ -25,6 +26,7 @@ def test_what_is_spread_over_shards_is_and_answers_as_on_one_server(tmp_path: Pa
     assert outcome.columns == [], "columns, types or meanings differ"
     assert min(outcome.shares) > 0, "a shard has no rows, so that nothing would be shown"
     assert not outcome.answers
+    assert not outcome.copied
     samples, in_one, rolled_up, rolled_up_in_one = outcome.inserted
     assert samples == in_one > 0, "inserted twice under one token"
     assert rolled_up == rolled_up_in_one > 0
