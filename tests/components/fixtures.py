@@ -82,7 +82,7 @@ _ABORT: Final = _SSLProtocolTransport.abort
 
 
 def _aborted(transport: Any) -> None:
-    """As Python 3.11.4 and later do: before, what was closed and lost its connection could not be aborted."""
+    """Abort what has not lost its connection: before 3.11.4, Python fails on what has."""
     if transport._ssl_protocol is not None:
         _ABORT(transport)
 
