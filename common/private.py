@@ -28,8 +28,8 @@ def check_secret(path: Path) -> None:
     its mode.
     """
     real = path.resolve()
-    ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
-    if (ways and bool(real.stat().st_mode & stat.S_IROTH)) and not _is_mounted(path):
+    is_reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+    if is_reachable and bool(real.stat().st_mode & stat.S_IROTH) and not _is_mounted(path):
         raise FilesUnusable(
             f"{plain(path)} can be read by every user of this machine. Run chmod 600 {plain(shlex.quote(str(path)))}"
         )

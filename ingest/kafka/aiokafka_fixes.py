@@ -333,7 +333,7 @@ async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[T
     }
 
 
-def way(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
+def leader_connection(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
     """Return an object that identifies the connection to a partition's leader; None while there is none.
 
     It changes if the partition has another leader or the leader was connected to again. The log may be another then,

@@ -231,9 +231,9 @@ class Publisher:
             raise
         return message.acknowledged
 
-    def way(self, topic: str, partition: int) -> object | None:
+    def leader_connection(self, topic: str, partition: int) -> object | None:
         """Return an object that identifies the connection over which a partition is sent to, None without one."""
-        return self._producer and aiokafka_fixes.way(self._producer, TopicPartition(topic, partition))
+        return self._producer and aiokafka_fixes.leader_connection(self._producer, TopicPartition(topic, partition))
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {

@@ -33,7 +33,7 @@ def stream_of(node: str) -> str:
     return f"kubelet/{node}"
 
 
-async def way(
+async def kubelet_client(
     settings: KubeletSettings,
     access: Configuration,
     known: Callable[[str], Address | None],
@@ -92,7 +92,7 @@ class Fleet:
             log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
             self._cluster,
-            await way(self._settings, access, self._addresses.get, stack),
+            await kubelet_client(self._settings, access, self._addresses.get, stack),
             self._emit,
             clock=self._clock,
             tally=self._tally,

@@ -277,7 +277,11 @@ class Worker:
         values = faust_fixes.table(app, table, source, changelog)
         written = faust_fixes.changelog_of(values)
         states = self._states[source.name] = LogStates(
-            reducers, changelog, written, self._publisher, way=lambda each: self._publisher.way(written, each)
+            reducers,
+            changelog,
+            written,
+            self._publisher,
+            connection=lambda each: self._publisher.leader_connection(written, each),
         )
         folder = self._folders[source.name] = LogFolder(
             reducers, states, self._publisher, topics, self._skipped, self._findings, self._flat

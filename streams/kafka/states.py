@@ -101,9 +101,9 @@ class LogStates:
         publisher: Publisher,
         max_log_bytes: int = MAX_LOG_BYTES,
         clock: Clock = SYSTEM,
-        way: Callable[[int], object] = lambda _: True,
+        connection: Callable[[int], object] = lambda _: True,
     ) -> None:
-        """`way` returns the connection over which a partition of the changelog is written, None without one."""
+        """`connection` identifies the one over which a partition of the changelog is written, None without one."""
         self._codec = PartsCodec(reducers)
         self._changelog = changelog
         self._topic = topic
@@ -111,8 +111,8 @@ class LogStates:
         self._max_log_bytes = max_log_bytes
         self._clock = clock
         self._writer = secrets.randbits(63)
-        self._way = way
-        self._ways: dict[int, object] = {}
+        self._connection = connection
+        self._connections: dict[int, object] = {}
         """Ways of what was written so far."""
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[LogKey, Folded] = {}
@@ -224,12 +224,12 @@ class LogStates:
     async def _complete(self, partitions: Iterable[int]) -> None:
         """Write all states again of partitions whose leader is reached by another connection than before."""
         for partition in partitions:
-            before, way = self._ways.get(partition), self._way(partition)
-            while before is not None and way is not before:
+            before, connection = self._connections.get(partition), self._connection(partition)
+            while before is not None and connection is not before:
                 log.warning("states are written again: the changelog may have a leader without them", at=partition)
                 await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
-                before, way = way, self._way(partition)
-            self._ways[partition] = way
+                before, connection = connection, self._connection(partition)
+            self._connections[partition] = connection
 
     def _encode(self, log: LogKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)

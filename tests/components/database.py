@@ -43,7 +43,7 @@ class KeptEngine:
         if self._as != (str(target), read_only):
             self._kept, self._as = engine.started(target, read_only=read_only), (str(target), read_only)
 
-    def make_way(self, target: Target, *, read_only: bool) -> None:
+    def close_others(self, target: Target, *, read_only: bool) -> None:
         """A process has one folder open, and in one way: what is kept gives way to another."""
         self.refuse_unmarked()
         if self._as != (str(target), read_only):
@@ -87,7 +87,7 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
     def opening(target: Target, *, read_only: bool) -> Database:
         if not isinstance(target, Embedded):
             return opened(target, read_only=read_only)
-        KEPT.make_way(target, read_only=read_only)
+        KEPT.close_others(target, read_only=read_only)
         database = opened(target, read_only=read_only)
         KEPT.keep(target, read_only=read_only)
         return database
@@ -211,7 +211,7 @@ def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @contextmanager
 def _handle(target: Embedded) -> Iterator[Any]:
     """Open the engine alone: a client takes twenty times as long."""
-    KEPT.make_way(target, read_only=False)
+    KEPT.close_others(target, read_only=False)
     with engine.started(target, read_only=False) as handle:
         KEPT.keep(target, read_only=False)
         yield handle

@@ -101,7 +101,7 @@ class Landing:
         """Next offset to store of each partition with received messages."""
         self._received: dict[TopicPartition, Landed] = {}
         """The offset after the last received message of each partition, and that message's time."""
-        self._ways: dict[TopicPartition, object] = {}
+        self._connections: dict[TopicPartition, object] = {}
         """Connection to the leader through which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
         """Stored messages, by topic."""
@@ -156,7 +156,7 @@ class Landing:
         self._arrivals.clear()
         self._next.clear()
         self._received.clear()
-        self._ways.clear()
+        self._connections.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing of the partitions is stored before it is known what was begun."""
@@ -329,7 +329,7 @@ class Landing:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
         for tp in list(self._known):
             records = received.get(tp, ())
-            if self._is_another_way(tp, records[0].offset if records else None):
+            if self._has_reconnected(tp, records[0].offset if records else None):
                 self._known.discard(tp)
                 self._unknown.add(tp)
             elif records:
@@ -338,13 +338,13 @@ class Landing:
                 self._arrivals.add(tp, records[0].offset, records[-1].offset)
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
-    def _is_another_way(self, tp: TopicPartition, first: int | None) -> bool:
+    def _has_reconnected(self, tp: TopicPartition, first: int | None) -> bool:
         """Tell whether the log may be another: a new leader, an offset that went back, a lost connection."""
-        way = aiokafka_fixes.way(self._consumer, tp)
-        if way is None:
+        connection = aiokafka_fixes.leader_connection(self._consumer, tp)
+        if connection is None:
             return first is not None
-        before, self._ways[tp] = self._ways.get(tp, way), way
-        return before is not way or (first is not None and first < self._arrivals.next(tp))
+        before, self._connections[tp] = self._connections.get(tp, connection), connection
+        return before is not connection or (first is not None and first < self._arrivals.next(tp))
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         if portions := list(self._buffers.cut_due()):

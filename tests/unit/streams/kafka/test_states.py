@@ -81,9 +81,9 @@ class Owner:
         self.next = committed
         self._log = log
         self._let = asyncio.Semaphore(0)
-        self.way: object = "leader 1"
+        self.connection: object = "leader 1"
         self.states = LogStates(
-            REDUCERS, recovered(log), "changelog", cast("Publisher", self), way=lambda _: self.way
+            REDUCERS, recovered(log), "changelog", cast("Publisher", self), connection=lambda _: self.connection
         )
         self.writing: asyncio.Task[int] | None = None
 
@@ -261,7 +261,7 @@ async def test_what_a_new_leader_of_the_changelog_lacks_is_written_again_before_
         owner.begin()
         assert await owner.go(100)
     del log[left:]
-    owner.way = "leader 2"
+    owner.connection = "leader 2"
     owner.begin()
     assert await owner.go(200) == 10
     _check_state(recovered(log), 10)
