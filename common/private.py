@@ -17,8 +17,8 @@ _MOUNTED: Final = (Path("/run/secrets"), Path("/var/run/secrets"))
 
 def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
     """A file to write, 0600 where it is made; one that exists keeps its mode. Raises OSError."""
-    begin = os.O_APPEND if mode == "ab" else os.O_TRUNC
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | begin, FILE), mode)
+    mode_flag = os.O_APPEND if mode == "ab" else os.O_TRUNC
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | mode_flag, FILE), mode)
 
 
 def check_secret(path: Path) -> None:

@@ -59,7 +59,7 @@ class RotatingCapture:
         self._now = now
         self._rotation = rotation
         self._began_at: datetime | None = None
-        self._begin()
+        self._start_file()
 
     def __enter__(self) -> Self:
         return self
@@ -71,7 +71,7 @@ class RotatingCapture:
         """Append one observation, to a new file where the present one is full or old."""
         if self._is_over():
             self._writer.close()
-            self._begin()
+            self._start_file()
         self._writer.write(observation)
         self._began_at = self._began_at or self._now()
 
@@ -88,7 +88,7 @@ class RotatingCapture:
         age_seconds = (self._now() - self._began_at).total_seconds()
         return size >= self._rotation.limit_bytes or age_seconds >= self._rotation.limit_seconds
 
-    def _begin(self) -> None:
+    def _start_file(self) -> None:
         self._began_at = None
         self.path = self._free_path()
         self._writer = CaptureWriter(self.path, self._rotation.compression)

@@ -90,10 +90,10 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
         now = asyncio.get_running_loop().time()
         last, known = asked.get(client, (now - METADATA_SECONDS, frozenset()))
         names = frozenset(topics or ())
-        begin = max(now, last + METADATA_SECONDS) if names <= known else now
-        asked[client] = begin, known | names
-        if begin > now:
-            await asyncio.sleep(begin - now)
+        due = max(now, last + METADATA_SECONDS) if names <= known else now
+        asked[client] = due, known | names
+        if due > now:
+            await asyncio.sleep(due - now)
         return await update(client, cluster, topics)
 
     return paced

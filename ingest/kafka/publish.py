@@ -174,10 +174,10 @@ class Publisher:
         async with AsyncExitStack() as stack:
             stack.enter_context(registered(self._figures(), self._why_not))
             stack.push_async_callback(self._discard_producer)
-            begin = await stack.enter_async_context(Tasks())
+            spawn = await stack.enter_async_context(Tasks())
             self._broken.set()
-            begin(self._ending(self._supervise))
-            begin(self._ending(self._send_following))
+            spawn(self._ending(self._supervise))
+            spawn(self._ending(self._send_following))
             self._stack = stack.pop_all()
         return self
 
@@ -344,9 +344,9 @@ class Publisher:
 
     async def _supervise(self) -> None:
         while True:
-            async with Tasks() as begin:
+            async with Tasks() as spawn:
                 if self._producer is not None:
-                    begin(self._watch(self._producer))
+                    spawn(self._watch(self._producer))
                 await self._broken.wait()
             async with self._order:
                 await self._discard_producer()

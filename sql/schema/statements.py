@@ -86,8 +86,8 @@ def _first_read(text: str, whole: str = "") -> frozenset[str] | None:
     `text` can be a part of the `whole` query, which has the common table expressions.
     """
     between = list(_UNION.finditer(_outer(text)))
-    begins, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
-    firsts = [_first_of_one(text[begin:end], whole or text) for begin, end in zip(begins, ends, strict=True)]
+    starts, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
+    firsts = [_first_of_one(text[start:end], whole or text) for start, end in zip(starts, ends, strict=True)]
     known = [first for first in firsts if first is not None]
     return frozenset[str]().union(*known) if len(known) == len(firsts) else None
 
@@ -121,9 +121,9 @@ def _of_view(name: str) -> str:
     return view[made.end() :] if made else ""
 
 
-def _enclosed(text: str, begin: int) -> str:
+def _enclosed(text: str, start: int) -> str:
     """Return what stands from there to the end of its parentheses."""
-    return text[begin : begin + _outer("(" + text[begin:]).index(")") - 1]
+    return text[start : start + _outer("(" + text[start:]).index(")") - 1]
 
 
 def _bare(sql: str) -> str:

@@ -347,7 +347,7 @@ class Store(memory.Store[bytes, bytes]):
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
         """All is read; what this worker has no more is forgotten."""
         del standby_tps
-        self._changelog.begin({tp.partition for tp in active_tps})
+        self._changelog.own({tp.partition for tp in active_tps})
 
 
 def table(app: faust.App, name: str, source: Topic, changelog: Changelog) -> CollectionT:

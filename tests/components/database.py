@@ -96,16 +96,16 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sql.database.open, "_opened", opening)
-        patched.setattr(ChdbClient, "_init_common_settings", _begin_as_the_first())
+        patched.setattr(ChdbClient, "_init_common_settings", _init_like_the_first())
         yield
         KEPT.close()
 
 
-def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
+def _init_like_the_first() -> Callable[[ChdbClient, TzSource], None]:
     """Return how a client begins: only the first asks for the engine's version and its 1,500 settings. They are those
     of the process, and to read them takes longer than the rest of opening a database.
     """
-    begin, found = ChdbClient._init_common_settings, dict[bool, Any]()
+    init, found = ChdbClient._init_common_settings, dict[bool, Any]()
 
     def begun(client: ChdbClient, of: TzSource) -> None:
         known = found.get(writes := "readonly" not in (client._initial_settings or {}))
@@ -120,7 +120,7 @@ def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(client, "_apply_init_result", keep)
-            begin(client, of)
+            init(client, of)
 
     return begun
 

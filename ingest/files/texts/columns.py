@@ -130,9 +130,9 @@ def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
 
     Empty if the number of cells differs from that of the heads.
     """
-    ends = [*(begin for _, begin in heads[1:]), len(line)]
-    if all(begin == 0 or line[begin - 1 : begin] in {" ", ""} for _, begin in heads):
-        cells = [line[begin:end].strip() for (_, begin), end in zip(heads, ends, strict=True)]
+    ends = [*(start for _, start in heads[1:]), len(line)]
+    if all(start == 0 or line[start - 1 : start] in {" ", ""} for _, start in heads):
+        cells = [line[start:end].strip() for (_, start), end in zip(heads, ends, strict=True)]
     else:
         cells = re.split(r"\s{2,}", line.strip(), maxsplit=len(heads) - 1)
     if len(cells) != len(heads):

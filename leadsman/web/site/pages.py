@@ -214,8 +214,8 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
         texts.append(f"At {timestamp(seen.deleted_at)} UTC its Node object was found deleted.")
     if seen.after is not None:
         texts.append(f"After this range it was first seen at {timestamp(seen.after)} UTC.")
-        begin = seen.after.replace(microsecond=0)
-        alternatives.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
+        start = seen.after.replace(microsecond=0)
+        alternatives.append((f"Node {name} from then on", links.node_then(request.node, start, start + length)))
     if seen == (None, None, None):
         texts.append("No stored data names it. Check the spelling and the cluster.")
         found = find(db, scope, request.node).found[:MOST_SIMILAR]

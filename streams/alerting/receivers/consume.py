@@ -178,8 +178,8 @@ class AlertConsumer:
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         )
-        async with aiokafka_fixes.started(client) as consumer, Tasks() as begin:
-            begin(aiokafka_fixes.failure(consumer))
+        async with aiokafka_fixes.started(client) as consumer, Tasks() as spawn:
+            spawn(aiokafka_fixes.failure(consumer))
             self._trouble = ""
             committed = await self._read_committed(partitions)
             await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()

@@ -94,8 +94,8 @@ def _settings(state: State, record: SettingsRecord) -> State:
 
 def _restarted(state: State, at: datetime) -> State:
     """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
-    begin = at.timestamp()
-    courses = {signal: since(course, begin) for signal, course in state.courses.items()}
+    start = at.timestamp()
+    courses = {signal: since(course, start) for signal, course in state.courses.items()}
     if courses == state.courses and not any(since < at for since in state.soft_since.values()):
         return state
     soft_since = {signal: since for signal, since in state.soft_since.items() if since >= at}

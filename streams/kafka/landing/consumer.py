@@ -128,9 +128,9 @@ class Landing:
             async with aiokafka_fixes.started(self._admin), aiokafka_fixes.started(self._consumer):
                 self._kafka = (await self._admin.describe_cluster())["cluster_id"] or ""
                 with registered(self._figures(), self._why_not):
-                    async with grace(stop, GRACE_SECONDS), Tasks() as begin:
-                        begin(aiokafka_fixes.failure(self._consumer))
-                        begin(self._retention.run())
+                    async with grace(stop, GRACE_SECONDS), Tasks() as spawn:
+                        spawn(aiokafka_fixes.failure(self._consumer))
+                        spawn(self._retention.run())
                         await self._land_until(stop)
         except TimeoutError:
             if not stop.is_set():
@@ -260,17 +260,18 @@ class Landing:
         self._ignorance = ""
         if generation != self._generation:
             return
-        begins: dict[TopicPartition, Landed] = {}
+        starts: dict[TopicPartition, Landed] = {}
         for tp in unknown:
             if tp in self._received and not resumes[tp].gaps:
                 self._consumer.seek(tp, self._arrivals.next(tp))  # the leader changed, and the log is the same
                 continue
             is_finished = begun.get(tp) in finished
-            at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
+            finished_at = begun[tp].stored[tp].offset if is_finished else 0
+            at = self._seek_to_start(tp, resumes[tp], logs[tp].earliest, finished_at)
             if resumes[tp].gaps or (landed.get(tp, UNKNOWN).end != at and not is_finished):
-                begins[tp] = Landed(at, UNKNOWN_MS)
-        await self._storing.begin(begins, stop, is_ours)
-        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in begins.items() if resumes[tp].gaps}:
+                starts[tp] = Landed(at, UNKNOWN_MS)
+        await self._storing.resume_from(starts, stop, is_ours)
+        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in starts.items() if resumes[tp].gaps}:
             await self._commit(again)
         if generation != self._generation:
             return
@@ -282,11 +283,11 @@ class Landing:
             log.warning("partitions wait for a leader, and the others land", partitions=str(sorted(new)))
         self._leaderless = partitions
 
-    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
+    def _seek_to_start(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
         """Seek to the first offset that is not stored, or to `finished` if that is later; return it."""
         for gap in how.gaps:
             self._gaps.add(gap)
-        at = self._arrivals.begin(tp, how.stored, earliest)
+        at = self._arrivals.start(tp, how.stored, earliest)
         if at < finished:
             self._arrivals.add(tp, at, finished - 1)
             at = finished

@@ -94,7 +94,7 @@ class Kafka:
         changelog = Changelog()
         for key, value in self.changelog:
             changelog.apply(0, key, value)
-        changelog.begin({0})
+        changelog.own({0})
         return changelog
 
     def seen(self) -> int:

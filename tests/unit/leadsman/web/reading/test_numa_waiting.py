@@ -47,7 +47,7 @@ def test_the_fewest_pods_of_one_numa_node_make_room(cpus: int, remedy: str) -> N
     assert remedy_for(cpus, lines, holders) == remedy
 
 
-def test_the_page_has_the_pod_that_waits_and_its_way_in(database: Database) -> None:
+def test_the_page_has_the_pod_that_waits_and_its_remedy(database: Database) -> None:
     waits = {"change": "pending", "phase": "Pending", "node": "", "namespace": "shop", "exclusive_cpus": 3}
     bound = waits | {"change": "bound", "node": "n"}
     store(

@@ -43,7 +43,7 @@ class Nowhere:
     def landed(self, _: str) -> dict[TopicPartition, Landed]:
         return {}
 
-    def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
+    def resume_from(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
 
 async def _nothing(*_: object) -> None: ...
@@ -90,7 +90,7 @@ async def test_messages_are_taken_only_over_the_connection_that_brought_those_be
     landing = ending(KafkaError())
     landing.assigned({TP})
     landing._unknown, landing._known = set(), {TP}
-    landing._arrivals.begin(TP, 0, 0)
+    landing._arrivals.start(TP, 0, 0)
     for connection, brought in (("leader 1", [0]), (then, offsets)):
         records = [
             SimpleNamespace(**TP._asdict(), offset=each, timestamp=1, key=b"k", value=b"v", headers=())
