@@ -82,8 +82,8 @@ def claim(
         return "create"
     if lease.spec.holder_identity == identity:
         return "renew"
-    over = seen_unchanged_seconds >= lease.spec.lease_duration_seconds
-    return "take" if over or not lease.spec.holder_identity else "wait"
+    expired = seen_unchanged_seconds >= lease.spec.lease_duration_seconds
+    return "take" if expired or not lease.spec.holder_identity else "wait"
 
 
 class LeaderElection:

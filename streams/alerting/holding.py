@@ -249,11 +249,11 @@ def remembered(state: State, emitted: Sequence[Alert]) -> State:
 
 def withdrawn(state: State, until: datetime) -> tuple[State, list[Withdrawal]]:
     """Withdraw the alerts that were resolved at `until` or before."""
-    over = sorted(each for each, at in state.resolved.items() if at <= until)
-    if not over:
+    resolved = sorted(each for each, at in state.resolved.items() if at <= until)
+    if not resolved:
         return state, []
     kept = {each: at for each, at in state.resolved.items() if at > until}
-    return msgspec.structs.replace(state, resolved=kept), [Withdrawal(each) for each in over]
+    return msgspec.structs.replace(state, resolved=kept), [Withdrawal(each) for each in resolved]
 
 
 def fingerprint(labels: Mapping[str, str]) -> str:

@@ -271,13 +271,13 @@ def object_key(event: Event) -> str:
     return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
 
 
-def grouped(told: Iterable[DumpEvent]) -> Events:
+def grouped(events: Iterable[DumpEvent]) -> Events:
     """Group Events for `placed`."""
     same: defaultdict[tuple[str, str], list[DumpEvent]] = defaultdict(list)
     times: defaultdict[tuple[str, str], defaultdict[int, dict[datetime, None]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for each in told:
+    for each in events:
         same[each.reason, each.about].append(each)
         for at in (each.first, each.last):
             times[each.reason, each.about][_second(at)][at] = None

@@ -20,9 +20,9 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
-from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
+from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
-LOG: Final = LogKey(0, b"c")
+LOG: Final = StateKey(0, b"c")
 KEYS: Final = 7
 T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
 TURNS: Final = 20
