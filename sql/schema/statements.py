@@ -1,4 +1,4 @@
-"""Every table, feed and view: the statement that makes it, what it rests on, and a database made of those named."""
+"""Every table and view: the statement that makes it, what it rests on, and a database made of those named."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -54,16 +54,16 @@ def named(sql: str) -> set[str]:
 
 @cache
 def rests_on(name: str) -> frozenset[str]:
-    """Return what a table, feed or view needs to be there, without itself."""
+    """Return the tables and views that a table or view needs, without itself."""
     needed = frozenset[str]() if name in tables() else frozenset(named(statements()[name]) - {name})
     return needed.union(*map(rests_on, needed))
 
 
 @cache
-def feeds_of(table: str) -> Collection[str]:
-    """Return the feeds, materialized views that fill roll-ups, that an insert into a table runs."""
-    feeds = [name for name in statements() if name.endswith("_feed")]
-    return [name for name in feeds if table in rests_on(name) and table != name.removesuffix("_feed")]
+def materialized_views_of(table: str) -> Collection[str]:
+    """Return the materialized views, named `_feed`, that an insert into a table runs; they fill roll-ups."""
+    views = [name for name in statements() if name.endswith("_feed")]
+    return [name for name in views if table in rests_on(name) and table != name.removesuffix("_feed")]
 
 
 def gives_nothing(sql: str, empty: Collection[str]) -> bool:
@@ -177,9 +177,9 @@ class AsNeeded(Database):
 
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
         if columns.num_rows:
-            feeds = feeds_of(table)
-            self._make(table, *feeds)
-            self._filled |= {table, *(each.removesuffix("_feed") for each in feeds)}
+            views = materialized_views_of(table)
+            self._make(table, *views)
+            self._filled |= {table, *(each.removesuffix("_feed") for each in views)}
         super().insert(table, columns, token)
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
