@@ -5,9 +5,9 @@ macros `shard` and `replica` are those of each server's configuration. ClickHous
 plain statement makes replicated tables.
 
 Rows can be spread over shards. In `leadsman_shard` each shard has the tables and materialized views of the database
-`leadsman`. `leadsman` has the views and, for each table, a Distributed one, which spreads inserts and reads from all shards. Rows
-that replace each other have the same cluster and node. So they are on the same shard, which FINAL and deduplication
-need.
+`leadsman`. `leadsman` has the views and, for each table, a Distributed one, which spreads inserts and reads from all
+shards. Rows that replace each other have the same cluster and node. So they are on the same shard, which FINAL and
+deduplication need.
 """
 
 import re

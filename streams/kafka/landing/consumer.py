@@ -266,8 +266,7 @@ class Landing:
                 self._consumer.seek(tp, self._arrivals.next(tp))  # the leader changed, and the log is the same
                 continue
             is_finished = begun.get(tp) in finished
-            finished_at = begun[tp].stored[tp].offset if is_finished else 0
-            at = self._seek_to_start(tp, resumes[tp], logs[tp].earliest, finished_at)
+            at = self._seek(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
             if resumes[tp].gaps or (landed.get(tp, UNKNOWN).end != at and not is_finished):
                 starts[tp] = Landed(at, UNKNOWN_MS)
         await self._storing.resume_from(starts, stop, is_ours)
@@ -283,7 +282,7 @@ class Landing:
             log.warning("partitions wait for a leader, and the others land", partitions=str(sorted(new)))
         self._leaderless = partitions
 
-    def _seek_to_start(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
+    def _seek(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
         """Seek to the first offset that is not stored, or to `finished` if that is later; return it."""
         for gap in how.gaps:
             self._gaps.add(gap)
