@@ -44,7 +44,7 @@ def read_begun(
     about = {
         "near": sorted({name for name, _ in near}),
         "signals": sorted({signal for _, signal in near}),
-        "overcommitted": sorted({name for name, _ in overcommitted}),
+        "over": sorted({name for name, _ in overcommitted}),
         "resources": sorted({resource for _, resource in overcommitted}),
         "uneven_nodes": [node.name for node in nodes if node.uneven],
         "cordoned": [row["node"] for row in not_ready if row["cordoned"] or drainer(row["taints"])],
