@@ -36,17 +36,17 @@ class Splitter:
             self._number += chunk.count(b"\n")
             self._append(chunk[chunk.rfind(b"\n") + 1 :])
             return
-        begin = 0
+        start = 0
         # several times faster than bytes.split
-        while (end := chunk.find(b"\n", begin)) >= 0:
-            self._append(chunk[begin:end])
+        while (end := chunk.find(b"\n", start)) >= 0:
+            self._append(chunk[start:end])
             line = self._line(ended=True)
             self._partial, self._size_bytes = [], 0
             self._number += 1
             if not line.is_blank:
                 yield line
-            begin = end + 1
-        self._append(chunk[begin:])
+            start = end + 1
+        self._append(chunk[start:])
 
     def rest(self) -> Line:
         """Return the text behind the last line break."""

@@ -64,8 +64,8 @@ async def pushing(endpoint: str, seconds: float, part: str) -> AsyncIterator[Non
             await push()
 
     try:
-        async with Tasks() as begin:
-            begin(for_ever())
+        async with Tasks() as spawn:
+            spawn(for_ever())
             yield
             await push()
     finally:

@@ -17,8 +17,8 @@ _MOUNTED: Final = (Path("/run/secrets"), Path("/var/run/secrets"))
 
 def open_private(path: Path, mode: Literal["ab", "wb"]) -> BinaryIO:
     """A file to write, 0600 where it is made; one that exists keeps its mode. Raises OSError."""
-    begin = os.O_APPEND if mode == "ab" else os.O_TRUNC
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | begin, FILE), mode)
+    mode_flag = os.O_APPEND if mode == "ab" else os.O_TRUNC
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | mode_flag, FILE), mode)
 
 
 def check_secret(path: Path) -> None:
@@ -28,8 +28,8 @@ def check_secret(path: Path) -> None:
     its mode.
     """
     real = path.resolve()
-    ways = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
-    if (ways and bool(real.stat().st_mode & stat.S_IROTH)) and not _is_mounted(path):
+    is_reachable = all(folder.stat().st_mode & stat.S_IXOTH for folder in real.parents)
+    if is_reachable and bool(real.stat().st_mode & stat.S_IROTH) and not _is_mounted(path):
         raise FilesUnusable(
             f"{plain(path)} can be read by every user of this machine. Run chmod 600 {plain(shlex.quote(str(path)))}"
         )

@@ -308,5 +308,5 @@ def _without_flag(found: re.Match[str]) -> str:
 def _without_secret(found: re.Match[str]) -> str:
     if found["url"]:
         return f"{found['slashes']}{REDACTED}{'@' if found[0].endswith('@') else found[0][-3:]}"
-    begin = next(filter(None, (found[name] for name in _BEGINS)))
-    return f"{begin}{found['quote'] or ''}{REDACTED}{'@' if found['user'] else ''}"
+    prefix = next(filter(None, (found[name] for name in _BEGINS)))
+    return f"{prefix}{found['quote'] or ''}{REDACTED}{'@' if found['user'] else ''}"

@@ -11,7 +11,7 @@ from common.clock import SYSTEM
 from common.durations import in_words
 
 TOLERATED: Final = timedelta(seconds=5)
-"""An HTTP date has whole seconds, and an answer takes its time."""
+"""Allows for HTTP dates, which have whole seconds, and for the time that an answer takes."""
 MEND: Final = "timedatectl status, and chronyc tracking, on both machines"
 LOG_SECONDS: Final = 600.0
 """Shortest time between two log lines about a skew."""
@@ -28,9 +28,9 @@ class Skew:
         self._server = server
         self._next_log = -math.inf
 
-    def measure(self, asked_at: datetime, there: datetime, answered_at: datetime) -> None:
+    def measure(self, asked_at: datetime, server_time: datetime, answered_at: datetime) -> None:
         """Compare a server's own time with this clock's times of the request and of the answer."""
-        ahead = max(asked_at - there, timedelta()) or min(answered_at - there, timedelta())
+        ahead = max(asked_at - server_time, timedelta()) or min(answered_at - server_time, timedelta())
         SECONDS.labels(self._server).set(ahead.total_seconds())
         if abs(ahead) > TOLERATED and SYSTEM.monotonic() >= self._next_log:
             self._next_log = SYSTEM.monotonic() + LOG_SECONDS

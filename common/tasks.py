@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Final, TypeAlias, TypeVar
 
 Result = TypeVar("Result")
-Begin: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
+Spawn: TypeAlias = Callable[[Coroutine[Any, Any, object]], asyncio.Task[object]]
 
 
 class Tasks:
@@ -25,9 +25,9 @@ class Tasks:
         self._running: set[asyncio.Task[object]] = set()
         self._failed: list[BaseException] = []
 
-    async def __aenter__(self) -> Begin:
+    async def __aenter__(self) -> Spawn:
         await self._group.__aenter__()
-        return self._begin
+        return self._spawn
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -48,7 +48,7 @@ class Tasks:
                 first.add_note(f"then: {other!r}")
             raise first
 
-    def _begin(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
+    def _spawn(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[object]:
         task = self._group.create_task(work)
         self._running.add(task)
         task.add_done_callback(self._ended)
@@ -62,8 +62,8 @@ class Tasks:
 
 async def together(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:
     """Return when all have ended. The first that fails cancels the others, and its error is raised."""
-    async with Tasks() as begin:
-        if running := [begin(work) for work in coroutines]:
+    async with Tasks() as spawn:
+        if running := [spawn(work) for work in coroutines]:
             await asyncio.wait(running)
 
 
@@ -121,18 +121,18 @@ async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, sec
 
     Raises what the work raises.
     """
-    async with Tasks() as begin:
-        await asyncio.wait({begin(work), begin(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    async with Tasks() as spawn:
+        await asyncio.wait({spawn(work), spawn(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 
 
 @asynccontextmanager
 async def grace(stop: asyncio.Event, seconds: float) -> AsyncIterator[None]:
     """A block that must end within this time once `stop` is set; raises TimeoutError if it does not."""
-    async with asyncio.timeout(None) as limit, Tasks() as begin:
+    async with asyncio.timeout(None) as limit, Tasks() as spawn:
 
         async def set_limit() -> None:
             await stop.wait()
             limit.reschedule(asyncio.get_running_loop().time() + seconds)
 
-        begin(set_limit())
+        spawn(set_limit())
         yield

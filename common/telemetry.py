@@ -1,4 +1,4 @@
-"""Serves what a running part exposes: metrics for Prometheus, liveness and readiness.
+"""Serves metrics for Prometheus, liveness and readiness of a running process.
 
 `/healthz` answers while the event loop runs, `/readyz` lists what is wrong, `/metrics` has the figures.
 A component registers its figures while it runs. They are read only when `/metrics` is scraped.

@@ -93,8 +93,8 @@ def _existing(path: str) -> str:
     parts = [Path(part).expanduser() for part in path.split(os.pathsep)]
     if not any(part.is_file() for part in parts):
         what = "is not a file" if any(part.exists() for part in parts) else "does not exist"
-        ways = f"name a file by --kubeconfig or KUBECONFIG, or{_SETTING}"
-        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: {ways}")
+        remedy = f"name a file by --kubeconfig or KUBECONFIG, or{_SETTING}"
+        raise KubeconfigError(f"kubeconfig {plain(path)} {what}: {remedy}")
     return path
 
 

@@ -82,8 +82,8 @@ def claim(
         return "create"
     if lease.spec.holder_identity == identity:
         return "renew"
-    over = seen_unchanged_seconds >= lease.spec.lease_duration_seconds
-    return "take" if over or not lease.spec.holder_identity else "wait"
+    expired = seen_unchanged_seconds >= lease.spec.lease_duration_seconds
+    return "take" if expired or not lease.spec.holder_identity else "wait"
 
 
 class LeaderElection:
@@ -110,8 +110,8 @@ class LeaderElection:
         Raises LeadershipLostError when it is lost; the work is cancelled before that. Errors of `work` propagate.
         """
         try:
-            async with Tasks() as begin:
-                await asyncio.wait({begin(work()), begin(self._keep())}, return_when=asyncio.FIRST_COMPLETED)
+            async with Tasks() as spawn:
+                await asyncio.wait({spawn(work()), spawn(self._keep())}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             await self._give_back()
 

@@ -174,8 +174,8 @@ def went_back(version: str, before: str) -> bool:
     return version.isdecimal() and before.isdecimal() and int(version) < int(before)
 
 
-class Comparing:
-    """The time of the next comparison."""
+class Reconciling:
+    """Schedules the next reconciliation of a watch with a list."""
 
     def __init__(self, clock: Clock) -> None:
         self.anew = False

@@ -21,7 +21,7 @@ from common.lines import Line, Splitter
 from common.text import plain
 from ingest.apiserver.changes import Changes, Seen
 from ingest.apiserver.filters import Key
-from ingest.apiserver.progress import Comparing, ListAt, Progress, went_back
+from ingest.apiserver.progress import ListAt, Progress, Reconciling, went_back
 from ingest.apiserver.requests import (
     INTERNAL_ERROR,
     NOT_FOUND,
@@ -109,7 +109,7 @@ class Watch:
         self._backoff = Backoff(clock)
         self._changes = Changes(resource, cluster, clock, tally, glance)
         self._progress = Progress(resource, version, namespace)
-        self._comparing = Comparing(clock)
+        self._reconciling = Reconciling(clock)
         self._opened_at_seconds = math.inf
         """Monotonic time at which the server began the last watch; infinite before the first and after a failure."""
         self._was_silent = False
@@ -165,11 +165,11 @@ class Watch:
         if isinstance(problem, ApiError):
             report = self._progress.refused(problem)
             if problem.code >= INTERNAL_ERROR:
-                self._comparing.soon()
+                self._reconciling.soon()
             if problem.code == NOT_FOUND and self.resource.optional:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
-        self._comparing.soon()
+        self._reconciling.soon()
         return 0.0, unanswered(problem)
 
     async def _list_then_watch(self) -> AsyncGenerator[Seen, None]:
@@ -180,7 +180,7 @@ class Watch:
                 async with aclosing(self._list(self._progress.list_at(), self._listed_anew)) as steps:
                     async for seen in steps:
                         yield seen
-            if self._comparing.is_due:
+            if self._reconciling.is_due:
                 async with aclosing(self._compare()) as steps:
                     async for seen in steps:
                         yield seen
@@ -201,7 +201,7 @@ class Watch:
             self._changes.forget()
             self._progress.lost(str(error))
         else:
-            self._comparing.resumed()
+            self._reconciling.resumed()
         self._progress.inventory_is_due = False
 
     async def _compare(self) -> AsyncGenerator[Seen, None]:
@@ -210,8 +210,8 @@ class Watch:
         A later version is used if the server no longer has that one, for example because the resource does not
         change.
         """
-        self._comparing.begun()
-        if self._comparing.anew:
+        self._reconciling.begun()
+        if self._reconciling.anew:
             self._changes.forget()
         try:
             async with aclosing(self._compared_at("Exact")) as steps:
@@ -267,12 +267,12 @@ class Watch:
             yield self._changes.anew(began)
         self._changes.count("list")
         progress.listed(version, self._clock.monotonic(), began)
-        self._comparing.listed()
+        self._reconciling.listed()
         yield self._changes.reached(version)
 
     def _compared(self, version: str, changes: int, began: datetime) -> Iterator[Seen]:
         """End a comparison: emit a gap where the watch did not show what the list has."""
-        if changes and not self._comparing.anew:
+        if changes and not self._reconciling.anew:
             self._changes.count("gap")
             yield self._changes.gap(
                 f"gap: {self.resource.name} until version {plain(self._progress.version)} may not have been seen "
@@ -282,21 +282,21 @@ class Watch:
         self._changes.count("list")
         if version != self._progress.version:
             self._progress.listed(version, self._clock.monotonic(), began)
-        self._comparing.done()
+        self._reconciling.done()
         yield self._changes.reached(self._progress.version)
 
     async def _watch(self) -> AsyncGenerator[Seen, None]:
         """One HTTP call: watch from the last version until the server, the network or silence ends it."""
         started, lines_read, asked_seconds = self._clock.monotonic(), 0, self._timeout_seconds()
         self._was_silent, held_seconds = True, 0.0
-        silence_seconds = min(self._silence_seconds, self._comparing.due_in_seconds)
+        silence_seconds = min(self._silence_seconds, self._reconciling.due_in_seconds)
         timeouts = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=silence_seconds)
         async with get(self._client, self._progress.path, self._query(asked_seconds), timeouts) as response:
             keep_alive(response)
             self.failure.recovered()
             self._progress.opened(self._clock.now())
             self._opened_at_seconds = self._clock.monotonic()
-            self._comparing.watched()
+            self._reconciling.watched()
             if not self.resource.bookmarks:
                 self._contacted()
             splitter = Splitter(self._line_limit_bytes, HEAD_BYTES)
@@ -309,7 +309,7 @@ class Watch:
                         for step in self._steps_of(line):
                             yield step
                         self._progress.seen_until(at)
-                    if self._comparing.is_due:
+                    if self._reconciling.is_due:
                         return
                     held_seconds += self._clock.monotonic() - read_at_seconds
                 self._ended(splitter.rest(), started, self._clock.monotonic() - held_seconds, asked_seconds)
@@ -367,7 +367,7 @@ class Watch:
             self._progress.bookmarked()
         steps = self._changes.watched(event, self._progress.version)
         if went_back(steps[-1].version, self._progress.version):
-            self._comparing.now()
+            self._reconciling.now()
         self._progress.reached(steps[-1].version)
         return steps
 

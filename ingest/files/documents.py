@@ -159,7 +159,7 @@ def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
     except DECODE_ERRORS as error:
         text = data.decode(errors="replace")
         complete = list(_complete_values(text, text.index("[") + 1))
-        yield from (item_part(head, index, text[begin:end].encode()) for index, (begin, end) in enumerate(complete))
+        yield from (item_part(head, index, text[start:end].encode()) for index, (start, end) in enumerate(complete))
         yield Bad("1", text[complete[-1][1] :].encode() if complete else data, *explain(error, data))
         return
     for index, item in enumerate(items):
@@ -255,8 +255,8 @@ def _broken_document(
     text = document.decode(errors="replace")
     whole = [] if error_type == "cut_off" else list(_complete_values(text, 0))
     if whole and text[whole[0][0]] == "{":
-        for begin, end in whole:
-            value = text[begin:end].encode()
+        for start, end in whole:
+            value = text[start:end].encode()
             if (fields := fields_of(value)) is not None:
                 yield from object_parts(place, value, fields)
             else:  # what only Python takes for JSON, as half of a surrogate pair
@@ -264,14 +264,14 @@ def _broken_document(
         if left := text[whole[-1][1] :].strip():
             yield Bad(place or "1", left.encode(), error_type, reason)
         return
-    start = _ITEMS_START.search(text)
+    found = _ITEMS_START.search(text)
     rest = 0
-    if start is not None:
-        kind = _LIST_KIND.search(text[: start.start()])
+    if found is not None:
+        kind = _LIST_KIND.search(text[: found.start()])
         head = ListHead(place, kind[1] if kind else "", "", newest_time(document))
-        rest = start.end()
-        for index, (begin, end) in enumerate(_readable_items(text, rest)):
-            yield item_part(head, index, text[begin:end].encode())
+        rest = found.end()
+        for index, (start, end) in enumerate(_readable_items(text, rest)):
+            yield item_part(head, index, text[start:end].encode())
             rest = end
     yield Bad(place or "1", text[rest:].encode() if rest else document, error_type, reason)
 
@@ -281,13 +281,13 @@ def _readable_items(text: str, position: int) -> Iterator[tuple[int, int]]:
     first = _BETWEEN.match(text, position)
     between = text[position : first.end()] if first else ""
     while True:
-        for begin, end in _complete_values(text, position):
-            yield begin, end
+        for start, end in _complete_values(text, position):
+            yield start, end
             position = end
-        begin = text.find(f"}},{between}{{", position) if "\n" in between else -1
-        if begin < 0:
+        start = text.find(f"}},{between}{{", position) if "\n" in between else -1
+        if start < 0:
             return
-        position = begin + 2
+        position = start + 2
 
 
 def _complete_values(text: str, position: int) -> Iterator[tuple[int, int]]:

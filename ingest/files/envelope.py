@@ -81,12 +81,12 @@ def decode_line(
             line.decode()
         if (
             summaries
-            and (begin := _SUMMARY.match(line))
+            and (start := _SUMMARY.match(line))
             and line.endswith(b"}}")
-            and (decoded := known or _summary(line, begin.end()))
+            and (decoded := known or _summary(line, start.end()))
         ):
-            envelope = _DECODER.decode(b"%bnull}" % begin[0])
-            observation = msgspec.structs.replace(envelope, object=_object(line, begin.end()))
+            envelope = _DECODER.decode(b"%bnull}" % start[0])
+            observation = msgspec.structs.replace(envelope, object=_object(line, start.end()))
         else:
             observation = _DECODER.decode(line)
     except (RecursionError, UnicodeDecodeError, msgspec.DecodeError) as error:
@@ -104,16 +104,16 @@ def decode_line(
     return Observed(observation, position, line, decoded)
 
 
-def _summary(line: bytes, begin: int) -> Summary | None:
+def _summary(line: bytes, start: int) -> Summary | None:
     """Decode the object that begins there; None unless it is all of the rest."""
     try:
-        return STATS_SUMMARY.decode(_object(line, begin))
+        return STATS_SUMMARY.decode(_object(line, start))
     except UNDECODABLE:
         return None
 
 
-def _object(line: bytes, begin: int) -> msgspec.Raw:
-    return msgspec.Raw(memoryview(line)[begin:-1])
+def _object(line: bytes, start: int) -> msgspec.Raw:
+    return msgspec.Raw(memoryview(line)[start:-1])
 
 
 def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:

@@ -20,7 +20,7 @@ def fingerprint(paths: Sequence[Path], *how: object) -> str | None:
     """
     found = xxhash.xxh3_128(repr((version("leadsman"), how)).encode())
     for path in paths:
-        files = [file for some in folder_files(path) for file in some] if path.is_dir() else [path]
+        files = [file for group in folder_files(path) for file in group] if path.is_dir() else [path]
         for file in files:
             if not file.is_file():
                 return None

@@ -79,14 +79,14 @@ def history(
         versions[thing.identity or unnamed].append(fact)
     starts = Starts(fact.thing for of_one in versions.values() for fact in of_one)
     timed = {key: [*_versions(of_one, read_at)] for key, of_one in versions.items() if key[0] not in TIMELESS}
-    begin = min((each.ts for of_one in timed.values() for each in of_one), default=read_at)
+    earliest = min((each.ts for of_one in timed.values() for each in of_one), default=read_at)
     placed = [each for of_one in timed.values() for each in of_one]
     needed = _needed(fact for of_one in versions.values() for fact in of_one)
     for key, of_one in versions.items():
         if key[0] in TIMELESS:
-            placed += _settings(of_one, begin, starts)
+            placed += _settings(of_one, earliest, starts)
         elif key[0] in _WITH_FACTS:
-            placed += _known(timed[key], begin, starts, needed)
+            placed += _known(timed[key], earliest, starts, needed)
     placed.sort(key=lambda each: each.order)
     seen: set[tuple[str, ...]] = set()
     for each in placed:
@@ -109,10 +109,10 @@ def history(
         own = ()
 
 
-def _settings(facts: Sequence[Fact], begin: datetime, starts: Starts) -> Iterator[_Placed]:
+def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:
     """Place what a kubelet answered without a time: it holds since it was the answer, which its neighbours date."""
-    since, before = begin, None
-    for fact in sorted(facts, key=lambda each: (each.beside or begin, *_content(each))):
+    since, before = earliest, None
+    for fact in sorted(facts, key=lambda each: (each.beside or earliest, *_content(each))):
         thing = fact.thing
         if before and before.beside and fact.beside and fact.beside > before.beside and thing.raw != before.thing.raw:
             since = max(since, changed_at(before.beside, fact.beside, starts.of(fact.node)))
@@ -129,10 +129,10 @@ def _needed(facts: Iterable[Fact]) -> Needed:
     return Needed(nodes, pods_of_events(fact.thing for fact in facts if fact.thing.resource == EVENTS.name))
 
 
-def _known(versions: Sequence[_Placed], begin: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
+def _known(versions: Sequence[_Placed], earliest: datetime, starts: Starts, needed: Needed) -> Iterator[_Placed]:
     """Place what a Node or a Pod was before it was read, ahead of everything else at its time."""
     read = [Version(each.fact.thing, each.ts) for each in versions]
-    for each in known(read, begin, starts, needed):
+    for each in known(read, earliest, starts, needed):
         fact_of = versions[each.number]
         rank = _RANKS[each.thing.resource] - len(_RANKS)
         position = fact_of.fact.position._replace(place=f"{fact_of.fact.position.place}, before")

@@ -37,13 +37,13 @@ class Gap(NamedTuple):
     cluster: str
     node: str
     resource: str
-    begin: datetime
+    start: datetime
     end: datetime
     usual_seconds: float
     """The median interval between this node's samples."""
 
     def __str__(self) -> str:
-        seconds = (self.end - self.begin).total_seconds()
+        seconds = (self.end - self.start).total_seconds()
         return f"no {self.resource} for {seconds:.0f} s where one came every {self.usual_seconds:.0f} s"
 
 
@@ -134,8 +134,8 @@ class _Intervals:
     def gaps(self, cluster: str, node: str, resource: str) -> list[Gap]:
         usual = self._median_seconds()
         return [
-            Gap(cluster, node, resource, begin, begin + interval, usual)
-            for interval, begin in self._longest
+            Gap(cluster, node, resource, start, start + interval, usual)
+            for interval, start in self._longest
             if interval.total_seconds() > GAP_TIMES_USUAL * usual > 0
         ]
 
@@ -204,7 +204,7 @@ class _Summary:
             last=self._last,
             clusters=tuple(sorted(self._clusters)),
             nodes=dict(sorted(self._nodes.items())),
-            gaps=tuple(sorted(gaps, key=lambda gap: (gap.begin, gap.cluster, gap.node))),
+            gaps=tuple(sorted(gaps, key=lambda gap: (gap.start, gap.cluster, gap.node))),
             errors=tuple(self._errors.values()),
             unreadable=tuple(sorted(self._unreadable.values())),
             largest=self._largest,
@@ -260,7 +260,7 @@ def render(inspection: Inspection) -> RenderableType:
     sections: list[RenderableType] = [_overview(inspection)]
     counts = [(*key, f"{count:,}") for key, count in inspection.counts.items()]
     nodes = [(cluster, node, version or "not seen") for (cluster, node), version in inspection.nodes.items()]
-    gaps = [(_time(gap.begin), _time(gap.end), gap.cluster, gap.node, gap) for gap in inspection.gaps]
+    gaps = [(_time(gap.start), _time(gap.end), gap.cluster, gap.node, gap) for gap in inspection.gaps]
     errors = [
         (each.times, _time(each.first), _time(each.last), each.node or each.cluster, each.resource, each.error)
         for each in inspection.errors

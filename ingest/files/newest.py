@@ -26,9 +26,9 @@ def newest_time(text: bytes) -> datetime | None:
     """
     newest, digits = None, b""
     for match in _OF_DAY.finditer(text):
-        begin, end = match.span()
-        time = text[begin - _DAY_BYTES : end - 1]
-        if time > digits and _BEFORE.search(text, max(begin - _BEFORE_BYTES, 0), begin) and (ts := _time(time)):
+        start, end = match.span()
+        time = text[start - _DAY_BYTES : end - 1]
+        if time > digits and _BEFORE.search(text, max(start - _BEFORE_BYTES, 0), start) and (ts := _time(time)):
             newest, digits = ts, time
     return newest
 

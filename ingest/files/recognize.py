@@ -20,7 +20,7 @@ from ingest.resources.table import OF_NODES, WATCHED
 
 
 class Thing(NamedTuple):
-    """An object by the names of a capture."""
+    """An object of a dump, with the source, resource and type that a capture gives it."""
 
     source: Origin
     resource: str
@@ -36,7 +36,7 @@ class Thing(NamedTuple):
     is_of_all_nodes: bool = False
     """It holds for each node that has no answer of its own."""
     is_taken_apart: bool = False
-    """An exporter left out the UID of what an Event is about, which anything else in the dump may have."""
+    """An exporter left out the UID of the object that an Event is about; another file of the dump may have it."""
 
 
 class _Metadata(msgspec.Struct, frozen=True, rename="camel"):
@@ -65,7 +65,7 @@ class _Data(msgspec.Struct, frozen=True):
 
 
 _KUBEADM: Final = re.compile(r"kubelet-config(?:-1\.\d{1,3})?")
-"""Name that kubeadm gives it; before 1.24 with the version."""
+"""Name of the ConfigMap in which kubeadm stores kubelet settings; before 1.24 it has the version."""
 _DATA: Final = msgspec.json.Decoder(_Data)
 _EVENT: Final = msgspec.json.Decoder(Event)
 _METADATA: Final = msgspec.json.Decoder(_Metadata)

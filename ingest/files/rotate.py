@@ -17,7 +17,7 @@ _COMPRESSIONS: Final[dict[str, Compression]] = {".gz": "gzip", ".zst": "zstd"}
 
 
 class Rotation(NamedTuple):
-    """When a folder's capture goes on in a new file."""
+    """The limits at which a capture continues in a new file."""
 
     limit_bytes: int = 256 * 1024 * 1024
     limit_seconds: float = 3600.0
@@ -37,7 +37,7 @@ class Writer(Protocol):
 
 
 class RotatingCapture:
-    """Writes `<stem>-<UTC time>-<number>.jsonl` files into a folder and begins a new one by size or age.
+    """Writes `<stem>-<UTC time>-<number>.jsonl` files into a folder, and starts a new one by size or age.
 
     Each line reaches the operating system before the next, so a process that is killed loses at most its last line.
     A file's age counts from its first line. File names sort in the order in which they were written; `keep`, at
@@ -59,7 +59,7 @@ class RotatingCapture:
         self._now = now
         self._rotation = rotation
         self._began_at: datetime | None = None
-        self._begin()
+        self._start_file()
 
     def __enter__(self) -> Self:
         return self
@@ -69,16 +69,16 @@ class RotatingCapture:
 
     def write(self, observation: Observation) -> None:
         """Append one observation, to a new file where the present one is full or old."""
-        if self._is_over():
+        if self._is_full_or_old():
             self._writer.close()
-            self._begin()
+            self._start_file()
         self._writer.write(observation)
         self._began_at = self._began_at or self._now()
 
     def close(self) -> None:
         self._writer.close()
 
-    def _is_over(self) -> bool:
+    def _is_full_or_old(self) -> bool:
         try:
             size = self.path.stat().st_size
         except FileNotFoundError:
@@ -88,7 +88,7 @@ class RotatingCapture:
         age_seconds = (self._now() - self._began_at).total_seconds()
         return size >= self._rotation.limit_bytes or age_seconds >= self._rotation.limit_seconds
 
-    def _begin(self) -> None:
+    def _start_file(self) -> None:
         self._began_at = None
         self.path = self._free_path()
         self._writer = CaptureWriter(self.path, self._rotation.compression)

@@ -97,11 +97,11 @@ class Needed(NamedTuple):
         return pod.spec.node_name in self.nodes or uid in self.uids or mirrored in self.uids
 
 
-def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: Needed) -> list[Known]:
+def known(versions: Sequence[Version], earliest: datetime, starts: Starts, needed: Needed) -> list[Known]:
     """Return a `Known` for the first version of an object, and for each that differs from the one before.
 
-    `versions` are of one UID, in order of time. The first holds since `begin`, or since the object was created or the
-    Pod started, if that is later. A version that cannot be decoded has none, nor has a Pod that is not needed.
+    `versions` are of one UID, in order of time. The first holds since `earliest`, or since the object was created or
+    the Pod started, if that is later. A version that cannot be decoded has none, nor has a Pod that is not needed.
     """
     found: list[Known] = []
     before: tuple[Node | Pod, datetime] | None = None
@@ -111,7 +111,7 @@ def known(versions: Sequence[Version], begin: datetime, starts: Starts, needed: 
             continue
         began_at = facts.status.start_time if isinstance(facts, Pod) else None
         if before is None:
-            since = max(begin, began_at or facts.metadata.creation_timestamp or begin)
+            since = max(earliest, began_at or facts.metadata.creation_timestamp or earliest)
         elif before[0] != facts:
             kubelet_starts = starts.of(facts.metadata.name) if isinstance(facts, Node) else ()
             since = changed_at(before[1], version.read_at, kubelet_starts)

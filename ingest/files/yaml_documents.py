@@ -102,13 +102,13 @@ def yaml_parts(data: bytes) -> Iterator[Part]:
 
 def _split_joined(document: bytes) -> list[bytes]:
     """Split files that were put behind each other without `---`: an object has each field only once."""
-    begins, seen = [0], set[bytes]()
+    starts, seen = [0], set[bytes]()
     for found in _FIELD.finditer(document):
         if found[0] in seen:
-            begins.append(found.start())
+            starts.append(found.start())
             seen.clear()
         seen.add(found[0])
-    return [document[begin:end] for begin, end in pairwise([*begins, len(document)])]
+    return [document[start:end] for start, end in pairwise([*starts, len(document)])]
 
 
 def _document_parts(place: str, document: bytes) -> Iterator[Part]:

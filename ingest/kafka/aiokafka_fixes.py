@@ -90,10 +90,10 @@ def _paced(update: Callable[..., Awaitable[bool]]) -> Callable[..., Awaitable[bo
         now = asyncio.get_running_loop().time()
         last, known = asked.get(client, (now - METADATA_SECONDS, frozenset()))
         names = frozenset(topics or ())
-        begin = max(now, last + METADATA_SECONDS) if names <= known else now
-        asked[client] = begin, known | names
-        if begin > now:
-            await asyncio.sleep(begin - now)
+        due = max(now, last + METADATA_SECONDS) if names <= known else now
+        asked[client] = due, known | names
+        if due > now:
+            await asyncio.sleep(due - now)
         return await update(client, cluster, topics)
 
     return paced
@@ -333,7 +333,7 @@ async def leaderless(admin: AIOKafkaAdminClient, topics: Iterable[str]) -> set[T
     }
 
 
-def way(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
+def leader_connection(client: AIOKafkaConsumer | AIOKafkaProducer, partition: TopicPartition) -> object | None:
     """Return an object that identifies the connection to a partition's leader; None while there is none.
 
     It changes if the partition has another leader or the leader was connected to again. The log may be another then,

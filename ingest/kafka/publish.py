@@ -174,10 +174,10 @@ class Publisher:
         async with AsyncExitStack() as stack:
             stack.enter_context(registered(self._figures(), self._why_not))
             stack.push_async_callback(self._discard_producer)
-            begin = await stack.enter_async_context(Tasks())
+            spawn = await stack.enter_async_context(Tasks())
             self._broken.set()
-            begin(self._ending(self._supervise))
-            begin(self._ending(self._send_following))
+            spawn(self._ending(self._supervise))
+            spawn(self._ending(self._send_following))
             self._stack = stack.pop_all()
         return self
 
@@ -231,9 +231,9 @@ class Publisher:
             raise
         return message.acknowledged
 
-    def way(self, topic: str, partition: int) -> object | None:
+    def leader_connection(self, topic: str, partition: int) -> object | None:
         """Return an object that identifies the connection over which a partition is sent to, None without one."""
-        return self._producer and aiokafka_fixes.way(self._producer, TopicPartition(topic, partition))
+        return self._producer and aiokafka_fixes.leader_connection(self._producer, TopicPartition(topic, partition))
 
     def _figures(self) -> dict[Figure, Callable[[], Values]]:
         return {
@@ -344,9 +344,9 @@ class Publisher:
 
     async def _supervise(self) -> None:
         while True:
-            async with Tasks() as begin:
+            async with Tasks() as spawn:
                 if self._producer is not None:
-                    begin(self._watch(self._producer))
+                    spawn(self._watch(self._producer))
                 await self._broken.wait()
             async with self._order:
                 await self._discard_producer()

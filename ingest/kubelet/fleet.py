@@ -33,7 +33,7 @@ def stream_of(node: str) -> str:
     return f"kubelet/{node}"
 
 
-async def way(
+async def kubelet_client(
     settings: KubeletSettings,
     access: Configuration,
     known: Callable[[str], Address | None],
@@ -70,16 +70,16 @@ class Fleet:
         clock: Clock,
         tally: Tally,
         freshness: Freshness,
-        begin: Callable[[Coroutine[Any, Any, None]], Cancel],
+        spawn: Callable[[Coroutine[Any, Any, None]], Cancel],
     ) -> None:
-        """`begin` runs a coroutine beside all others and gives what ends it."""
+        """`spawn` runs a coroutine beside all others and gives what ends it."""
         self._cluster = cluster
         self._settings = settings
         self._emit = emit
         self._clock = clock
         self._tally = tally
         self._freshness = freshness
-        self._begin = begin
+        self._spawn = spawn
         self._kubelets: Kubelets | None = None
         self._addresses: dict[str, Address] = {}
         self._polls: dict[str, Cancel] = {}
@@ -92,7 +92,7 @@ class Fleet:
             log.warning("kubelets are asked through the API server", risk=PROXY_RISK)
         self._kubelets = Kubelets(
             self._cluster,
-            await way(self._settings, access, self._addresses.get, stack),
+            await kubelet_client(self._settings, access, self._addresses.get, stack),
             self._emit,
             clock=self._clock,
             tally=self._tally,
@@ -109,7 +109,7 @@ class Fleet:
         if self._kubelets and name not in self._polls:
             silence_seconds = SILENCE_ROUNDS * self._settings.summary_seconds
             self._freshness.expect(stream_of(name), silence_seconds, self._clock.now())
-            self._polls[name] = self._begin(self._kubelets.poll(name))
+            self._polls[name] = self._spawn(self._kubelets.poll(name))
 
     def changed(self, observation: Observation) -> None:
         """Handle news of a node. `exists` reports that it exists, but not that an earlier node of that name ended."""

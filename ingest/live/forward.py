@@ -40,10 +40,10 @@ class Watching:
 
         Raises what a source, or `publish`, was not made to handle.
         """
-        async with self._live.deliveries() as deliveries, Tasks() as begin:
-            begin(self._forward_all(deliveries, stop))
-            begin(self._report())
-            begin(self._failing())
+        async with self._live.deliveries() as deliveries, Tasks() as spawn:
+            spawn(self._forward_all(deliveries, stop))
+            spawn(self._report())
+            spawn(self._failing())
             await stop.wait()
             await self._drain()
 

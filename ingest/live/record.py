@@ -43,8 +43,8 @@ class Capturing:
         Raises OSError if a line cannot be written, and what a source was not made to handle.
         """
         try:
-            async with Tasks() as begin:
-                begin(self._report_regularly())
+            async with Tasks() as spawn:
+                spawn(self._report_regularly())
                 await run_until(stop, self._take(), seconds=seconds)
         finally:
             self._writer.close()

@@ -12,7 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import SYSTEM, Clock
-from common.tasks import Begin, Tasks
+from common.tasks import Spawn, Tasks
 from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.apiserver.connect import configuration
@@ -77,7 +77,7 @@ class Live:
         self._reported: dict[str, datetime] = {}
         """When each watch last said that it failed, or was whole."""
         self._queue: asyncio.Queue[Delivery] = asyncio.Queue(settings.queue_observations)
-        self._begin: Begin
+        self._spawn: Spawn
         """While there are `deliveries`."""
         self._watches: dict[str, Watch] = {}
         self._schedulers: list[Scheduler] = []
@@ -90,7 +90,7 @@ class Live:
             clock=clock,
             tally=self.tally,
             freshness=self._freshness,
-            begin=lambda work: self._begin(work).cancel,
+            spawn=lambda work: self._spawn(work).cancel,
         )
 
     @classmethod
@@ -154,12 +154,12 @@ class Live:
             self._schedulers = schedulers(
                 self._settings, self._access, self._emit, self._seen_of_nodes, stack, self._clock, self.tally
             )
-            self._begin = await stack.enter_async_context(Tasks())
+            self._spawn = await stack.enter_async_context(Tasks())
             following = [self._follow(watch, leases) for watch in watches]
             asking = [each.poll(self._settings.scheduler.seconds) for each in self._schedulers]
             for work in (*following, *asking, self._check_freshness(), leases.run()):
-                self._begin(work)
-            self._begin(self._keep_versions())
+                self._spawn(work)
+            self._spawn(self._keep_versions())
             yield self._deliver()
 
     async def _deliver(self) -> AsyncIterator[Delivery]:

@@ -121,7 +121,7 @@ class Scheduler:
             await self._clock.sleep(BEHIND.total_seconds())
 
 
-def way(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
+def scheduler_client(settings: LiveSettings, access: Configuration, stack: AsyncExitStack) -> Https:
     """Build the access to schedulers, open as long as the stack; raises SettingsError for an unusable CA."""
     section = settings.scheduler
     try:
@@ -144,7 +144,7 @@ def schedulers(
 ) -> list[Scheduler]:
     if not settings.schedulers:
         return []
-    https = way(settings, access, stack)
+    https = scheduler_client(settings, access, stack)
     return [
         Scheduler(url, settings.cluster, https, emit, seen, clock=clock, tally=tally) for url in settings.schedulers
     ]

@@ -72,8 +72,8 @@ def known_words(text: str, named: frozenset[str], *, counts: bool = False) -> st
         if chunk is None or _is_known(chunk, known, digits):
             return span[0]
         core = chunk.strip(_EDGES) or chunk
-        begin, _, end = chunk.partition(core)
-        return f"{begin}{withheld(core)}{end}"
+        head, _, end = chunk.partition(core)
+        return f"{head}{withheld(core)}{end}"
 
     return _SPAN.sub(kept, text)
 

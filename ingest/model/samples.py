@@ -195,8 +195,8 @@ def unpack(packed: Packed) -> dict[str, Column]:
     """The columns that `pack` was given, by their names."""
     pods = len(packed.values) // BYTES // len(TYPE_CODES)
     return {
-        name: _unpacked(typecode, packed.values[BYTES * begin :][: BYTES * pods], packed.absent[begin:][:pods])
-        for begin, (name, typecode) in zip(count(0, pods), TYPE_CODES.items(), strict=False)
+        name: _unpacked(typecode, packed.values[BYTES * start :][: BYTES * pods], packed.absent[start:][:pods])
+        for start, (name, typecode) in zip(count(0, pods), TYPE_CODES.items(), strict=False)
     }
 
 

@@ -125,10 +125,10 @@ class InProcess:
         Raises DatabaseError, OSError if the journal cannot be written, and any unexpected error of a source.
         """
         with registered({DEAD_LETTERS: self._dead_letters}):
-            async with self._live.deliveries() as deliveries, Tasks() as begin:
-                begin(self._receive(deliveries, stop))
-                begin(self._land())
-                begin(self._report_degraded())
+            async with self._live.deliveries() as deliveries, Tasks() as spawn:
+                spawn(self._receive(deliveries, stop))
+                spawn(self._land())
+                spawn(self._report_degraded())
                 await stop.wait()
         await self._fold(self._window.rest())
         await self._checkpoint()
@@ -281,16 +281,16 @@ async def run_in_process(
                 replay = Replay(all_reducers(settings), announcing, checkpoints, resumes=True)
                 process = InProcess(watch.cluster, live, journal, replay, report)
                 await process.resume()
-                async with Tasks() as begin:
-                    begin(silences.run())
+                async with Tasks() as spawn:
+                    spawn(silences.run())
                     for url, receiver in receivers.items():
                         file = progress_file(folder, url)
                         delivering = Delivering(connect_to_read, watch.cluster, file, receiver, silences.known)
-                        begin(delivering.run())
+                        spawn(delivering.run())
                     if isinstance(page, Glance):
                         length = in_words(page.length.total_seconds())
                         report(f"watching cluster {plain(watch.cluster)} for {length}; Ctrl-C ends it earlier")
-                        begin(_glance(live, process, page, reader, stop))
+                        spawn(_glance(live, process, page, reader, stop))
                         await process.run(stop)
                     else:
                         async with listening(reader, page.host, page.port, page.token, settings.page) as at:

@@ -44,8 +44,8 @@ async def run_lander(settings: Settings) -> None:
         )
         silences = Silences(partial(connect, dsn))
         with stop_on_signals() as stop, Upkeep(partial(connect, dsn), recalculate):
-            async with answering(database, {SILENCES: silences.reply}), Tasks() as begin:
-                begin(_publish(gaps, kafka))
+            async with answering(database, {SILENCES: silences.reply}), Tasks() as spawn:
+                spawn(_publish(gaps, kafka))
                 await landing.run(stop)
 
 

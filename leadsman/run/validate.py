@@ -18,9 +18,8 @@ from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError,
 from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.reaching import explain
 from ingest.kubelet.access import kubelet_address
-from ingest.kubelet.fleet import way
-from ingest.live.scheduler import CacheUnknown, cache_line, host_of
-from ingest.live.scheduler import way as way_to_schedulers
+from ingest.kubelet.fleet import kubelet_client
+from ingest.live.scheduler import CacheUnknown, cache_line, host_of, scheduler_client
 from ingest.live.settings import LiveSettings
 from ingest.model.observation import UNDECODABLE
 from ingest.resources.nodes import NODES
@@ -98,7 +97,7 @@ async def check_kubelet(settings: LiveSettings) -> AsyncIterator[Checked]:
             return  # what is wrong there is the cluster's, and reported
         name = metadata_of(node).name
         try:
-            fetch = await way(settings.kubelet, access, lambda _: kubelet_address(node), stack)
+            fetch = await kubelet_client(settings.kubelet, access, lambda _: kubelet_address(node), stack)
             await fetch(name, STATS_SUMMARY.name)
         except (ApiError, TooLargeError, *TRANSPORT_ERRORS) as error:
             yield Checked(f"kubelet of {name}", plain(error) or "it does not answer in time")
@@ -112,7 +111,7 @@ async def check_schedulers(settings: LiveSettings) -> AsyncIterator[Checked]:
         for url in settings.schedulers:
             what = f"scheduler {host_of(url)}"
             try:
-                https = way_to_schedulers(settings, await configuration(settings.kubeconfig, settings.context), stack)
+                https = scheduler_client(settings, await configuration(settings.kubeconfig, settings.context), stack)
                 await cache_line(https, url, SYSTEM.now())
             except KubeconfigError:
                 return  # what is wrong there is the cluster's, and reported

@@ -4,10 +4,10 @@ The path of a table in Keeper is explicit, so that a replica that joins later by
 macros `shard` and `replica` are those of each server's configuration. ClickHouse Cloud needs none of this: there the
 plain statement makes replicated tables.
 
-Rows can be spread over shards. Each shard has the tables and feeds of the database `leadsman` in `leadsman_shard`.
-`leadsman` has the views and, for each table, a Distributed one, which spreads inserts and reads from all shards. Rows
-that replace each other have the same cluster and node. So they are on the same shard, which FINAL and deduplication
-need.
+Rows can be spread over shards. In `leadsman_shard` each shard has the tables and materialized views of the database
+`leadsman`. `leadsman` has the views and, for each table, a Distributed one, which spreads inserts and reads from all
+shards. Rows that replace each other have the same cluster and node. So they are on the same shard, which FINAL and
+deduplication need.
 """
 
 import re

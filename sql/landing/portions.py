@@ -98,7 +98,7 @@ class LandedOffsets:
         }
         return {tp: Landed(row.end, row.timestamp_ms) if row else UNKNOWN for tp, row in trusted.items()}
 
-    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+    def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
         """Begin partitions: what is saved next follows this, independent of parts that are lost already."""
         self._known |= dict.fromkeys(landed, self._lost)
         self.save(landed)
@@ -182,10 +182,10 @@ class PortionStore:
                 self._offsets = LandedOffsets(self._database, kafka)
             return self._offsets.load()
 
-    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+    def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
         """Begin partitions: what is stored next follows this. Raises as above."""
         with _transient():
-            self._offsets.begin(landed)
+            self._offsets.resume_from(landed)
 
     def topics(self) -> list[str]:
         return list(self._readers)

@@ -68,8 +68,8 @@ class DatabaseRows:
         texts = ", '\\0', ".join(self._text(table, name) for name in self.key(table))
         of_cluster = f"cluster = unhex('{cluster.encode(errors='replace').hex()}')"
         every = sorted(identities)
-        for begin in range(0, len(every), AT_ONCE):
-            of_these = ", ".join(map(str, every[begin : begin + AT_ONCE]))
+        for start in range(0, len(every), AT_ONCE):
+            of_these = ", ".join(map(str, every[start : start + AT_ONCE]))
             self._database.define(
                 f"ALTER TABLE {table} DELETE WHERE {of_cluster} AND xxh3(concat({texts})) IN ({of_these}) "
                 "SETTINGS mutations_sync = 2"

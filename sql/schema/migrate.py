@@ -168,7 +168,7 @@ def load_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
 
 
 def _statements(path: Path) -> tuple[str, ...]:
-    """Return the statements of a folder by name, which puts a feed after the tables that it reads and fills."""
+    """Return the statements of a folder by name: a materialized view after the tables that it reads and fills."""
     files = sorted(path.glob("*.sql"), key=lambda file: file.stem) if path.is_dir() else [path]
     return tuple(file.read_text("utf-8") for file in files)
 

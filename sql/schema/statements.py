@@ -1,4 +1,4 @@
-"""Every table, feed and view: the statement that makes it, what it rests on, and a database made of those named."""
+"""Every table and view: the statement that makes it, what it rests on, and a database made of those named."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -54,16 +54,16 @@ def named(sql: str) -> set[str]:
 
 @cache
 def rests_on(name: str) -> frozenset[str]:
-    """Return what a table, feed or view needs to be there, without itself."""
+    """Return the tables and views that a table or view needs, without itself."""
     needed = frozenset[str]() if name in tables() else frozenset(named(statements()[name]) - {name})
     return needed.union(*map(rests_on, needed))
 
 
 @cache
-def feeds_of(table: str) -> Collection[str]:
-    """Return the feeds, materialized views that fill roll-ups, that an insert into a table runs."""
-    feeds = [name for name in statements() if name.endswith("_feed")]
-    return [name for name in feeds if table in rests_on(name) and table != name.removesuffix("_feed")]
+def materialized_views_of(table: str) -> Collection[str]:
+    """Return the materialized views, named `_feed`, that an insert into a table runs; they fill roll-ups."""
+    views = [name for name in statements() if name.endswith("_feed")]
+    return [name for name in views if table in rests_on(name) and table != name.removesuffix("_feed")]
 
 
 def gives_nothing(sql: str, empty: Collection[str]) -> bool:
@@ -86,8 +86,8 @@ def _first_read(text: str, whole: str = "") -> frozenset[str] | None:
     `text` can be a part of the `whole` query, which has the common table expressions.
     """
     between = list(_UNION.finditer(_outer(text)))
-    begins, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
-    firsts = [_first_of_one(text[begin:end], whole or text) for begin, end in zip(begins, ends, strict=True)]
+    starts, ends = [0, *(each.end() for each in between)], [*(each.start() for each in between), len(text)]
+    firsts = [_first_of_one(text[start:end], whole or text) for start, end in zip(starts, ends, strict=True)]
     known = [first for first in firsts if first is not None]
     return frozenset[str]().union(*known) if len(known) == len(firsts) else None
 
@@ -121,9 +121,9 @@ def _of_view(name: str) -> str:
     return view[made.end() :] if made else ""
 
 
-def _enclosed(text: str, begin: int) -> str:
+def _enclosed(text: str, start: int) -> str:
     """Return what stands from there to the end of its parentheses."""
-    return text[begin : begin + _outer("(" + text[begin:]).index(")") - 1]
+    return text[start : start + _outer("(" + text[start:]).index(")") - 1]
 
 
 def _bare(sql: str) -> str:
@@ -177,9 +177,9 @@ class AsNeeded(Database):
 
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
         if columns.num_rows:
-            feeds = feeds_of(table)
-            self._make(table, *feeds)
-            self._filled |= {table, *(each.removesuffix("_feed") for each in feeds)}
+            views = materialized_views_of(table)
+            self._make(table, *views)
+            self._filled |= {table, *(each.removesuffix("_feed") for each in views)}
         super().insert(table, columns, token)
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:

@@ -277,7 +277,7 @@ def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
         version=VERSION,
         log=log,
         takes=tuple(each for each in types if issubclass(each, Record)),
-        over=tuple(each for each in types if not issubclass(each, Record)),
+        row_types=tuple(each for each in types if not issubclass(each, Record)),
         state=LogState,
         step=Engine(log, rules).step,
         expire=_expire,

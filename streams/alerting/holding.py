@@ -97,7 +97,7 @@ class Origin(NamedTuple):
     cluster: str
     node: str
 
-    def begin(self, change: Holds | Happened, at: datetime) -> ActiveAlert:
+    def new_alert(self, change: Holds | Happened, at: datetime) -> ActiveAlert:
         labels = {"alertname": self.alertname, "severity": self.settings.severity, "cluster": self.cluster}
         if self.node:
             labels["node"] = self.node
@@ -133,10 +133,10 @@ def changed(
                     found[key] = msgspec.structs.replace(before, ended_at=at, keep_seconds=0.0)
             case Holds():
                 if before is None or before.is_forgotten(at):
-                    before = origin.begin(change, at)
+                    before = origin.new_alert(change, at)
                 found[key] = msgspec.structs.replace(_renewed(before, change, at, origin), ended_at=None)
             case Happened(until=until):
-                alert = _renewed(before or origin.begin(change, at), change, at, origin)
+                alert = _renewed(before or origin.new_alert(change, at), change, at, origin)
                 found[key] = msgspec.structs.replace(
                     alert, ended_at=max(until, alert.ended_at or until), group=change.group, wanted=change.wanted
                 )
@@ -249,11 +249,11 @@ def remembered(state: State, emitted: Sequence[Alert]) -> State:
 
 def withdrawn(state: State, until: datetime) -> tuple[State, list[Withdrawal]]:
     """Withdraw the alerts that were resolved at `until` or before."""
-    over = sorted(each for each, at in state.resolved.items() if at <= until)
-    if not over:
+    resolved = sorted(each for each, at in state.resolved.items() if at <= until)
+    if not resolved:
         return state, []
     kept = {each: at for each, at in state.resolved.items() if at > until}
-    return msgspec.structs.replace(state, resolved=kept), [Withdrawal(each) for each in over]
+    return msgspec.structs.replace(state, resolved=kept), [Withdrawal(each) for each in resolved]
 
 
 def fingerprint(labels: Mapping[str, str]) -> str:

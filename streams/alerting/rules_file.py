@@ -139,10 +139,10 @@ def _moved(settings: _Settings, file: Path) -> _Settings:
     return _Settings(values, lines)
 
 
-def _merged(base: Any, over: Any) -> Any:
-    if not (isinstance(base, dict) and isinstance(over, dict)):
-        return over
-    return {**base, **{name: _merged(base.get(name), value) for name, value in over.items()}}
+def _merged(base: Any, override: Any) -> Any:
+    if not (isinstance(base, dict) and isinstance(override, dict)):
+        return override
+    return {**base, **{name: _merged(base.get(name), value) for name, value in override.items()}}
 
 
 def _lines(node: Any, place: _Place) -> Iterator[tuple[_Place, int]]:

@@ -107,14 +107,14 @@ class Silencing:
         if key not in self._found:
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            some = (each for item in key for each in self._by_label.get(item, ()))
-            covering = (each for each in (*some, *self._others) if each.covers(labels, at))
+            labelled = (each for item in key for each in self._by_label.get(item, ()))
+            covering = (each for each in (*labelled, *self._others) if each.covers(labels, at))
             self._found[key] = max(covering, key=lambda each: each.ends_at, default=None)
         return self._found[key]
 
     def _arrange(self, silences: Sequence[Silence], at: datetime) -> None:
         """File each that is in force under the value that the fewest of them name."""
-        changes = [moment for each in silences for moment in (each.starts_at, each.ends_at) if moment > at]
+        changes = [change for each in silences for change in (each.starts_at, each.ends_at) if change > at]
         self._silences, self._from = silences, at
         self._until = min(changes, default=datetime.max.replace(tzinfo=UTC))
         in_force = [each for each in silences if each.state(at) == "active"]

@@ -49,8 +49,8 @@ def step(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]]:
         sample.io_psi_full_total_nanoseconds,
         sample.memory_major_page_faults,
     )
-    begin = now.seconds - WINDOW_SECONDS
-    kept = tuple(each for each in state.readings if begin <= each.seconds < now.seconds)
+    start = now.seconds - WINDOW_SECONDS
+    kept = tuple(each for each in state.readings if start <= each.seconds < now.seconds)
     readings = (*kept, now)
     row = _row(record, sample, kept[0] if kept else now, now)
     stalls = _is_news(row)
@@ -64,19 +64,19 @@ def _is_news(row: NodeStall) -> bool:
     )
 
 
-def _row(record: SampleRecord, sample: NodeSample, begin: Reading, now: Reading) -> NodeStall:
-    seconds = now.seconds - begin.seconds
+def _row(record: SampleRecord, sample: NodeSample, start: Reading, now: Reading) -> NodeStall:
+    seconds = now.seconds - start.seconds
     return NodeStall(
         record.cluster,
         record.ts,
         record.node,
-        _percent(begin.memory_some, now.memory_some, seconds),
-        _percent(begin.memory_full, now.memory_full, seconds),
-        _percent(begin.io_some, now.io_some, seconds),
-        _percent(begin.io_full, now.io_full, seconds),
+        _percent(start.memory_some, now.memory_some, seconds),
+        _percent(start.memory_full, now.memory_full, seconds),
+        _percent(start.io_some, now.io_some, seconds),
+        _percent(start.io_full, now.io_full, seconds),
         sample.swap_usage_bytes,
         sample.swap_available_bytes,
-        _rate(begin.major_faults, now.major_faults, seconds),
+        _rate(start.major_faults, now.major_faults, seconds),
         seconds,
     )
 

@@ -56,7 +56,7 @@ class Fold:
                 self._by_record[reducer.log, record_type] += (reducer,)
         self._forgets = bool(self._by_record["cluster", LogBeganRecord])
         self._of_rows = {
-            log: [(r, frozenset(r.over)) for r in of_log if r.over] for log, of_log in self._by_log.items()
+            log: [(r, frozenset(r.row_types)) for r in of_log if r.row_types] for log, of_log in self._by_log.items()
         }
 
     def step(self, log: LogState, record: Record, *, keeps: bool = False) -> list[Output | Rejected]:

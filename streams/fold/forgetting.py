@@ -56,8 +56,8 @@ def step(
             absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
     orders: list[Output] = []
     if heard is not None:
-        over = sorted(node for node, since in absent.items() if heard - since >= FORGOTTEN_AFTER)
-        orders = [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in over]
+        forgotten = sorted(node for node, since in absent.items() if heard - since >= FORGOTTEN_AFTER)
+        orders = [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in forgotten]
         absent = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
     return State(heard, absent, {node: uid for node, uid in uids.items() if node in absent}), orders
 

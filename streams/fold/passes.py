@@ -91,7 +91,7 @@ class Ended(NamedTuple):
 
 
 class Passes:
-    """One pass over the dumps of each cluster in it, from `begin` to `end`."""
+    """One pass over the dumps of each cluster in it, from `start_pass` to `end_pass`."""
 
     def __init__(self, checkpoints: Checkpoints, stored: Stored) -> None:
         self._checkpoints = checkpoints
@@ -111,7 +111,7 @@ class Passes:
         """Versions of this pass's rows with a UID, keyed as a text without UIDs would identify them."""
         self._streamed: set[str] = set()
 
-    def begin(self, cluster: str) -> None:
+    def start_pass(self, cluster: str) -> None:
         """Begin with a cluster, whose first fact comes next.
 
         Raises the database's error, before any row is stored, if rows of earlier passes may have to be taken back and
@@ -200,7 +200,7 @@ class Passes:
             if _STREAMED not in before and sum(map(len, after.values())) <= MOST:
                 yield from _entries(cluster, after)
 
-    def end(self) -> Ended:
+    def end_pass(self) -> Ended:
         """Take back the rows of earlier passes that this one supersedes. The caller has stored all of its rows."""
         again: list[Row] = []
         entries = [entry for cluster in sorted(self._read) for entry in self._ended(cluster, again)]

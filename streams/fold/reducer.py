@@ -35,7 +35,7 @@ class Concluded(NamedTuple):
     new_minute: bool
     """The log reached a new minute with it; `rows` can be empty then."""
     rows: Sequence[Row | Record]
-    """Rows of the types that the reducer is over, in their order."""
+    """Rows of the types that the reducer takes, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Reducer(Generic[State]):
     """A frozen msgspec Struct whose fields all have defaults: `state()` is the state of a key never seen."""
     step: Callable[[State, Any], tuple[State, Sequence[Output | BadRecord]]]
     expire: Callable[[State, datetime], tuple[State | None, Sequence[Output]]] = lambda state, _: (state, ())
-    over: tuple[type[Row], ...] = ()
+    row_types: tuple[type[Row], ...] = ()
     """Row types that it takes, as `Concluded`, from the reducers of its log that ran before it."""
 
 

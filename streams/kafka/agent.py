@@ -101,8 +101,8 @@ class FaustAgent:
         stream.enable_acks, self._stream = False, stream
         waiting: asyncio.Queue[FaustEvent] = asyncio.Queue(BATCH_EVENTS)
         try:
-            async with Tasks() as begin:
-                begin(self._receive(stream, waiting))
+            async with Tasks() as spawn:
+                spawn(self._receive(stream, waiting))
                 while True:
                     await self._fold_next(await self._batch(waiting))
         except Exception as error:  # noqa: BLE001  # every failure ends the worker, and is logged there
@@ -161,7 +161,7 @@ class FaustAgent:
         async with self._busy:
             if self._closed:
                 return
-            self._begin_generation()
+            self._start_generation()
             ours = [event for event in events if event.message.generation_id == self._of_generation]
             if ours and not await self._fold(ours):
                 return
@@ -200,7 +200,7 @@ class FaustAgent:
         generation = self._of_generation
         return Ownership(generation, lambda: self._generation() == generation, dict(self.next_offsets))
 
-    def _begin_generation(self) -> None:
+    def _start_generation(self) -> None:
         """Forget what was folded but not written in the last generation: it is received again."""
         generation = self._generation()
         if generation != self._of_generation:

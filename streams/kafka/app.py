@@ -131,8 +131,8 @@ class Worker:
         @asynccontextmanager
         async def side_tasks() -> AsyncIterator[None]:
             await prepare()
-            async with self._publisher, Tasks() as begin:
-                watching = begin(self._watched())
+            async with self._publisher, Tasks() as spawn:
+                watching = spawn(self._watched())
                 yield
                 watching.cancel()
                 await self._rest()
@@ -212,14 +212,14 @@ class Worker:
                 yield f"{topic} is no longer folded: see the error in the log"
 
     async def _until(self, stop: asyncio.Event) -> None:
-        async with Tasks() as begin:
-            begin(self._crash())
-            begin(self._unusable())
-            begin(self._membership.ending())
-            begin(self._takeovers.gaps.publish(self._publisher, self._topics))
-            begin(self._retention.run())
+        async with Tasks() as spawn:
+            spawn(self._crash())
+            spawn(self._unusable())
+            spawn(self._membership.ending())
+            spawn(self._takeovers.gaps.publish(self._publisher, self._topics))
+            spawn(self._retention.run())
             for agent in self._agents.values():
-                begin(agent.failing())
+                spawn(agent.failing())
             await stop.wait()
 
     async def _crash(self) -> None:
@@ -260,7 +260,7 @@ class Worker:
         """Before the partitions go to another worker."""
         await asyncio.gather(*[agent.rest() for agent in self._agents.values()])
         for changelog in self._takeovers.changelogs.values():
-            changelog.end()
+            changelog.release()
 
     def _agent(
         self,
@@ -277,7 +277,11 @@ class Worker:
         values = faust_fixes.table(app, table, source, changelog)
         written = faust_fixes.changelog_of(values)
         states = self._states[source.name] = LogStates(
-            reducers, changelog, written, self._publisher, way=lambda each: self._publisher.way(written, each)
+            reducers,
+            changelog,
+            written,
+            self._publisher,
+            connection=lambda each: self._publisher.leader_connection(written, each),
         )
         folder = self._folders[source.name] = LogFolder(
             reducers, states, self._publisher, topics, self._skipped, self._findings, self._flat

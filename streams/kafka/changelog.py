@@ -226,7 +226,7 @@ class Changelog:
     def logs(self, partition: int) -> list[bytes]:
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
 
-    def begin(self, partitions: AbstractSet[int]) -> None:
+    def own(self, partitions: AbstractSet[int]) -> None:
         """All of these was read, and no other process writes it; what other partitions have is forgotten."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
@@ -234,7 +234,7 @@ class Changelog:
             del self._progress_epochs[gone]
             self._progress.pop(gone, None)
 
-    def end(self) -> None:
+    def release(self) -> None:
         """Others may write."""
         self.owned = frozenset()
 

@@ -90,7 +90,7 @@ class Consumer(driver.Consumer):
     def __init__(self, transport: TransportT, **more: object) -> None:
         super().__init__(transport, **more)
         self._to_resume: set[TP] = set()
-        self._ways: dict[TP, object] = {}
+        self._connections: dict[TP, object] = {}
         self._received: dict[TP, tuple[int, int]] = {}
         """Offset and Kafka's time of the last message of each partition."""
 
@@ -203,16 +203,19 @@ class Consumer(driver.Consumer):
         have folded.
         """
         transport, partition = cast("Transport", self.transport), TopicPartition(tp.topic, tp.partition)
-        way = aiokafka_fixes.way(self._thread._ensure_consumer(), partition)
-        is_another = way is None or self._ways.setdefault(tp, way) is not way
+        connection = aiokafka_fixes.leader_connection(self._thread._ensure_consumer(), partition)
+        is_another = connection is None or self._connections.setdefault(tp, connection) is not connection
         before, last = self._received.get(tp), (messages[-1].offset, messages[-1].timestamp)
         if before is not None and (is_another or messages[0].offset <= before[0]):
-            for offset, timestamp_ms in (before, last):  # the last may have waited here since it came the other way
+            for offset, timestamp_ms in (
+                before,
+                last,
+            ):  # the last may have come over the earlier connection and waited here
                 if not await transport.is_same(partition, offset, timestamp_ms):
                     await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
                     raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
-        if way is not None:
-            self._ways[tp] = way
+        if connection is not None:
+            self._connections[tp] = connection
         self._received[tp] = last
 
     async def _give_up(self, replaced: TP, first: int, end: int) -> None:
@@ -344,7 +347,7 @@ class Store(memory.Store[bytes, bytes]):
     async def on_recovery_completed(self, active_tps: set[TP], standby_tps: set[TP]) -> None:
         """All is read; what this worker has no more is forgotten."""
         del standby_tps
-        self._changelog.begin({tp.partition for tp in active_tps})
+        self._changelog.own({tp.partition for tp in active_tps})
 
 
 def table(app: faust.App, name: str, source: Topic, changelog: Changelog) -> CollectionT:

@@ -117,10 +117,10 @@ class Takeovers:
         changelog = self.changelogs[topic]
         if partition not in changelog.owned:
             return committed
-        begin = start(topic, partition, committed, changelog.covered(partition), earliest, end)
-        for gap in begin.gaps:
+        begins_at = start(topic, partition, committed, changelog.covered(partition), earliest, end)
+        for gap in begins_at.gaps:
             self.gaps.add(gap, self.clusters(TopicPartition(topic, partition)))
-        return begin.offset
+        return begins_at.offset
 
     async def other_logs(
         self,

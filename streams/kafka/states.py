@@ -43,7 +43,7 @@ the oldest first; a state without one is written whole.
 log = structlog.get_logger(__name__)
 
 
-class LogKey(NamedTuple):
+class StateKey(NamedTuple):
     partition: int
     """Partition of the source topic, and therefore of the changelog."""
     key: bytes
@@ -63,7 +63,7 @@ class Ownership(NamedTuple):
 class LeftOut(NamedTuple):
     """Entries of a state that had no room."""
 
-    log: LogKey
+    log: StateKey
     mapping: str
     """Reducer and field that lost entries."""
     entries: int
@@ -101,9 +101,9 @@ class LogStates:
         publisher: Publisher,
         max_log_bytes: int = MAX_LOG_BYTES,
         clock: Clock = SYSTEM,
-        way: Callable[[int], object] = lambda _: True,
+        connection: Callable[[int], object] = lambda _: True,
     ) -> None:
-        """`way` returns the connection over which a partition of the changelog is written, None without one."""
+        """`connection` identifies the one over which a partition of the changelog is written, None without one."""
         self._codec = PartsCodec(reducers)
         self._changelog = changelog
         self._topic = topic
@@ -111,17 +111,17 @@ class LogStates:
         self._max_log_bytes = max_log_bytes
         self._clock = clock
         self._writer = secrets.randbits(63)
-        self._way = way
-        self._ways: dict[int, object] = {}
+        self._connection = connection
+        self._connections: dict[int, object] = {}
         """Ways of what was written so far."""
         self._cached: dict[bytes, _Cached] = {}
-        self._unwritten: dict[LogKey, Folded] = {}
+        self._unwritten: dict[StateKey, Folded] = {}
         self.written_bytes = 0
         """Bytes of record values that were sent, without keys."""
         self.left_out = 0
         """Entries, so far."""
 
-    def read(self, log: LogKey) -> Folded:
+    def read(self, log: StateKey) -> Folded:
         """The state with all that was folded, written or not."""
         folded = self._unwritten.get(log)
         if folded is not None:
@@ -134,7 +134,7 @@ class LogStates:
             self._cache(log.key, _Cached(stored.head, folded, Layout(), None, self._clock.monotonic()))
         return folded
 
-    def keep(self, log: LogKey, before: Folded, after: Folded, generation: int) -> None:
+    def keep(self, log: StateKey, before: Folded, after: Folded, generation: int) -> None:
         """Collect a state for `write` if its offset moved, or if its record is of an earlier generation.
 
         The owner of that generation may still delete it.
@@ -155,7 +155,7 @@ class LogStates:
         """
         unwritten, self._unwritten = self._unwritten, {}
         forgotten = [
-            log for log in starmap(LogKey, self._changelog.empty(ownership.following)) if log not in unwritten
+            log for log in starmap(StateKey, self._changelog.empty(ownership.following)) if log not in unwritten
         ]
         if not ownership.is_ours():
             return False
@@ -176,7 +176,7 @@ class LogStates:
         return True
 
     async def write_pieces(
-        self, unwritten: Mapping[LogKey, Folded], epoch: Epoch
+        self, unwritten: Mapping[StateKey, Folded], epoch: Epoch
     ) -> tuple[Sequence[_Record], Sequence[LeftOut]]:
         """Write the pieces that the heads of these states need; return the heads."""
         heads: list[_Record] = []
@@ -196,7 +196,7 @@ class LogStates:
         """Send the heads of states whose pieces are acknowledged."""
         await self._send_all(heads)
 
-    async def cover(self, ownership: Ownership, written: Iterable[LogKey], forgotten: Iterable[LogKey]) -> None:
+    async def cover(self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]) -> None:
         """Delete the records that acknowledged heads replace, then write progress.
 
         If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
@@ -224,14 +224,14 @@ class LogStates:
     async def _complete(self, partitions: Iterable[int]) -> None:
         """Write all states again of partitions whose leader is reached by another connection than before."""
         for partition in partitions:
-            before, way = self._ways.get(partition), self._way(partition)
-            while before is not None and way is not before:
+            before, connection = self._connections.get(partition), self._connection(partition)
+            while before is not None and connection is not before:
                 log.warning("states are written again: the changelog may have a leader without them", at=partition)
                 await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
-                before, way = way, self._way(partition)
-            self._ways[partition] = way
+                before, connection = connection, self._connection(partition)
+            self._connections[partition] = connection
 
-    def _encode(self, log: LogKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
+    def _encode(self, log: StateKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)
         is_known = cached is not None and stored is not None and cached.head is stored.head and cached.epoch == epoch
         layout = cached.layout if cached is not None and is_known else Layout()

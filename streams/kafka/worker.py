@@ -33,13 +33,13 @@ from streams.kafka.message import Message
 from streams.kafka.messages.alerts import alert_headers, encode_alert
 from streams.kafka.messages.findings import encode_findings, finding_headers
 from streams.kafka.messages.flat import flat_headers, flat_rows, flat_samples
-from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
+from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
 MAX_ROWS: Final = 500
 """Headers that a message of findings gets at once."""
 
 
-class Concluded(NamedTuple):
+class MessageRows(NamedTuple):
     cluster: str
     node: str
     ts: datetime
@@ -60,7 +60,7 @@ class Outbox:
         for each in self._handed_over:  # most are done when the first is: gathering would wake up for each
             await each
 
-    async def findings(self, key: bytes, concluded: Iterable[Concluded]) -> None:
+    async def findings(self, key: bytes, concluded: Iterable[MessageRows]) -> None:
         for each in _of_one_sample(concluded):
             value = encode_findings(each.cluster, each.node, each.ts, each.rows)
             headers = finding_headers(each.cluster, each.node, each.ts, each.place)
@@ -107,9 +107,9 @@ class Outbox:
             await self.record(record, emission)
 
 
-def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
+def _of_one_sample(concluded: Iterable[MessageRows]) -> Iterator[MessageRows]:
     """Merge findings from records of the same time, under the first; fewer than twice MAX_ROWS."""
-    gathered: Concluded | None = None
+    gathered: MessageRows | None = None
     for each in chain.from_iterable(map(_parts, concluded)):
         if gathered is None or gathered[:3] != each[:3] or len(gathered.rows) >= MAX_ROWS:
             if gathered is not None:
@@ -121,7 +121,7 @@ def _of_one_sample(concluded: Iterable[Concluded]) -> Iterator[Concluded]:
         yield gathered
 
 
-def _parts(each: Concluded) -> Iterator[Concluded]:
+def _parts(each: MessageRows) -> Iterator[MessageRows]:
     """Split findings into parts of at most MAX_ROWS. A single record can give tens of thousands, for example an
     empty inventory.
     """
@@ -180,7 +180,7 @@ class LogFolder:
         """
         began = time.perf_counter()
         outbox = Outbox(self._publisher, self._topics)
-        folded: dict[LogKey, tuple[Folded, Folded]] = {}
+        folded: dict[StateKey, tuple[Folded, Folded]] = {}
         for each, of_log in _by_log(messages).items():
             if not ownership.is_ours():
                 return False
@@ -232,7 +232,7 @@ class LogFolder:
         state, emitted = LogState(before.log.minute, dict(before.log.states), before.log.exists), dict(before.emitted)
         folded = before._replace(log=state, emitted=emitted)
         origin = key.decode(errors="backslashreplace")  # the sender chose it: hostile input
-        concluded: list[Concluded] = []
+        concluded: list[MessageRows] = []
         for message in messages:
             decision = accept(folded, message)
             if decision.folded.shift != folded.shift:
@@ -257,7 +257,7 @@ class LogFolder:
                 continue
             rows = await self._fold_record(origin, folded, record, message, outbox)
             if rows:
-                concluded.append(Concluded(record.cluster, record.node, record.ts, place, rows))
+                concluded.append(MessageRows(record.cluster, record.node, record.ts, place, rows))
         while len(emitted) > MAX_ORIGINS:
             del emitted[next(iter(emitted))]
         await outbox.findings(key, concluded)
@@ -327,8 +327,8 @@ class LogFolder:
             await outbox.record(record, emission._replace(number=1))
 
 
-def _by_log(messages: Iterable[Message]) -> Mapping[LogKey, Sequence[Message]]:
-    by_log: dict[LogKey, list[Message]] = {}
+def _by_log(messages: Iterable[Message]) -> Mapping[StateKey, Sequence[Message]]:
+    by_log: dict[StateKey, list[Message]] = {}
     for message in messages:
-        by_log.setdefault(LogKey(message.partition, message.key), []).append(message)
+        by_log.setdefault(StateKey(message.partition, message.key), []).append(message)
     return by_log

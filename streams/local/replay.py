@@ -153,7 +153,7 @@ class Replay:
         if self._passes is None:
             self.checkpoint()
             return
-        rows, entries = self._passes.end()
+        rows, entries = self._passes.end_pass()
         again = Batch()
         again.add(rows)
         if again.size:
@@ -180,7 +180,7 @@ class Replay:
         is_known = not self._seen.add(item.cluster, item.ts, item.digest)
         self.report.known += is_known and counts
         if item.fact and item.ts is not None and item.cluster not in self._until:
-            self._begin_facts(item.cluster, item.ts)
+            self._start_dump(item.cluster, item.ts)
         if self._passes:
             self._passes.read(item)
         if is_known and not (item.cluster in self._facts and (item.fact or not item.observed)):
@@ -189,15 +189,15 @@ class Replay:
             self._advance(item.cluster, item.ts)
         return True
 
-    def _begin_facts(self, cluster: str, ts: datetime) -> None:
+    def _start_dump(self, cluster: str, ts: datetime) -> None:
         """Begin a dump of a cluster. If the database has the cluster already, the dump is folded without its states.
 
         Rows with the same identity replace each other.
         """
         if self._passes:
-            self._passes.begin(cluster)
+            self._passes.start_pass(cluster)
         if self._checkpoints.load(cluster, "until").get("") is None:
-            self._begin(cluster, ts)
+            self._start_cluster(cluster, ts)
         else:
             self._until[cluster] = ts
             self._facts.add(cluster)
@@ -212,7 +212,7 @@ class Replay:
 
     def _advance(self, cluster: str, ts: datetime) -> None:
         if cluster not in self._until:
-            self._begin(cluster, ts)
+            self._start_cluster(cluster, ts)
         elif cluster in self._apart and ts >= self._apart[cluster] - SEAM:
             self._resume(cluster, self._apart.pop(cluster))
         self._until[cluster] = max(self._until[cluster], ts)
@@ -220,7 +220,7 @@ class Replay:
         report.first = min(report.first or ts, ts)
         report.last = max(report.last or ts, ts)
 
-    def _begin(self, cluster: str, ts: datetime) -> None:
+    def _start_cluster(self, cluster: str, ts: datetime) -> None:
         self._until[cluster] = ts
         stored = self._checkpoints.load(cluster, "until").get("")
         if stored is None:

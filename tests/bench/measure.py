@@ -90,9 +90,9 @@ class _Timed(Database):
     cpu_seconds = 0.0
 
     def insert(self, table: str, columns: pa.Table, token: str | None = None) -> None:
-        begin = time.thread_time()
+        start = time.thread_time()
         super().insert(table, columns, token)
-        self.cpu_seconds += time.thread_time() - begin
+        self.cpu_seconds += time.thread_time() - start
 
 
 class _Kept(Database):
@@ -128,19 +128,19 @@ def _replay(capture: Path, folder: Path, reducers: Sequence[Reducer[Any]]) -> Me
         migrate(database)
         timed = _Timed(database._client, database._target, database._translated)
         items = _Items(read_ahead([capture]))
-        begin, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
+        start, cpu, main = time.perf_counter(), time.process_time(), time.thread_time()
         with Lander(timed) as lander:
             report = Replay(reducers, lander, DatabaseCheckpoints(database)).run(items)
             landing = time.clock_gettime(time.pthread_getcpuclockid(lander._thread.ident or 0))
             reading = resource.getrusage(resource.RUSAGE_CHILDREN)
-        wall, cpu, main = time.perf_counter() - begin, time.process_time() - cpu, time.thread_time() - main
+        wall, cpu, main = time.perf_counter() - start, time.process_time() - cpu, time.thread_time() - main
         reading_seconds = reading.ru_utime + reading.ru_stime
         return Measured(
             wall_seconds=wall,
             cpu_seconds=cpu + reading_seconds,
             peak_bytes=peak_bytes(os.getpid()) + items.reader_bytes,
             summaries=items.summaries,
-            listing_seconds=items.first_at - begin,
+            listing_seconds=items.first_at - start,
             stages={
                 "a process of its own: read lines, order, decode": reading_seconds,
                 "take what it read, fold, checkpoint": main,
@@ -192,12 +192,12 @@ def decode(capture: Path, _: Path) -> Measured:
     wall, cpu = 0.0, 0.0
     with capture.open("rb") as file:
         while lines := file.readlines(READ_BYTES):
-            begin, cpu_begin = time.perf_counter(), time.thread_time()
+            start, cpu_begin = time.perf_counter(), time.thread_time()
             for line in lines:
                 observation = envelope(line)
                 decoders.get(observation.resource, raw)(observation.object)
                 summaries += observation.resource == SUMMARY
-            wall += time.perf_counter() - begin
+            wall += time.perf_counter() - start
             cpu += time.thread_time() - cpu_begin
     return Measured(wall_seconds=wall, cpu_seconds=cpu, peak_bytes=peak_bytes(os.getpid()), summaries=summaries)
 
@@ -213,10 +213,10 @@ def one_tuple(capture: Path, folder: Path) -> Measured:
 
 
 def _extracted(capture: Path, folder: Path, form: str) -> Measured:
-    begin, cpu = time.perf_counter(), time.process_time()
+    start, cpu = time.perf_counter(), time.process_time()
     rows = extract(capture, folder, CLICKHOUSE_THREADS, form)
     return Measured(
-        wall_seconds=time.perf_counter() - begin,
+        wall_seconds=time.perf_counter() - start,
         cpu_seconds=time.process_time() - cpu,
         peak_bytes=peak_bytes(os.getpid()),
         rows=rows,

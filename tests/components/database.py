@@ -43,7 +43,7 @@ class KeptEngine:
         if self._as != (str(target), read_only):
             self._kept, self._as = engine.started(target, read_only=read_only), (str(target), read_only)
 
-    def make_way(self, target: Target, *, read_only: bool) -> None:
+    def close_others(self, target: Target, *, read_only: bool) -> None:
         """A process has one folder open, and in one way: what is kept gives way to another."""
         self.refuse_unmarked()
         if self._as != (str(target), read_only):
@@ -87,7 +87,7 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
     def opening(target: Target, *, read_only: bool) -> Database:
         if not isinstance(target, Embedded):
             return opened(target, read_only=read_only)
-        KEPT.make_way(target, read_only=read_only)
+        KEPT.close_others(target, read_only=read_only)
         database = opened(target, read_only=read_only)
         KEPT.keep(target, read_only=read_only)
         return database
@@ -96,16 +96,16 @@ def _asked_before_an_engine_starts() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sql.database.open, "_opened", opening)
-        patched.setattr(ChdbClient, "_init_common_settings", _begin_as_the_first())
+        patched.setattr(ChdbClient, "_init_common_settings", _init_like_the_first())
         yield
         KEPT.close()
 
 
-def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
+def _init_like_the_first() -> Callable[[ChdbClient, TzSource], None]:
     """Return how a client begins: only the first asks for the engine's version and its 1,500 settings. They are those
     of the process, and to read them takes longer than the rest of opening a database.
     """
-    begin, found = ChdbClient._init_common_settings, dict[bool, Any]()
+    init, found = ChdbClient._init_common_settings, dict[bool, Any]()
 
     def begun(client: ChdbClient, of: TzSource) -> None:
         known = found.get(writes := "readonly" not in (client._initial_settings or {}))
@@ -120,7 +120,7 @@ def _begin_as_the_first() -> Callable[[ChdbClient, TzSource], None]:
 
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(client, "_apply_init_result", keep)
-            begin(client, of)
+            init(client, of)
 
     return begun
 
@@ -211,7 +211,7 @@ def asked_of(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @contextmanager
 def _handle(target: Embedded) -> Iterator[Any]:
     """Open the engine alone: a client takes twenty times as long."""
-    KEPT.make_way(target, read_only=False)
+    KEPT.close_others(target, read_only=False)
     with engine.started(target, read_only=False) as handle:
         KEPT.keep(target, read_only=False)
         yield handle

@@ -98,7 +98,7 @@ def test_a_state_is_frozen_and_made_without_arguments(reducer: Reducer[Any]) -> 
     assert reducer.state() == reducer.state()
 
 
-@pytest.mark.parametrize("reducer", [r for r in REDUCERS if not r.over], ids=lambda r: r.name)
+@pytest.mark.parametrize("reducer", [r for r in REDUCERS if not r.row_types], ids=lambda r: r.name)
 def test_a_record_that_is_delivered_twice_in_a_row_changes_no_final_state(reducer: Reducer[Any], logs: Logs) -> None:
     for log in logs[reducer.name]:
         once, rows = run(reducer, log)

@@ -57,7 +57,7 @@ class Kafka:
         found = Changelog()
         for key, value, _ in self.topics[_changelog(topic)]:
             found.apply(0, key, value)
-        found.begin({0})
+        found.own({0})
         return found
 
 

@@ -90,10 +90,10 @@ class Slack:
             return _refused(200, "missing_scope")
         listed = [each for each in self.messages.values() if "thread_ts" not in each or each.get("reply_broadcast")]
         listed.reverse()
-        begin = int(given.get("cursor", 0))
-        end = begin + min(int(given.get("limit", 100)), self.page)
+        start = int(given.get("cursor", 0))
+        end = start + min(int(given.get("limit", 100)), self.page)
         hidden = () if given.get("include_all_metadata") == "true" else ("metadata",)
-        page = [{name: each[name] for name in each.keys() - hidden} for each in listed[begin:end]]
+        page = [{name: each[name] for name in each.keys() - hidden} for each in listed[start:end]]
         cursor = str(end) if end < len(listed) else ""
         return web.json_response(
             {"ok": True, "messages": page, "has_more": bool(cursor), "response_metadata": {"next_cursor": cursor}}

@@ -66,7 +66,7 @@ class Worker:
         self.logs = {name: Changelog() for name in self._waiting}
         self._folders: dict[str, LogFolder] = {}
         for name, changelog in self.logs.items():
-            changelog.begin({0})
+            changelog.own({0})
             states = LogStates(REDUCERS, changelog, f"{name}-changelog", publisher)
             self._folders[name] = LogFolder(REDUCERS, states, publisher, TOPICS)
 

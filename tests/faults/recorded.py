@@ -56,5 +56,5 @@ def _event(row: dict[str, Any]) -> Row:
 
 
 def _sequence(taints: Iterable[str]) -> int:
-    begin = f"{SEQUENCE}="
-    return next(int(each[len(begin) :].split(":")[0]) for each in taints if each.startswith(begin))
+    start = f"{SEQUENCE}="
+    return next(int(each[len(start) :].split(":")[0]) for each in taints if each.startswith(start))

@@ -65,21 +65,21 @@ def _storm(on: Attacked) -> tuple[int, float]:
 
 
 def _restart(on: Attacked) -> tuple[int, float]:
-    begin = time.monotonic()
+    start = time.monotonic()
     on.kafka.restart()
-    return 1, time.monotonic() - begin
+    return 1, time.monotonic() - start
 
 
 def _outage(on: Attacked) -> tuple[int, float]:
-    begin = time.monotonic()
+    start = time.monotonic()
     on.kafka.kill()
     lasting(OUTAGE_SECONDS)
     on.kafka.start()
-    return 1, time.monotonic() - begin
+    return 1, time.monotonic() - start
 
 
 def _network(on: Attacked) -> tuple[int, float]:
-    begin = time.monotonic()
+    start = time.monotonic()
     on.to_kafka.slow(200)
     lasting(OUTAGE_SECONDS)
     on.to_kafka.heal()
@@ -91,7 +91,7 @@ def _network(on: Attacked) -> tuple[int, float]:
     on.to_kafka.hang()
     lasting(OUTAGE_SECONDS)
     on.to_kafka.heal()
-    return RESETS + 2, time.monotonic() - begin
+    return RESETS + 2, time.monotonic() - start
 
 
 def _away(on: Attacked) -> tuple[int, float]:
@@ -102,7 +102,7 @@ def _away(on: Attacked) -> tuple[int, float]:
 
 
 def _late(on: Attacked) -> tuple[int, float]:
-    begin = time.monotonic()
+    start = time.monotonic()
     on.to_clickhouse.hang()
     lasting(OUTAGE_SECONDS)
     on.to_clickhouse.heal()
@@ -112,7 +112,7 @@ def _late(on: Attacked) -> tuple[int, float]:
         on.to_clickhouse.heal()
         on.clickhouse.inject("drop_after")
         lasting(2)
-    return 1 + 2 * RESETS, time.monotonic() - begin
+    return 1 + 2 * RESETS, time.monotonic() - start
 
 
 def _full(on: Attacked) -> tuple[int, float]:
@@ -122,20 +122,20 @@ def _full(on: Attacked) -> tuple[int, float]:
     An insert that meets the last byte itself is not covered: once in 11 runs the engine, 26.9, acknowledged one whose
     part had an empty file. The setting keeps the product from it where nothing else takes these 64 MiB meanwhile.
     """
-    begin, pid, disk = time.monotonic(), on.lander.pid, on.disk_of_clickhouse
+    start, pid, disk = time.monotonic(), on.lander.pid, on.disk_of_clickhouse
 
     def full_and_told() -> bool:
         on.clickhouse.inject("full") if disk is None else disk.leave(FULL_MIB)
         return "code: 243" in on.refusal()
 
     eventually("the lander tells", full_and_told)
-    while time.monotonic() - begin < OUTAGE_SECONDS:
+    while time.monotonic() - start < OUTAGE_SECONDS:
         full_and_told()
         lasting(0.5)
     eventually("the lander still tells", full_and_told)
     on.clickhouse.heal() if disk is None else disk.free()
     assert on.lander.pid == pid
-    return 1, time.monotonic() - begin
+    return 1, time.monotonic() - start
 
 
 def _parts(on: Attacked) -> tuple[int, float]:
@@ -158,12 +158,12 @@ def _parts(on: Attacked) -> tuple[int, float]:
 
 
 def _refusals(on: Attacked) -> tuple[int, float]:
-    begin = time.monotonic()
+    start = time.monotonic()
     for refusal in REFUSALS:
         on.clickhouse.inject(refusal)
         lasting(OUTAGE_SECONDS / len(REFUSALS))
     on.clickhouse.heal()
-    return len(REFUSALS), time.monotonic() - begin
+    return len(REFUSALS), time.monotonic() - start
 
 
 OF_THE_PARTS: Final = (
@@ -252,12 +252,12 @@ def test_the_disk_of_kafka_is_full(ground: Ground) -> None:
 
     def attack(on: Attacked) -> tuple[int, float]:
         assert on.disk_of_kafka is not None
-        begin = time.monotonic()
+        start = time.monotonic()
         on.disk_of_kafka.fill()
         eventually("the broker gives up", lambda: not on.kafka.process.runs)
         lasting(OUTAGE_SECONDS)
         on.disk_of_kafka.free()
         on.kafka.start()
-        return 1, time.monotonic() - begin
+        return 1, time.monotonic() - start
 
     assert ground.differences_after(Fault("kafka_full", "disk of Kafka full", attack)) == []

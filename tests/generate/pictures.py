@@ -61,12 +61,12 @@ def _tiers(contract: dict[str, Any]) -> list[list[str]]:
 
 
 def _tier(floor: str, tier: list[str], y: float, rank: int, rooms: dict[str, list[list[str]]]) -> Iterator[str]:
-    begin, width = 126, WIDTH - 70 - 126 - 6
+    start, width = 126, WIDTH - 70 - 126 - 6
     each_width = width / len(tier)
     for number, room in enumerate(tier):
         name = f"{floor}.{room}" if room else floor
         inner = ", ".join(name for tier in rooms.get(name, ()) for name in tier)
-        x = begin + number * each_width
+        x = start + number * each_width
         data = f' data-room="{name}" data-rank="{rank}"'
         yield _rect("room", x, y + 3, each_width - 6, _TIER - 6, data)
         label = f"{room}: {inner}" if inner else room or NOTES[floor]
@@ -75,17 +75,17 @@ def _tier(floor: str, tier: list[str], y: float, rank: int, rooms: dict[str, lis
 
 def _sides(bottom: float) -> Iterator[str]:
     """On the right: which way data flow, and which way imports point."""
-    for x, label, begin, end in (
+    for x, label, start, end in (
         (WIDTH - 48, "data", bottom - 10, _GAP + 10),
         (WIDTH - 18, "imports", _GAP + 10, bottom - 10),
     ):
-        yield f'<line x1="{x}" y1="{begin}" x2="{x}" y2="{end}" marker-end="url(#tip)"/>'
+        yield f'<line x1="{x}" y1="{start}" x2="{x}" y2="{end}" marker-end="url(#tip)"/>'
         middle = bottom / 2
         yield f'<text class="note" transform="translate({x - 9} {middle:g}) rotate(-90)">{label}</text>'
 
 
 class Arrow(NamedTuple):
-    begin: str
+    start: str
     end: str
     at: float | None = None
     """The column that it runs down; the middle of what both boxes share where none is given."""
@@ -180,7 +180,7 @@ def _box(box: Box) -> Iterator[str]:
 
 
 def _arrow(arrow: Arrow) -> Iterator[str]:
-    above, below = BOXES[arrow.begin], BOXES[arrow.end]
+    above, below = BOXES[arrow.start], BOXES[arrow.end]
     left = max(above.column, below.column)
     right = min(above.column + above.columns, below.column + below.columns)
     x = ((left + right) / 2 if arrow.at is None else arrow.at) * _COLUMN

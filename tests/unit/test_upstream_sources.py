@@ -95,7 +95,7 @@ SOURCES: Final = {
         "aiokafka.admin.client:AIOKafkaAdminClient.describe_topics": "50fbc1eab95be2e4",
         "aiokafka.consumer.fetcher:Fetcher._proc_offset_requests": "96978550f836842f",
     },
-    "ingest.kafka.aiokafka_fixes:way": {
+    "ingest.kafka.aiokafka_fixes:leader_connection": {
         "aiokafka.client:AIOKafkaClient._get_conn": "68ce5d8391719d33",
         "aiokafka.consumer.fetcher:Fetcher._get_actions_per_node": "1dab2cf937d165d0",
         "aiokafka.consumer.fetcher:Fetcher._proc_fetch_request": "59bf948fff47eed5",

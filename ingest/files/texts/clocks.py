@@ -77,9 +77,9 @@ def _years(data: bytes, marks: dict[int, tuple[int, int | None]]) -> list[tuple[
     places = sorted(marks)
     first = next(number for number, place in enumerate(places) if marks[place][1] is not None)
     years: dict[int, int] = {}
-    for way in (places[first:], places[first::-1]):
+    for direction in (places[first:], places[first::-1]):
         before, year = marks[places[first]]
-        for place in way:
+        for place in direction:
             month, known = marks[place]
             year = known or _next_year(year or 0, before, month)
             years[place], before = year, month

@@ -65,15 +65,15 @@ _HEADS: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 _SHORT: Final = {"NS": "NAMESPACE", "MSG": "MESSAGE"}
-_SURE: Final[Mapping[str, Sequence[frozenset[str]]]] = {
+_IDENTIFYING: Final[Mapping[str, Sequence[frozenset[str]]]] = {
     "events": [frozenset({"KIND", "NAME", "REASON", "MESSAGE"})],
     "pods": [frozenset({"NAME", "NODE", each}) for each in ("PHASE", "STATUS", "REASON")],
     "nodes": [frozenset({"NAME", "TAINTS"}), frozenset({"NODE", "TAINTS"})],
 }
-"""Heads that show the kind of a table by themselves."""
-_OF_KUBECTL: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
-"""Heads of which kubectl's own tables have at least one."""
-_OF_OLD_EVENTS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
+"""Heads that together identify the resource of a table."""
+_KUBECTL_HEADS: Final = frozenset({"READY", "RESTARTS", "AGE", "ROLES"})
+"""Each of kubectl's own tables has at least one of these heads."""
+_OLD_EVENT_HEADS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
 """Heads that kubectl's own table of Events had before 1.13."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
@@ -101,10 +101,10 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
         is_it = [name for name, _ in heads] == [head for head, _ in command.columns]
         paths = [path for _, path in command.columns]
         return (command.resource, heads, paths) if is_it else ("", [], [])
-    if not _OF_KUBECTL.isdisjoint(names) or set(names) >= _OF_OLD_EVENTS:
+    if not _KUBECTL_HEADS.isdisjoint(names) or set(names) >= _OLD_EVENT_HEADS:
         return "", [], []
-    for kind, sure in _SURE.items():
-        if any(each <= set(names) for each in sure) and (not command.resource or command.resource == kind):
+    for kind, choices in _IDENTIFYING.items():
+        if any(each <= set(names) for each in choices) and (not command.resource or command.resource == kind):
             return kind, heads, [_HEADS[kind].get(name, "") for name in names]
     return "", [], []
 
@@ -130,9 +130,9 @@ def cells_of(line: str, heads: Sequence[tuple[str, int]]) -> dict[str, str]:
 
     Empty if the number of cells differs from that of the heads.
     """
-    ends = [*(begin for _, begin in heads[1:]), len(line)]
-    if all(begin == 0 or line[begin - 1 : begin] in {" ", ""} for _, begin in heads):
-        cells = [line[begin:end].strip() for (_, begin), end in zip(heads, ends, strict=True)]
+    ends = [*(start for _, start in heads[1:]), len(line)]
+    if all(start == 0 or line[start - 1 : start] in {" ", ""} for _, start in heads):
+        cells = [line[start:end].strip() for (_, start), end in zip(heads, ends, strict=True)]
     else:
         cells = re.split(r"\s{2,}", line.strip(), maxsplit=len(heads) - 1)
     if len(cells) != len(heads):

@@ -71,16 +71,16 @@ class Described(NamedTuple):
 def described(lines: list[str], printed: Printed) -> Described:
     """Return the nodes, pods and Events that are described, the pods that a node has, and Events about them."""
     found = Described([], [])
-    for begin, end in pairwise([*_starts(lines), len(lines)]):
-        block = lines[begin:end]
+    for start, end in pairwise([*_starts(lines), len(lines)]):
+        block = lines[start:end]
         if (event := event_of(block)) is not None:
             found.objects.append(event)
             ends = (number for number, line in enumerate(block) if line.startswith("Events:"))
-            found.spans.append((begin, begin + next(ends, len(block) - 1) + 1))
+            found.spans.append((start, start + next(ends, len(block) - 1) + 1))
             continue
         sections = _ordered(block)
         found.objects.extend(_objects(sections, printed))
-        found.spans.append((begin, begin + _length(block, sections)))
+        found.spans.append((start, start + _length(block, sections)))
     return found
 
 

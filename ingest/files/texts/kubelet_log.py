@@ -154,7 +154,7 @@ def is_kubelets_log(data: bytes) -> bool:
 
 def without_lines(data: bytes) -> str:
     """Describe a kubelet's log without any known line."""
-    is_strange = any(parse(data[begin:end]) is None for begin, end in _needed(data))
+    is_strange = any(parse(data[start:end]) is None for start, end in _needed(data))
     if is_strange:
         return "a kubelet's log in an unknown form"
     return "kubelet's log without evictions, image GC and refusals"
@@ -164,7 +164,7 @@ def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
     uids, (years, offset) = _uids(data), clock_of(data)
     lines: list[Known] = []
-    parsed = ((parse(data[begin:end]), end) for begin, end in _needed(data))
+    parsed = ((parse(data[start:end]), end) for start, end in _needed(data))
     found = [
         (line, end) for line, end in parsed if line is not None and line.said in SAID and (line.at or line.local)
     ]
@@ -204,13 +204,13 @@ def _with_resources(lines: Sequence[Known]) -> list[Known]:
 
 
 def _needed(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield begin and end of each line that has a known text."""
+    """Yield start and end of each line that has a known text."""
     end = -1
     for found in _NEEDLES.finditer(data):
         if found.start() >= end:
-            begin, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+            start, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
             end = len(data) if end < 0 else end
-            yield begin, end
+            yield start, end
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
@@ -231,8 +231,8 @@ def _uid_at(data: bytes, uids: Mapping[str, list[tuple[int, str]]], pod: Value |
     if before := bisect_right(known, (end, "")):
         return known[before - 1][1]
     at, uid = known[0]
-    begin, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
-    is_new = _STARTS.search(data, max(begin, at - _REST), last if last >= 0 else at + _REST)
+    start, last = data.rfind(b"\n", max(at - _REST, 0), at) + 1, data.find(b"\n", at, at + _REST)
+    is_new = _STARTS.search(data, max(start, at - _REST), last if last >= 0 else at + _REST)
     return "" if is_new else uid
 
 
@@ -271,13 +271,13 @@ def object_key(event: Event) -> str:
     return "" if about is None else f"{about.kind}/{about.namespace if about.kind == 'Pod' else ''}/{about.name}"
 
 
-def grouped(told: Iterable[DumpEvent]) -> Events:
+def grouped(events: Iterable[DumpEvent]) -> Events:
     """Group Events for `placed`."""
     same: defaultdict[tuple[str, str], list[DumpEvent]] = defaultdict(list)
     times: defaultdict[tuple[str, str], defaultdict[int, dict[datetime, None]]] = defaultdict(
         lambda: defaultdict(dict)
     )
-    for each in told:
+    for each in events:
         same[each.reason, each.about].append(each)
         for at in (each.first, each.last):
             times[each.reason, each.about][_second(at)][at] = None

@@ -210,9 +210,9 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
 def _in_path(path: Path, nodes: Sequence[str]) -> str:
     """The node whose name is in the name of a file or of its folder, such as `kubelet-NODE.log`."""
     found = {
-        part[begin + 1 : end]
+        part[start + 1 : end]
         for part in (path.name, path.parent.name)
-        for begin, end in combinations([-1, *(each.start() for each in _BETWEEN.finditer(part)), len(part)], 2)
+        for start, end in combinations([-1, *(each.start() for each in _BETWEEN.finditer(part)), len(part)], 2)
     }
     return max((each for each in found if _is_in(each, nodes)), key=len, default="")
 

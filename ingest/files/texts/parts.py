@@ -89,7 +89,7 @@ class Command(NamedTuple):
 class Part(NamedTuple):
     command: Command
     lines: list[str]
-    begin: int
+    start: int
     """The number of its first line, from 0."""
 
 
@@ -161,8 +161,8 @@ def parts(lines: Sequence[str]) -> list[Part]:
     return made
 
 
-def _lines(lines: Sequence[str], begin: int, end: int) -> Iterator[str]:
-    return ("" if _FENCE.fullmatch(line) else line for line in lines[begin:end])
+def _lines(lines: Sequence[str], start: int, end: int) -> Iterator[str]:
+    return ("" if _FENCE.fullmatch(line) else line for line in lines[start:end])
 
 
 def _command(line: str) -> Command | None:
@@ -217,6 +217,6 @@ def _columns(output: str) -> tuple[tuple[str, str], ...]:
 def spans_left(lines: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[str]:
     """Return the lines outside of the spans, which are in order; those within become empty."""
     left = list(lines)
-    for begin, end in spans:
-        left[begin:end] = [""] * (end - begin)
+    for start, end in spans:
+        left[start:end] = [""] * (end - start)
     return left

@@ -14,15 +14,15 @@ _MOST_PODS: Final = 512
 
 
 class _Sentence(NamedTuple):
-    begin: str
+    prefix: str
     """Its start, to find it among all lines."""
     pattern: re.Pattern[str]
     said: str
     """The later text."""
 
 
-def _sentence(begin: str, pattern: str, kind: str) -> _Sentence:
-    return _Sentence(begin, re.compile(pattern, re.DOTALL), kind)
+def _sentence(prefix: str, pattern: str, kind: str) -> _Sentence:
+    return _Sentence(prefix, re.compile(pattern, re.DOTALL), kind)
 
 
 _SENTENCES: Final = (
@@ -131,13 +131,13 @@ _SENTENCES: Final = (
         "Event occurred",
     ),
 )
-BEGINNINGS: Final = tuple(each.begin for each in _SENTENCES)
+BEGINNINGS: Final = tuple(each.prefix for each in _SENTENCES)
 
 
 def in_later_words(text: str) -> tuple[str, Values] | None:
     """Return the later text of a sentence, and its values by their later names; None for any other."""
     for each in _SENTENCES:
-        if text.startswith(each.begin) and (found := each.pattern.fullmatch(text)) is not None:
+        if text.startswith(each.prefix) and (found := each.pattern.fullmatch(text)) is not None:
             named = {name: value for name, value in found.groupdict().items() if value is not None}
             return each.said, _values(named)
     return None

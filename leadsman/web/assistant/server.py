@@ -98,8 +98,8 @@ async def _run_over_http(tools: Tools, host: str, port: int, token: str, report:
     server = http_server(_with_token(_only_calls(app), token))
     with closing(listener_at(host, port)) as listener, stop_on_signals() as stop:
         report(f"assistants are answered at {address(host, listener.getsockname()[1])}{PATH[1:]} ; Ctrl-C ends it")
-        async with Tasks() as begin:
-            serving = begin(server.serve(sockets=[listener]))
+        async with Tasks() as spawn:
+            serving = spawn(server.serve(sockets=[listener]))
             await stop.wait()
             server.should_exit = True
             await serving

@@ -67,8 +67,8 @@ def _badges(node: NodeLine) -> Iterator[Badge]:
         yield Badge(Severity.WARNING, f"{rejected} rejected")
     if node.pressure or node.times_under_pressure >= OFTEN:
         yield Badge(Severity.WARNING, ", ".join(node.pressure) or "swings")
-    if over := node.overcommitted:
-        yield Badge(Severity.WARNING, f"{over[0]} overcommitted")
+    if overcommitted := node.overcommitted:
+        yield Badge(Severity.WARNING, f"{overcommitted[0]} overcommitted")
     if node.uneven:
         yield Badge(Severity.WARNING, "NUMA uneven")
 

@@ -84,12 +84,12 @@ class Episode(NamedTuple):
     @property
     def state(self) -> str:
         """Return the state that a mark shows: an episode that is over is hollow and without colour."""
-        return _state(self.severity, over=self.until is not None)
+        return _state(self.severity, is_over=self.until is not None)
 
     def state_of(self, piece: Happening) -> str:
         """Return the state of one piece, which can be over while the episode lasts."""
-        over = piece.until is not None and self.kind not in _LASTING_KINDS
-        return _state(severity_of(piece), over=over)
+        is_over = piece.until is not None and self.kind not in _LASTING_KINDS
+        return _state(severity_of(piece), is_over=is_over)
 
 
 class Bar(NamedTuple):
@@ -217,8 +217,8 @@ def _episode(key: str, group: Sequence[Happening]) -> Episode:
     )
 
 
-def _state(severity: Severity, *, over: bool) -> str:
-    return f"{severity.word}{' over' if over else ''}"
+def _state(severity: Severity, *, is_over: bool) -> str:
+    return f"{severity.word}{' over' if is_over else ''}"
 
 
 def severity_of(each: Happening) -> Severity:

@@ -301,10 +301,10 @@ def _pressure(view: Overview) -> Iterator[Item]:
 
 
 def _overcommitted(view: Overview) -> Iterator[Item]:
-    over = Counter(resource for node in view.nodes for resource in node.overcommitted)
+    counts = Counter(resource for node in view.nodes for resource in node.overcommitted)
     nodes = tuple(node.name for node in view.nodes if node.overcommitted)
     if nodes:
-        each = [f"{_REQUESTED.get(name, name)} on {counted(count, 'node')}" for name, count in over.most_common()]
+        each = [f"{_REQUESTED.get(name, name)} on {counted(count, 'node')}" for name, count in counts.most_common()]
         yield Item(
             Severity.WARNING,
             "More requested than allocatable",
@@ -313,7 +313,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
             "nodes",
             step=Step("Move pods, or lower what they request above their use", "requests"),
             about=(("NodeOvercommitted", ""),),
-        ).begun(first(view.begun, "over", over, nodes))
+        ).begun(first(view.begun, "over", counts, nodes))
 
 
 _REQUESTED: Final = {"cpu": "CPUs", "ephemeral-storage": "ephemeral storage"}

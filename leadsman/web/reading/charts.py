@@ -53,8 +53,8 @@ class Threshold(NamedTuple):
     steps: tuple[tuple[int, int | None], ...]
     """Each value with the time from which it holds; None if there was none."""
 
-    def at(self, moment: int) -> int | None:
-        known = [value for since, value in self.steps if since <= moment]
+    def at(self, at_second: int) -> int | None:
+        known = [value for since, value in self.steps if since <= at_second]
         return known[-1] if known else None
 
 
@@ -93,8 +93,8 @@ class Chart(NamedTuple):
         line = self.lines[0]
         return min(range(len(line.at)), key=lambda place: line.lowest[place] - self._bound(line.at[place]))
 
-    def _bound(self, moment: int) -> int:
-        acting = (each.at(moment) for each in self.thresholds if each.kind != "gc")
+    def _bound(self, at_second: int) -> int:
+        acting = (each.at(at_second) for each in self.thresholds if each.kind != "gc")
         return max((value for value in acting if value is not None), default=0)
 
 

@@ -233,14 +233,14 @@ def _left(nearest: Margin | None, left: float) -> str:
 
 
 def _text(level: Level, choice: Choice) -> str:
-    scarce, low, some = (f"{step * 100:g}" for step in choice.steps)
+    scarce, low, wide = (f"{step * 100:g}" for step in choice.steps)
     return {
         Level.UNKNOWN: "unknown",
         Level.BELOW: "overcommitted" if choice.room == "cpu" else "below threshold",
         Level.SCARCE: f"under {scarce} %",
         Level.LOW: f"{scarce} to {low} %",
-        Level.SOME: f"{low} to {some} %",
-        Level.PLENTY: f"over {some} %",
+        Level.SOME: f"{low} to {wide} %",
+        Level.PLENTY: f"over {wide} %",
     }[level]
 
 

@@ -149,7 +149,7 @@ class Waiting(NamedTuple):
     cpus: int
     refused: bool
     """A kubelet refused them; else they wait for a node."""
-    way: str
+    remedy: str
     """A sentence that says what would let one in."""
 
 
@@ -166,10 +166,10 @@ def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Wai
     if not asked or not numa.lines:
         return []
     holders = ask(db, "numa_pods", view.scope, nodes=[line.node.name for line in numa.lines])
-    return [Waiting(*each, way_in(each[3], numa.lines, holders)) for each in asked]
+    return [Waiting(*each, remedy_for(each[3], numa.lines, holders)) for each in asked]
 
 
-def way_in(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:
+def remedy_for(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:
     """Say what would let a pod with this many exclusive CPUs into one NUMA node."""
     fitting = [line for line in lines if line.number("largest_fit_cpus") >= cpus]
     if fitting:

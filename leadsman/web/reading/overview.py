@@ -40,12 +40,12 @@ def read_begun(
     """
     nodes = list(nodes)
     near = [(node.name, margin.signal) for node in nodes for margin in node.margins if margin.met or margin.near]
-    over = [(node.name, resource) for node in nodes for resource in node.overcommitted]
+    overcommitted = [(node.name, resource) for node in nodes for resource in node.overcommitted]
     about = {
         "near": sorted({name for name, _ in near}),
         "signals": sorted({signal for _, signal in near}),
-        "over": sorted({name for name, _ in over}),
-        "resources": sorted({resource for _, resource in over}),
+        "over": sorted({name for name, _ in overcommitted}),
+        "resources": sorted({resource for _, resource in overcommitted}),
         "uneven_nodes": [node.name for node in nodes if node.uneven],
         "cordoned": [row["node"] for row in not_ready if row["cordoned"] or drainer(row["taints"])],
     }

@@ -29,5 +29,5 @@ class PageSettings(Section):
 
     @property
     def steps(self) -> Steps:
-        scarce, low, some = self.room_steps_percent
-        return scarce / 100, low / 100, some / 100
+        scarce, low, wide = self.room_steps_percent
+        return scarce / 100, low / 100, wide / 100

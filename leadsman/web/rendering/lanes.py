@@ -17,7 +17,7 @@ NEAR: Final = 0.015
 
 
 class PlotMark(NamedTuple):
-    """One piece of an episode; a moment has the same begin and end."""
+    """One piece of an episode; an instant has equal start and end."""
 
     since: datetime
     until: datetime

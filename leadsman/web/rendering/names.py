@@ -123,8 +123,8 @@ def labels(frame: Frame, thresholds: Sequence[Threshold], signal: str) -> list[L
         arrow = "" if frame.holds(value) else " ↓" if value < frame.low else " ↑"
         found.append(Label(y, each.kind, f"{each.name}{arrow}", amount(value, signal)))
         floor_y = y + LABEL
-    over = floor_y - LABEL - (TOP + HEIGHT)
-    if found and over > 0:  # the lowest ones move up
+    excess = floor_y - LABEL - (TOP + HEIGHT)
+    if found and excess > 0:  # the lowest ones move up
         limit = float(TOP + HEIGHT)
         for place in range(len(found) - 1, -1, -1):
             found[place] = found[place]._replace(y=min(found[place].y, limit))

@@ -128,15 +128,15 @@ def note_page(
     texts: Iterable[str],
     commands: Iterable[tuple[str, str]] = (),
     *,
-    ways: Iterable[tuple[str, str]] = (),
+    alternatives: Iterable[tuple[str, str]] = (),
     alone: bool = False,
 ) -> str:
-    """A page of a few sentences, commands and `ways`: names and addresses; `alone` makes it one file."""
+    """A page of a few sentences, commands and `alternatives`: names and addresses; `alone` makes it one file."""
     values = {
         "heading": heading,
         "texts": list(texts),
         "commands": list(commands),
-        "ways": list(ways),
+        "alternatives": list(alternatives),
         "inline": inline() if alone else None,
     }
     return render("note.html.j2", links, values)

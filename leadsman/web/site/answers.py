@@ -58,8 +58,8 @@ async def sent(request: web.Request, body: bytes, content_type: str = HTML, file
 
 
 def note(
-    status: int, heading: str, texts: Sequence[str], links: Links, ways: Sequence[tuple[str, str]] = ()
+    status: int, heading: str, texts: Sequence[str], links: Links, alternatives: Sequence[tuple[str, str]] = ()
 ) -> web.Response:
-    """A page that says why there is no other; `ways` are names and addresses of what there is."""
-    text = note_page(links, heading, texts, ways=ways)
+    """A page that says why there is no other; `alternatives` are names and addresses of what there is."""
+    text = note_page(links, heading, texts, alternatives=alternatives)
     return web.Response(status=status, text=text, content_type=HTML, charset="utf-8")

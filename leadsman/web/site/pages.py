@@ -39,11 +39,11 @@ _SHOWN: Final = tuple(dict.fromkeys((*CHOSEN, *Narrowing._fields, *Filter._field
 
 
 class NoSuchNode(LookupError):
-    """The texts have what is known of it; `ways` are names and addresses of ranges that have it."""
+    """The texts have what is known of it; `alternatives` are names and addresses of ranges that have it."""
 
-    def __init__(self, links: Links, texts: Sequence[str], ways: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, links: Links, texts: Sequence[str], alternatives: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(" ".join(texts))
-        self.links, self.texts, self.ways = links, texts, ways
+        self.links, self.texts, self.alternatives = links, texts, alternatives
 
 
 class Redirect(Exception):
@@ -51,11 +51,11 @@ class Redirect(Exception):
 
 
 class NoSuchRunbook(LookupError):
-    """The message names it; `ways` has the name and the address of the most similar one."""
+    """The message names it; `alternatives` has the name and the address of the most similar one."""
 
-    def __init__(self, message: str, ways: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, message: str, alternatives: Sequence[tuple[str, str]] = ()) -> None:
         super().__init__(message)
-        self.ways = ways
+        self.alternatives = alternatives
 
 
 class Request(NamedTuple):
@@ -203,24 +203,24 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
     name = f"{request.node[:120]!r}"
     span = f"{timestamp(scope.since)} to {timestamp(scope.until)} UTC"
     texts = [f"Cluster {scope.cluster} has no node {name} from {span}."]
-    ways = []
+    alternatives = []
     length = max(scope.until - scope.since, SHORTEST)
     seen = read_seen(db, scope, request.node)
     if seen.before is not None:
         texts.append(f"It was last seen at {timestamp(seen.before)} UTC.")
         end = seen.before.replace(microsecond=0) + timedelta(seconds=1)
-        ways.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
+        alternatives.append((f"Node {name} until then", links.node_then(request.node, end - length, end)))
     if seen.deleted_at is not None:
         texts.append(f"At {timestamp(seen.deleted_at)} UTC its Node object was found deleted.")
     if seen.after is not None:
         texts.append(f"After this range it was first seen at {timestamp(seen.after)} UTC.")
-        begin = seen.after.replace(microsecond=0)
-        ways.append((f"Node {name} from then on", links.node_then(request.node, begin, begin + length)))
+        start = seen.after.replace(microsecond=0)
+        alternatives.append((f"Node {name} from then on", links.node_then(request.node, start, start + length)))
     if seen == (None, None, None):
         texts.append("No stored data names it. Check the spelling and the cluster.")
         found = find(db, scope, request.node).found[:MOST_SIMILAR]
-        ways += [(each.titled, links.found(each)) for each in found]
-    return NoSuchNode(links, texts, ways)
+        alternatives += [(each.titled, links.found(each)) for each in found]
+    return NoSuchNode(links, texts, alternatives)
 
 
 def empty_page(db: Database) -> str:
@@ -236,12 +236,12 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
     runbook = runbooks().get(name)
     if runbook is None:
         similar = match(name, runbooks())
-        ways = (
+        alternatives = (
             [(f"Runbook of {similar}", Links(request.asked, node=request.node, live=request.live).runbook(similar))]
             if similar
             else []
         )
-        raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.", ways)
+        raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.", alternatives)
     path = RUNBOOKS + name
     try:
         db = db.knowing()

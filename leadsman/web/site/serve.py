@@ -183,13 +183,13 @@ class Site:
         except Redirect as found:
             return web.Response(status=303, headers={"Location": str(found)})
         except NoSuchNode as error:
-            return note(404, "No such node in this range", error.texts, error.links, error.ways)
+            return note(404, "No such node in this range", error.texts, error.links, error.alternatives)
         except tuple(FAILURES) as error:
             status, heading = next(found for kind, found in FAILURES.items() if isinstance(error, kind))
             links = Links(path=NOWHERE) if isinstance(error, BadScope) else _links(request)
             text = str(error)  # of a database, it begins with its address
             said = text if isinstance(error, DatabaseError) else capital(text)
-            refused = note(status, heading, [said], links, getattr(error, "ways", ()))
+            refused = note(status, heading, [said], links, getattr(error, "alternatives", ()))
             if isinstance(error, Busy):
                 refused.headers["Retry-After"] = "3"
             return refused

@@ -51,13 +51,13 @@ def step(
 
 
 def _of(
-    resource: Literal["memory", "io"], row: NodeStall, full: float | None, some: float | None, least: float
+    resource: Literal["memory", "io"], row: NodeStall, full: float | None, partial: float | None, least: float
 ) -> Change:
     labels = {"resource": resource}
     if full is None or full < least:
         return Ends(labels)
     what, advice = _WORDS[resource]
-    others = "" if some is None else f" (some of it: {some:.0f} %)"
+    others = "" if partial is None else f" (some of it: {partial:.0f} %)"
     return Holds(
         labels,
         f"Node {name(row.node)}: {stalled(what, percent(full))}{others}",

@@ -26,13 +26,13 @@ def step(
 
 
 def _thrashing(row: NodeStall, settings: Settings) -> Change:
-    faults, some = row.major_faults_per_second, row.memory_some_percent or 0.0
+    faults, partial_percent = row.major_faults_per_second, row.memory_some_percent or 0.0
     # a slow disk reads few pages a second however long work waits for them
-    least = 1.0 if some >= settings.memory_some_percent else settings.faults_per_second
+    least = 1.0 if partial_percent >= settings.memory_some_percent else settings.faults_per_second
     if not row.swap_usage_bytes or faults is None or faults < least or row.swap_usage_bytes < faults * _LEAST_BYTES:
         return Ends({})
     swapped = size(row.swap_usage_bytes)
-    waits = f", some work waits for memory {some:.0f} % of the time" if some >= 1 else ""
+    waits = f", some work waits for memory {partial_percent:.0f} % of the time" if partial_percent >= 1 else ""
     left = "" if row.swap_available_bytes is None else f", {size(row.swap_available_bytes)} of swap is free"
     return Holds(
         {},

@@ -178,8 +178,8 @@ class AlertConsumer:
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=MAX_MESSAGE_BYTES,
         )
-        async with aiokafka_fixes.started(client) as consumer, Tasks() as begin:
-            begin(aiokafka_fixes.failure(consumer))
+        async with aiokafka_fixes.started(client) as consumer, Tasks() as spawn:
+            spawn(aiokafka_fixes.failure(consumer))
             self._trouble = ""
             committed = await self._read_committed(partitions)
             await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()
@@ -206,7 +206,7 @@ class _Following:
         """Up to where all was delivered or parked."""
         self._newest_ms: dict[TopicPartition, int] = {}
         """Kafka's time of the newest message before that."""
-        self._ways: dict[TopicPartition, object] = {}
+        self._connections: dict[TopicPartition, object] = {}
         self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
         self._judged_at = self._remembered.judged_at
 
@@ -283,8 +283,8 @@ class _Following:
         """Return what came. Raises _AnotherLeader."""
         found = await self._consumer.getmany(*partitions, timeout_ms=POLL_MS, max_records=at_once)
         for partition in found:
-            way = aiokafka_fixes.way(self._consumer, partition)
-            if self._ways.setdefault(partition, way) is not way:
+            connection = aiokafka_fixes.leader_connection(self._consumer, partition)
+            if self._connections.setdefault(partition, connection) is not connection:
                 raise _AnotherLeader
         return found
 

@@ -94,8 +94,8 @@ def _settings(state: State, record: SettingsRecord) -> State:
 
 def _restarted(state: State, at: datetime) -> State:
     """Forget what was before a start of the kubelet; a list repeats old starts, which forget nothing new."""
-    begin = at.timestamp()
-    courses = {signal: since(course, begin) for signal, course in state.courses.items()}
+    start = at.timestamp()
+    courses = {signal: since(course, start) for signal, course in state.courses.items()}
     if courses == state.courses and not any(since < at for since in state.soft_since.values()):
         return state
     soft_since = {signal: since for signal, since in state.soft_since.items() if since >= at}
@@ -204,26 +204,26 @@ def _row(
     soft_earliest, soft_likely, soft_latest = forecast(followed.course, line, available, soft) or _NEVER
     hard_earliest, hard_likely, hard_latest = forecast(followed.course, line, available, hard) or _NEVER
     return EvictionSignal(
-        record.cluster,
-        record.ts,
-        record.node,
-        signal,
-        available,
-        capacity,
-        hard,
-        soft,
-        texts.soft_grace_seconds,
-        hard is not None and available < hard,
-        soft is not None and available < soft,
-        line.per_second if line is not None and line.is_significant else None,
-        soft_likely,
-        hard_likely,
-        gc_bytes is not None and first is not None and acts_before_eviction(signal, layout, first, gc_bytes),
-        assumed,
-        soft_earliest,
-        soft_latest,
-        hard_earliest,
-        hard_latest,
+        cluster=record.cluster,
+        ts=record.ts,
+        node=record.node,
+        signal=signal,
+        available=available,
+        capacity=capacity,
+        hard_threshold=hard,
+        soft_threshold=soft,
+        soft_grace_seconds=texts.soft_grace_seconds,
+        hard_met=hard is not None and available < hard,
+        soft_met=soft is not None and available < soft,
+        slope_per_second=line.per_second if line is not None and line.is_significant else None,
+        seconds_to_soft=soft_likely,
+        seconds_to_hard=hard_likely,
+        gc_first=gc_bytes is not None and first is not None and acts_before_eviction(signal, layout, first, gc_bytes),
+        thresholds_assumed=assumed,
+        seconds_to_soft_earliest=soft_earliest,
+        seconds_to_soft_latest=soft_latest,
+        seconds_to_hard_earliest=hard_earliest,
+        seconds_to_hard_latest=hard_latest,
         minimum_reclaim=_value(texts.minimum_reclaim, capacity),
     )
 

@@ -146,19 +146,19 @@ def _rows(state: State) -> list[Reclaim]:
 
 
 def _row(state: State, attempt: Attempt) -> Reclaim:
-    begun, over = attempt.first - ONE_ROUND, attempt.last + ONE_ROUND
+    start, end = attempt.first - ONE_ROUND, attempt.last + ONE_ROUND
     short = [
         each
         for each in state.shortages
         if RESOURCES[each.signal] == attempt.resource
-        and each.since <= over
-        and (each.until is None or each.until >= begun)
+        and each.since <= end
+        and (each.until is None or each.until >= start)
     ]
     shortage = max(short, key=lambda each: (each.until is not None, each.threshold - each.low), default=None)
-    logged = any(what in {"", attempt.resource} and begun <= at <= over for what, at in state.enough)
+    logged = any(what in {"", attempt.resource} and start <= at <= end for what, at in state.enough)
     relieved = any(what == _PRESSURES[attempt.resource] and at >= attempt.last for what, at in state.relieved)
     is_over = logged or relieved or (shortage is not None and shortage.until is not None)
-    ends = [what for shelf in state.evicted.values() for what, at in shelf.values() if begun <= at <= over]
+    ends = [what for shelf in state.evicted.values() for what, at in shelf.values() if start <= at <= end]
     evicted = ends.count(attempt.resource)
     is_without = logged or (is_over and "" not in ends)
     return Reclaim(
@@ -200,7 +200,7 @@ REDUCER: Final = Reducer(
     version=1,
     log="node",
     takes=(EventRecord, MetricsRecord),
-    over=(EvictionSignal, Eviction, PressureChange, KubeletLogLine),
+    row_types=(EvictionSignal, Eviction, PressureChange, KubeletLogLine),
     state=State,
     step=step,
 )

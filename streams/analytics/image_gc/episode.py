@@ -100,7 +100,7 @@ class Episode(msgspec.Struct, frozen=True):
         return self.occurrences > self.heard + self.apart
 
 
-def begin(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
+def new_episode(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     heard, repeated, apart, apart_at = _counted(failure, is_same_run=False)
     return Episode(
         reported=failure.reported,
@@ -259,14 +259,14 @@ def _benign(episode: Episode) -> str:
         if episode.start_seen
         else "and the kubelet's start before it was not seen"
     )
-    begin = (
+    finding = (
         f"Image GC read capacity 0 of the image file system {_times(episode)}, {start}: the first run is a race with "
         "the first measurement of that file system."
     )
     if episode.capacity_seen_at is not None:
-        return f"{begin} The sample of {_clock(episode.capacity_seen_at)} has a real capacity. Nothing to do."
+        return f"{finding} The sample of {_clock(episode.capacity_seen_at)} has a real capacity. Nothing to do."
     return (
-        f"{begin} No later sample has confirmed yet that the capacity is read; if it repeats, this verdict changes."
+        f"{finding} No later sample has confirmed yet that the capacity is read; if it repeats, this verdict changes."
     )
 
 

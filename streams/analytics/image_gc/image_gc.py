@@ -32,10 +32,10 @@ from streams.analytics.image_gc.episode import (
     Episode,
     Failure,
     Settings,
-    begin,
     extend,
     is_over,
     is_run_after_run,
+    new_episode,
     nothing_to_free,
     row_of,
     verdict,
@@ -264,7 +264,7 @@ def _failed(state: State, failure: Failure, now: datetime, unreported: str = "")
     settings, decision = _percents(state), _decision(state)
     before = state.episodes.get(failure.reported.reason)
     if before is None or is_over(before, failure):
-        episode = msgspec.structs.replace(begin(failure, settings, decision), unreported=unreported)
+        episode = msgspec.structs.replace(new_episode(failure, settings, decision), unreported=unreported)
     else:
         episode = extend(before, failure, settings, decision)
     state = msgspec.structs.replace(state, failed_at=max(failure.at, state.failed_at or failure.at))

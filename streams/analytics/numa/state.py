@@ -47,7 +47,7 @@ class PinnedPod(NamedTuple):
 
 
 class Kubelet(NamedTuple):
-    """The settings that decide about exclusive CPUs."""
+    """The kubelet settings that decide which CPUs are exclusive."""
 
     cpu_manager_policy: str
     topology_manager_policy: str
@@ -76,7 +76,7 @@ class Pending(NamedTuple):
 
 
 class Shown(msgspec.Struct, frozen=True):
-    """The rows as they were last written, each under its key within the node."""
+    """The rows that were last written, by their key within the node."""
 
     allocations: dict[str, NumaAllocation] = {}
     pods: dict[str, NumaPod] = {}

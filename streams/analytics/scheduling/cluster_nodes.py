@@ -221,8 +221,8 @@ def forget_pod(state: State, pod: str) -> State:
     return state if waiting is state.waiting else msgspec.structs.replace(state, waiting=waiting)
 
 
-def forget_old(state: State, watermark: datetime, over: datetime, back: timedelta) -> State:
-    """Forget failures from before `over`, and the surplus above the limits."""
+def forget_old(state: State, watermark: datetime, before: datetime, back: timedelta) -> State:
+    """Forget failures from before `before`, and the surplus above the limits."""
     waiting = state.waiting
     if (beyond := count_on(waiting) - WAITING_LIMIT) > 0:
         for key, _ in sorted(all_on(waiting), key=lambda item: (item[1].ts, item[0]))[:beyond]:
@@ -232,7 +232,7 @@ def forget_old(state: State, watermark: datetime, over: datetime, back: timedelt
         open={
             name: left
             for name, shelf in state.open.items()
-            if (left := {key: each for key, each in shelf.items() if each.row.ts >= over})
+            if (left := {key: each for key, each in shelf.items() if each.row.ts >= before})
         },
         placed={
             node: minute

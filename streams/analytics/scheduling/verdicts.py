@@ -34,16 +34,16 @@ STARVED: Final = timedelta(minutes=10)
 
 def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple[State, list[Row]]:
     """Judge the failures of minutes that are over, and the nodes that get no pods."""
-    over = min(minute_of(watermark), watermark - SETTLED)
+    settled_before = min(minute_of(watermark), watermark - SETTLED)
     state = replace(state, nodes=forget_gone(state.nodes, watermark - RETRIED - 2 * YOUNG))
     cluster = cluster_of(state.nodes, scheduler_version)
     failures = list(all_on(state.open))
     rows: list[Row] = []
-    if due := [failure for _, failure in failures if failure.row.ts < over]:
+    if due := [failure for _, failure in failures if failure.row.ts < settled_before]:
         witnessed = {key.rpartition("/")[0] for key, _ in failures}
         for failure in due:
             rows += _judge(state, failure, cluster, witnessed)
-    state, starved = _starved(forget_old(state, watermark, over, RETRIED), minute_of(watermark), cluster)
+    state, starved = _starved(forget_old(state, watermark, settled_before, RETRIED), minute_of(watermark), cluster)
     return state, [*rows, *starved]
 
 

@@ -220,7 +220,7 @@ class NumaAdmissionFailure(NamedTuple):
 class LateJoiners(NamedTuple):
     cluster: str
     ts: datetime
-    """The begin of the minute that it sums up."""
+    """The start of the minute that it sums up."""
     verdict: str
     """`late_joiners_emptier`, `even` or `inconclusive`."""
     rank_correlation: float | None

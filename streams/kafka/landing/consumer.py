@@ -101,7 +101,7 @@ class Landing:
         """Next offset to store of each partition with received messages."""
         self._received: dict[TopicPartition, Landed] = {}
         """The offset after the last received message of each partition, and that message's time."""
-        self._ways: dict[TopicPartition, object] = {}
+        self._connections: dict[TopicPartition, object] = {}
         """Connection to the leader through which each partition was received."""
         self._landed: Counter[tuple[str, ...]] = Counter()
         """Stored messages, by topic."""
@@ -128,9 +128,9 @@ class Landing:
             async with aiokafka_fixes.started(self._admin), aiokafka_fixes.started(self._consumer):
                 self._kafka = (await self._admin.describe_cluster())["cluster_id"] or ""
                 with registered(self._figures(), self._why_not):
-                    async with grace(stop, GRACE_SECONDS), Tasks() as begin:
-                        begin(aiokafka_fixes.failure(self._consumer))
-                        begin(self._retention.run())
+                    async with grace(stop, GRACE_SECONDS), Tasks() as spawn:
+                        spawn(aiokafka_fixes.failure(self._consumer))
+                        spawn(self._retention.run())
                         await self._land_until(stop)
         except TimeoutError:
             if not stop.is_set():
@@ -156,7 +156,7 @@ class Landing:
         self._arrivals.clear()
         self._next.clear()
         self._received.clear()
-        self._ways.clear()
+        self._connections.clear()
 
     def assigned(self, partitions: Collection[TopicPartition]) -> None:
         """Nothing of the partitions is stored before it is known what was begun."""
@@ -260,17 +260,17 @@ class Landing:
         self._ignorance = ""
         if generation != self._generation:
             return
-        begins: dict[TopicPartition, Landed] = {}
+        starts: dict[TopicPartition, Landed] = {}
         for tp in unknown:
             if tp in self._received and not resumes[tp].gaps:
                 self._consumer.seek(tp, self._arrivals.next(tp))  # the leader changed, and the log is the same
                 continue
             is_finished = begun.get(tp) in finished
-            at = self._begin(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
+            at = self._seek(tp, resumes[tp], logs[tp].earliest, begun[tp].stored[tp].offset if is_finished else 0)
             if resumes[tp].gaps or (landed.get(tp, UNKNOWN).end != at and not is_finished):
-                begins[tp] = Landed(at, UNKNOWN_MS)
-        await self._storing.begin(begins, stop, is_ours)
-        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in begins.items() if resumes[tp].gaps}:
+                starts[tp] = Landed(at, UNKNOWN_MS)
+        await self._storing.resume_from(starts, stop, is_ours)
+        if again := {tp: OffsetAndMetadata(at.end, "") for tp, at in starts.items() if resumes[tp].gaps}:
             await self._commit(again)
         if generation != self._generation:
             return
@@ -282,11 +282,11 @@ class Landing:
             log.warning("partitions wait for a leader, and the others land", partitions=str(sorted(new)))
         self._leaderless = partitions
 
-    def _begin(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
+    def _seek(self, tp: TopicPartition, how: Resume, earliest: int, finished: int) -> int:
         """Seek to the first offset that is not stored, or to `finished` if that is later; return it."""
         for gap in how.gaps:
             self._gaps.add(gap)
-        at = self._arrivals.begin(tp, how.stored, earliest)
+        at = self._arrivals.start(tp, how.stored, earliest)
         if at < finished:
             self._arrivals.add(tp, at, finished - 1)
             at = finished
@@ -329,7 +329,7 @@ class Landing:
         received = await self._consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_RECORDS)
         for tp in list(self._known):
             records = received.get(tp, ())
-            if self._is_another_way(tp, records[0].offset if records else None):
+            if self._has_reconnected(tp, records[0].offset if records else None):
                 self._known.discard(tp)
                 self._unknown.add(tp)
             elif records:
@@ -338,13 +338,13 @@ class Landing:
                 self._arrivals.add(tp, records[0].offset, records[-1].offset)
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)
 
-    def _is_another_way(self, tp: TopicPartition, first: int | None) -> bool:
+    def _has_reconnected(self, tp: TopicPartition, first: int | None) -> bool:
         """Tell whether the log may be another: a new leader, an offset that went back, a lost connection."""
-        way = aiokafka_fixes.way(self._consumer, tp)
-        if way is None:
+        connection = aiokafka_fixes.leader_connection(self._consumer, tp)
+        if connection is None:
             return first is not None
-        before, self._ways[tp] = self._ways.get(tp, way), way
-        return before is not way or (first is not None and first < self._arrivals.next(tp))
+        before, self._connections[tp] = self._connections.get(tp, connection), connection
+        return before is not connection or (first is not None and first < self._arrivals.next(tp))
 
     async def _land_due(self, stop: asyncio.Event) -> None:
         if portions := list(self._buffers.cut_due()):

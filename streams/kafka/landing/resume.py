@@ -18,7 +18,7 @@ class Arrivals:
         self._gaps = gaps
         self._next: dict[TopicPartition, int] = {}
 
-    def begin(self, partition: TopicPartition, committed: int, earliest: int) -> int:
+    def start(self, partition: TopicPartition, committed: int, earliest: int) -> int:
         """Return the offset to receive from. A negative `committed` means that nothing was committed, or that Kafka
         has forgotten it.
         """

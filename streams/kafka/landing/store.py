@@ -32,7 +32,7 @@ class Store(Protocol):
     def landed(self, kafka: str, /) -> dict[TopicPartition, Landed]:
         """Return the stored progress of a Kafka cluster, by its id. Everything stored afterwards is from it."""
 
-    def begin(self, landed: Mapping[TopicPartition, Landed], /) -> None:
+    def resume_from(self, landed: Mapping[TopicPartition, Landed], /) -> None:
         """Note that these go on from there, since nothing was known of them, or something is missing."""
 
 
@@ -78,12 +78,12 @@ class Storing:
     ) -> dict[TopicPartition, Landed]:
         return await self._try(lambda: self._store.landed(kafka), stop, is_ours, "what is stored")
 
-    async def begin(
+    async def resume_from(
         self, landed: Mapping[TopicPartition, Landed], stop: asyncio.Event, is_ours: Callable[[], bool]
     ) -> None:
-        """Call the store's `begin`; raises like `store`."""
+        """Call the store's `resume_from`; raises like `store`."""
         if landed:
-            await self._try(lambda: self._store.begin(landed), stop, is_ours, "where partitions begin")
+            await self._try(lambda: self._store.resume_from(landed), stop, is_ours, "the start of partitions")
 
     async def _try(
         self, ask: Callable[[], _Answer], stop: asyncio.Event, is_ours: Callable[[], bool], what: str

@@ -175,9 +175,9 @@ def _rests(
         yield (), left
         return
     for size in range(len(givers), 0, -1):
-        for some in combinations(givers, size):
+        for chosen in combinations(givers, size):
             after, given = dict(left), list[int]()
-            while len(given) * group < rest and (able := [numa for numa in some if after[numa] >= group]):
+            while len(given) * group < rest and (able := [numa for numa in chosen if after[numa] >= group]):
                 for numa in able[: rest // group - len(given)]:
                     after[numa] -= group
                     given.append(numa)

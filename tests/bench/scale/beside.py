@@ -17,7 +17,7 @@ from sql.database.open import connect
 
 from . import nodes, up
 from .bare import decode_seconds
-from .beside_text import ENGINE, EXPORTER, OURS, RECEIVER, UP, Outcome, Round, Stored, Way
+from .beside_text import ENGINE, EXPORTER, OURS, RECEIVER, UP, Outcome, Result, Round, Stored
 from .collector import Collector, kubelets_of
 from .ground import Ground, Used, used
 
@@ -50,8 +50,8 @@ def run(folder: Path, count: int, pods: int, seconds: float, rounds: int) -> Ite
         ground.grow(count)
         bench = _Bench(ground, folder, seconds)
         for number in range(rounds):
-            ways = {name: bench.WAYS[name](bench) for name in _turned(list(bench.WAYS), number)}
-            measured.append(Round(ways, os.getloadavg()[0]))
+            results = {name: bench.METHODS[name](bench) for name in _turned(list(bench.METHODS), number)}
+            measured.append(Round(results, os.getloadavg()[0]))
             yield Outcome(count, pods, seconds, measured, bench.points, bench.metrics, bench.stored)
 
 
@@ -61,7 +61,7 @@ def _turned(names: list[str], number: int) -> list[str]:
 
 
 class _Bench:
-    """Measures one way at a time; the exporter first, for it shows how many points a sample has."""
+    """Measures one method at a time; the exporter first, for it shows how many points a sample has."""
 
     points: Mapping[str, float] = {}
     metrics = 0
@@ -85,16 +85,16 @@ class _Bench:
         finally:
             collector.process.stop()
 
-    def _receiver(self) -> Way:
+    def _receiver(self) -> Result:
         with self._collecting({"nop": {}}) as collector:
             before, points, began = used(collector.process.pid), collector.figures()[_ACCEPTED,], time.time()
             time.sleep(self._seconds)
             after, points = used(collector.process.pid), collector.figures()[_ACCEPTED,] - points
             took = time.time() - began
         samples = points / sum(self.points.values())
-        return self._way(samples, took, {"collector": (before, after)}, after.peak_bytes)
+        return self._result(samples, took, {"collector": (before, after)}, after.peak_bytes)
 
-    def _exporter(self) -> Way:
+    def _exporter(self) -> Result:
         with ClickHouseHttp(self._folder / f"engine-{self._runs}") as engine:
             export = {
                 "endpoint": f"http://{HOST}:{engine.port}",
@@ -120,9 +120,9 @@ class _Bench:
             self.points = {group: count / rows * of_sample for group, count, _ in groups}
             self.metrics = sum(names for *_, names in groups)
         spent = {part: (before[part], after[part]) for part in pids}
-        return self._way(samples, ended - began, spent, after["collector"].peak_bytes)
+        return self._result(samples, ended - began, spent, after["collector"].peak_bytes)
 
-    def _ours(self) -> Way:
+    def _ours(self) -> Result:
         ground = self._ground
         parts = (ground.watch, ground.land)
         for part in parts:
@@ -142,9 +142,9 @@ class _Bench:
         self.stored[OURS] = _stored(ground.dsn, nodes.STORED)
         its_own = sum(after[part].peak_bytes for part in ("watch", "work", "land"))
         spent = {part: (before[part], after[part]) for part in after if part != "stubs"}
-        return self._way(samples, ended - began, spent, its_own)
+        return self._result(samples, ended - began, spent, its_own)
 
-    def _up(self) -> Way:
+    def _up(self) -> Result:
         self._runs += 1
         folder, ground = self._folder / f"up-{self._runs}", self._ground
         folder.mkdir()
@@ -155,16 +155,16 @@ class _Bench:
             ended = time.time()
             time.sleep(up.LAG_SECONDS)
         _, after = spent["up"]
-        return self._way(up.stored_by(folder, began, ended), ended - began, spent, after.peak_bytes)
+        return self._result(up.stored_by(folder, began, ended), ended - began, spent, after.peak_bytes)
 
-    def _way(
+    def _result(
         self, samples: float, took_seconds: float, spent: Mapping[str, tuple[Used, Used]], peak_bytes: int
-    ) -> Way:
+    ) -> Result:
         cpu = {part: after.cpu_seconds - before.cpu_seconds for part, (before, after) in spent.items()}
         due = self._ground.nodes * took_seconds / nodes.INTERVAL_SECONDS
-        return Way(samples, due, cpu, decode_seconds(self._ground.pods), peak_bytes)
+        return Result(samples, due, cpu, decode_seconds(self._ground.pods), peak_bytes)
 
-    WAYS: Final[dict[str, Callable[["_Bench"], Way]]] = {
+    METHODS: Final[dict[str, Callable[["_Bench"], Result]]] = {
         EXPORTER: _exporter,
         RECEIVER: _receiver,
         OURS: _ours,

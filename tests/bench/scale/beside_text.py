@@ -1,4 +1,4 @@
-"""The collector and Leadsman in figures: what each way took of a sample, and what it stored."""
+"""The collector and Leadsman in figures: what a sample costs by each method, and what it stored."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -25,8 +25,8 @@ _NAMED: Final = 0.5
 """Rows of a sample from which on a table is named."""
 
 
-class Way(NamedTuple):
-    """The result of one way in one round."""
+class Result(NamedTuple):
+    """The result of one method in one round."""
 
     samples: float
     due: float
@@ -49,7 +49,7 @@ class Way(NamedTuple):
 
 
 class Round(NamedTuple):
-    ways: Mapping[str, Way]
+    results: Mapping[str, Result]
     load: float
 
 
@@ -75,31 +75,33 @@ class Outcome(NamedTuple):
 
 def text(outcome: Outcome) -> str:
     """The outcome as Markdown."""
-    by_way = {way: [each.ways[way] for each in outcome.rounds] for way in (RECEIVER, EXPORTER, UP, OURS)}
+    by_method = {
+        method: [each.results[method] for each in outcome.rounds] for method in (RECEIVER, EXPORTER, UP, OURS)
+    }
     costs = [
         (
-            way,
+            method,
             _spread([each.all_seconds / each.bare_seconds for each in found], 1),
             _spread([each.all_seconds * 1000 for each in found], 2),
             *(_spread([each.of(parts) for each in found], 2) for parts in _PARTS.values()),
             f"{min(each.samples / each.due for each in found):.1%}",
             f"{max(each.peak_bytes for each in found) / MIB:,.0f}",
         )
-        for way, found in by_way.items()
+        for method, found in by_method.items()
     ]
     head = ("", "times bare decoding", "CPU ms a sample", *(f"{each}, ms" for each in _PARTS), "samples", "MiB")
-    bare = _spread([way.bare_seconds * 1e6 for found in by_way.values() for way in found], 0)
+    bare = _spread([method.bare_seconds * 1e6 for found in by_method.values() for method in found], 0)
     loads = f"{min(each.load for each in outcome.rounds):.1f} to {max(each.load for each in outcome.rounds):.1f}"
     rounds = len(outcome.rounds)
     said = (
         f"{outcome.nodes:,} nodes of {outcome.pods} pods; {rounds} {'round' if rounds == 1 else 'rounds'} of"
-        f" {outcome.seconds:.0f} s each way, load {loads}. Bare decoding of a summary: {bare} µs."
+        f" {outcome.seconds:.0f} s for each method, load {loads}. Bare decoding of a summary: {bare} µs."
         f" The collector has {sum(outcome.points.values()):,.0f} points of {outcome.metrics} metrics a sample:"
         f" {', '.join(f'{group} {points:,.0f}' for group, points in outcome.points.items())}."
     )
     stored = [
-        (way, f"{sum(of.rows.values()):,.1f}", f"{of.bytes / 1024:,.1f}", _rows(of))
-        for way, of in outcome.stored.items()
+        (method, f"{sum(of.rows.values()):,.1f}", f"{of.bytes / 1024:,.1f}", _rows(of))
+        for method, of in outcome.stored.items()
     ]
     kept = table(("", "rows a sample", "KiB on disk", "of them"), stored)
     return f"{said}\n\n{table(head, costs)}\n\n{kept}"

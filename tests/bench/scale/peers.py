@@ -73,7 +73,7 @@ def run(folder: Path, nodes: int, pods: int, samples: int, rounds: int) -> list[
 
 
 def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, records: _Records) -> Iterator[Stage]:
-    ways: list[tuple[str, Callable[[Pipeline, Path], tuple[Process, Callable[[], int]]]]] = [
+    systems: list[tuple[str, Callable[[Pipeline, Path], tuple[Process, Callable[[], int]]]]] = [
         (OURS, lambda pipeline, _: folding(pipeline, STATE_SECONDS)),
         (
             f"Faust {version('faust-streaming')} as its documentation has it",
@@ -85,14 +85,14 @@ def _round(kafka: Kafka, http: ClickHouseHttp, folder: Path, python: Path, recor
         (f"Quix Streams {QUIX}, state in RocksDB", lambda pipeline, at: _peer(pipeline, at, python, "peer_quix")),
         (f"Bytewax {BYTEWAX}, state in memory", lambda pipeline, at: _peer(pipeline, at, python, "peer_bytewax")),
     ]
-    for number, (name, way) in enumerate(ways):
+    for number, (name, start) in enumerate(systems):
         at = folder / str(number)
         at.mkdir(parents=True)
         pipeline = Pipeline(kafka, http.dsn(f"peer{number}_{folder.name}"), at)
         of_nodes, of_clusters = pipeline.topics.nodes.name, pipeline.topics.cluster.name
         for topic, messages in ((of_nodes, records.of_nodes), (of_clusters, records.of_clusters)):
             pipeline.send(topic, messages)
-        part, waiting = way(pipeline, at)
+        part, waiting = start(pipeline, at)
         yield drain(name, waiting, part)
 
 

@@ -89,8 +89,8 @@ def test_the_recording_in_pieces_gives_the_same_alerts(database: Database, piece
         database.command(f"TRUNCATE TABLE {table}")
     every = items()
     cuts = [len(every) * piece // pieces for piece in range(pieces + 1)]
-    for begin, end in pairwise(cuts):
-        replay(database, every[begin:end])
+    for start, end in pairwise(cuts):
+        replay(database, every[start:end])
     assert alerts(database) == whole
 
 

@@ -1,7 +1,7 @@
 """The schema of a ClickHouse cluster on the real engine, with a real ZooKeeper.
 
 The engine here (chDB) makes replicated tables and registers them, and never starts their replica: each stays
-read-only. So what is proved is that every table, feed and view of the schema, as the last migration leaves it, can be
+read-only. So what is proved is that every table and view of the schema, as the last migration leaves it, can be
 made so. Rows, ALTER of a replicated table and ON CLUSTER (which hangs) are not proved here; docs/sql.md names what
 they rest on.
 """

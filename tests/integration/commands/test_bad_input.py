@@ -134,7 +134,7 @@ def test_a_cut_off_capture_is_reported_with_file_line_and_what_to_do(folder: Pat
 def batched(names: Iterable[str], size: int) -> list[list[str]]:
     """The names in portions, for one message tells of five files at most."""
     every = list(names)
-    return [every[begin : begin + size] for begin in range(0, len(every), size)]
+    return [every[start : start + size] for start in range(0, len(every), size)]
 
 
 def tar(compression: str) -> bytes:

@@ -73,15 +73,15 @@ class Recording(NamedTuple):
 def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     """The recording, replayed in pieces up to each sweep."""
     items = list(read_ahead([EXAMPLE]))
-    known, begin = {}, 0
+    known, start = {}, 0
     with connect(f"chdb://{tmp_path_factory.mktemp('numa') / 'db'}") as database:
         migrate(database)
         for sweep in expected()["sweeps"]:
             at = moment(sweep["ts"])
             end = next(i for i, item in enumerate(items) if item.ts is not None and item.ts > at)
-            replay(database, items[begin:end])
-            known[sweep["sweep"]], begin = read_known(database), end
-        replay(database, items[begin:])
+            replay(database, items[start:end])
+            known[sweep["sweep"]], start = read_known(database), end
+        replay(database, items[start:])
         tables = {
             table: dicts(database, f"SELECT * FROM {table} FINAL ORDER BY ts")
             for table in (

@@ -42,10 +42,10 @@ def pieces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("pieces")
     items = [item for item in read_sources([NODE_PRESSURE]) if isinstance(item, Observed)]
     paths = []
-    for number, (begin, end) in enumerate(pairwise((0, *CUTS, len(items)))):
+    for number, (start, end) in enumerate(pairwise((0, *CUTS, len(items)))):
         path = folder / f"{number}.jsonl"
         with CaptureWriter(path, "zstd" if number == 1 else "none") as writer:
-            for item in items[begin:end]:
+            for item in items[start:end]:
                 writer.write(item.observation)
         paths.append(path)
     return paths

@@ -93,15 +93,15 @@ def test_a_value_that_cannot_be_is_refused_and_named(setting: str, where: str) -
 
 
 @pytest.mark.parametrize(
-    ("way", "resources"),
+    ("access", "resources"),
     [
         ("direct", {"nodes/stats", "nodes/metrics", "nodes/configz"}),
         ("proxy", {"nodes/proxy"}),
         ("off", set()),
     ],
 )
-def test_the_role_has_what_the_way_to_the_kubelets_needs(way: str, resources: set[str]) -> None:
-    (role,) = of_kind(rendered(f"watch.kubelet={way}"), "ClusterRole")
+def test_the_role_has_what_access_to_kubelets_needs(access: str, resources: set[str]) -> None:
+    (role,) = of_kind(rendered(f"watch.kubelet={access}"), "ClusterRole")
     assert {name for rule in role["rules"] for name in rule["resources"] if "/" in name} == resources
 
 

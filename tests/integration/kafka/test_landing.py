@@ -50,7 +50,7 @@ class Store:
     def landed(self, _: str) -> dict[TopicPartition, Landed]:
         return dict(self.ends)
 
-    def begin(self, landed: Mapping[TopicPartition, Landed]) -> None:
+    def resume_from(self, landed: Mapping[TopicPartition, Landed]) -> None:
         self.ends |= landed
 
     def values(self) -> list[bytes]:

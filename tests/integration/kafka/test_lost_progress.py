@@ -341,7 +341,7 @@ async def states_in(servers: str, topic: str) -> Changelog:
         while await consumer.position(partition) < end:
             message = await consumer.getone(partition)
             found.apply(0, message.key, message.value)
-    found.begin({0})
+    found.own({0})
     return found
 
 

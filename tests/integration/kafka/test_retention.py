@@ -108,14 +108,14 @@ async def test_a_worker_and_a_lander_that_run_report_what_they_have_not_read(kaf
         def landed(self, _: str) -> dict[TopicPartition, Landed]:
             return {}
 
-        def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
+        def resume_from(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
     gaps, stop = Gaps(), asyncio.Event()
     worker = Worker([], topics, servers, group=group, instance="0", state_seconds=3600)
     landing = Landing([topics.findings.name], servers, Away(), group=f"{group}-land", gaps=gaps)
-    async with Publisher(servers) as publisher, Tasks() as begin:
-        begin(gaps.publish(publisher, topics))
-        running = [begin(worker.run(stop)), begin(landing.run(stop))]
+    async with Publisher(servers) as publisher, Tasks() as spawn:
+        spawn(gaps.publish(publisher, topics))
+        running = [spawn(worker.run(stop)), spawn(landing.run(stop))]
         records = await first_of(servers, topics.cluster.name, 2)
         reasons = [*worker._why_not(), *landing._why_not()]
         figures = worker._figures()[RETENTION_NEAR](), landing._figures()[RETENTION_NEAR]()

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.components("kafka")
 
 FLAT = ("evictions", "image_gc", "node_events", "pod_bindings", "node_samples", "pod_samples")
 NUMA_OBSERVATIONS = 2_700
-"""Two minutes and the begin of the third."""
+"""Two minutes and the start of the third."""
 SILENCE = SCENARIOS / "silence" / "capture.jsonl"
 LOST = ("drop_before", "drop_after", "error")
 """Before or after ClickHouse has stored it, and an error instead."""

@@ -37,9 +37,9 @@ class Endless:
 
 async def beside(block: Coroutine[None, None, None], *works: Coroutine[None, None, None]) -> None:
     """The block with the works beside it."""
-    async with Tasks() as begin:
+    async with Tasks() as spawn:
         for work in works:
-            begin(work)
+            spawn(work)
         await block
 
 
@@ -51,8 +51,8 @@ async def fail(error: Exception, after: Endless | None = None) -> None:
 
 async def test_tasks_have_ended_when_the_block_has() -> None:
     work = Endless()
-    async with Tasks() as begin:
-        begin(work.run())
+    async with Tasks() as spawn:
+        spawn(work.run())
         await work.begun.wait()
     assert work.ended
 
@@ -89,9 +89,9 @@ async def test_what_is_raised_by_a_block_that_a_task_had_ended_does_not_hide_the
 
 async def test_a_task_that_is_cancelled_alone_ends_nothing_else() -> None:
     work, other = Endless(), Endless()
-    async with Tasks() as begin:
-        task = begin(work.run())
-        begin(other.run())
+    async with Tasks() as spawn:
+        task = spawn(work.run())
+        spawn(other.run())
         await other.begun.wait()
         task.cancel()
         await asyncio.wait({task})
@@ -154,8 +154,8 @@ async def test_an_error_of_a_thread_is_raised_also_where_nobody_waits_for_it_any
         raise KeyError("why")
 
     async def cancelled() -> None:
-        async with Tasks() as begin:
-            begin(in_thread(act))
+        async with Tasks() as spawn:
+            spawn(in_thread(act))
             await until(begun.is_set)
             asyncio.get_running_loop().call_soon(go_on.set)
 

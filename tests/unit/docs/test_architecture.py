@@ -56,15 +56,15 @@ def test_the_way_of_an_observation_passes_every_topic() -> None:
     assert sorted(drawn) == sorted(topic.name for topic in topics())
 
 
-@pytest.mark.parametrize("arrow", ARROWS, ids=lambda arrow: f"{arrow.begin} to {arrow.end}")
+@pytest.mark.parametrize("arrow", ARROWS, ids=lambda arrow: f"{arrow.start} to {arrow.end}")
 def test_rooms_that_an_arrow_connects_are_wired(arrow: tuple[str, str, float], graph: grimp.ImportGraph) -> None:
     """One imports the other, or a room above both imports both."""
-    begin, end = (BOXES[name] for name in arrow[:2])
-    for box in (begin, end):
+    start, end = (BOXES[name] for name in arrow[:2])
+    for box in (start, end):
         assert box.kind != "room" or graph.modules >= set(box.names)
-    if {begin.kind, end.kind} != {"room"}:
+    if {start.kind, end.kind} != {"room"}:
         return
-    one, other = set(begin.names), set(end.names)
+    one, other = set(start.names), set(end.names)
     wired = any(
         graph.chain_exists(importer=high, imported=low, as_packages=True)
         for high, low in [*((a, b) for a in one for b in other), *((b, a) for a in one for b in other)]

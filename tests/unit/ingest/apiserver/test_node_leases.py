@@ -61,9 +61,9 @@ async def asking(
     async def keep(received: Received) -> None:
         seen.append(received.redacted())
 
-    async with FakeApiServer().running() as server, server.client() as client, Tasks() as begin:
+    async with FakeApiServer().running() as server, server.client() as client, Tasks() as spawn:
         leases = NodeLeases("lab", client, emit or keep, clock=(clock or FakeClock()).clock, tally=tally)
-        begin(leases.run())
+        spawn(leases.run())
         yield Asked(server, leases, tally, seen)
 
 

@@ -84,7 +84,7 @@ def test_gap_is_longer_than_three_times_the_median(tmp_path: Path) -> None:
     seconds = [0, 10, 20, 30, 60, 70, 101, 111]
     inspection = inspected(tmp_path, *(line(each) for each in seconds))
     # the median is 10 s; 30 s are not longer than three times that, 31 s are
-    assert [(gap.begin - TS, gap.end - TS, gap.usual_seconds) for gap in inspection.gaps] == [
+    assert [(gap.start - TS, gap.end - TS, gap.usual_seconds) for gap in inspection.gaps] == [
         (timedelta(seconds=70), timedelta(seconds=101), 10.0)
     ]
     assert str(inspection.gaps[0]) == "no stats/summary for 31 s where one came every 10 s"
@@ -99,7 +99,7 @@ def test_gaps_are_each_nodes_own(tmp_path: Path) -> None:
 def test_error_is_no_sample(tmp_path: Path) -> None:
     lines = [line(each, type="ERROR" if 20 < each < 80 else "SNAPSHOT") for each in range(0, 120, 10)]
     gaps = inspected(tmp_path, *lines).gaps
-    assert [(gap.begin - TS, gap.end - TS) for gap in gaps] == [(timedelta(seconds=20), timedelta(seconds=80))]
+    assert [(gap.start - TS, gap.end - TS) for gap in gaps] == [(timedelta(seconds=20), timedelta(seconds=80))]
 
 
 def test_errors_that_say_the_same_are_counted_together(tmp_path: Path) -> None:

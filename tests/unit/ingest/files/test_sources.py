@@ -112,9 +112,9 @@ def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
 def test_file_cut_in_pieces_gives_the_sequence_of_the_whole(
     times: list[int | None], jitter: list[float], cuts: set[int]
 ) -> None:
-    begin = sorted(time for time in times if time is not None)
+    ordered = sorted(time for time in times if time is not None)
     entries: list[Observed | Unreadable] = [
-        bad(str(number)) if time is None else seen(begin.pop(0) + jitter[number], str(number))
+        bad(str(number)) if time is None else seen(ordered.pop(0) + jitter[number], str(number))
         for number, time in enumerate(times)
     ]
     edges = [0, *sorted(cut for cut in cuts if cut < len(entries)), len(entries)]

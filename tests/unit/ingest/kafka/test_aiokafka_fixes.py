@@ -309,10 +309,10 @@ LEAST_SECONDS = (QUESTIONS - UNPACED - 1) * aiokafka_fixes.METADATA_SECONDS
 
 
 async def _seconds_until(asked: "asyncio.Queue[None]") -> float:
-    begin = asyncio.get_running_loop().time()
+    start = asyncio.get_running_loop().time()
     for _ in range(QUESTIONS):
         await asked.get()
-    return asyncio.get_running_loop().time() - begin
+    return asyncio.get_running_loop().time() - start
 
 
 async def test_a_consumer_pauses_between_its_questions_while_nobody_leads_its_partition() -> None:

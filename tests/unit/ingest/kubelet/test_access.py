@@ -27,7 +27,7 @@ from ingest.kubelet.access import (
     NodeProxy,
     kubelet_address,
 )
-from ingest.kubelet.fleet import way
+from ingest.kubelet.fleet import kubelet_client
 from ingest.kubelet.settings import KubeletSettings
 
 pytestmark = pytest.mark.asyncio
@@ -74,11 +74,11 @@ async def a_kubelet(authority: Authority, name: str = "kubelet", of: str = f"IP:
 async def direct(kubelet: Answering, ca_file: Path, *, insecure: bool = False) -> AsyncIterator[DirectAccess]:
     access = Configuration()
     access.api_key["BearerToken"] = TOKEN
-    way = DirectAccess(access, lambda _: Address(HOST, kubelet.port), ca_file, insecure=insecure)
+    direct_access = DirectAccess(access, lambda _: Address(HOST, kubelet.port), ca_file, insecure=insecure)
     try:
-        yield way
+        yield direct_access
     finally:
-        await way.close()
+        await direct_access.close()
 
 
 async def test_the_proxy_asks_the_api_server_for_the_node_by_its_name() -> None:
@@ -92,16 +92,16 @@ async def test_the_proxy_asks_the_api_server_for_the_node_by_its_name() -> None:
 
 async def test_direct_access_asks_the_kubelet_itself_with_our_token(tmp_path: Path) -> None:
     authority = Authority(tmp_path, "cluster")
-    async with a_kubelet(authority) as kubelet, direct(kubelet, authority.ca_file) as way:
-        assert await way.fetch("n", "stats/summary") == b'{"node": {}}'
+    async with a_kubelet(authority) as kubelet, direct(kubelet, authority.ca_file) as direct_access:
+        assert await direct_access.fetch("n", "stats/summary") == b'{"node": {}}'
     assert kubelet.asked == [("/stats/summary", TOKEN)]
 
 
 async def test_a_kubelet_whose_certificate_is_of_another_authority_gets_no_token(tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
-    async with a_kubelet(Authority(tmp_path, "cluster")) as kubelet, direct(kubelet, other.ca_file) as way:
+    async with a_kubelet(Authority(tmp_path, "cluster")) as kubelet, direct(kubelet, other.ca_file) as direct_access:
         with pytest.raises(KubeletUnreachable, match="unable to get local issuer certificate") as refused:
-            await way.fetch("n", "stats/summary")
+            await direct_access.fetch("n", "stats/summary")
     assert kubelet.asked == []
     for cure in ("serverTLSBootstrap", "watch.kubelet.ca_file", "watch.kubelet.access: proxy"):
         assert cure in str(refused.value)
@@ -112,22 +112,22 @@ async def test_a_certificate_for_the_nodes_name_is_its_kubelets_too(tmp_path: Pa
     authority = Authority(tmp_path, "pinned")
     async with (
         a_kubelet(authority, "n1.example", "DNS:n1.example") as kubelet,
-        direct(kubelet, authority.ca_file) as way,
+        direct(kubelet, authority.ca_file) as direct_access,
     ):
         for _ in range(2):
-            await way.fetch("n1.example", "metrics")
+            await direct_access.fetch("n1.example", "metrics")
         for other in ("n2.example", "n" * 64):
             with pytest.raises(KubeletUnreachable, match="not trusted"):
-                await way.fetch(other, "metrics")
+                await direct_access.fetch(other, "metrics")
     assert kubelet.asked == [("/metrics", TOKEN)] * 2
 
 
 async def test_a_kubelet_that_cannot_be_reached_names_the_other_way(tmp_path: Path) -> None:
     async with a_kubelet(authority := Authority(tmp_path, "cluster")) as kubelet:
         pass
-    async with direct(kubelet, authority.ca_file) as way:
+    async with direct(kubelet, authority.ca_file) as direct_access:
         with pytest.raises(KubeletUnreachable, match=r"cannot be reached from here .*watch\.kubelet\.access: proxy"):
-            await way.fetch("n", "metrics")
+            await direct_access.fetch("n", "metrics")
 
 
 @pytest.mark.parametrize("host", ["a..b", ".", "a" * 64, f"n.{'a' * 64}.internal", "a@b", "a/b", "a\nb", "é", "a b"])
@@ -135,31 +135,31 @@ async def test_of_a_node_with_an_address_that_is_none_only_the_kubelet_cannot_be
     """The API server takes any; the lookup of some raises what would end the watch of all."""
     access = Configuration()
     access.api_key["BearerToken"] = TOKEN
-    way = DirectAccess(access, lambda _: Address(host, 10250))
+    direct_access = DirectAccess(access, lambda _: Address(host, 10250))
     try:
         with pytest.raises(KubeletUnreachable, match="the node's address is not usable"):
-            await way.fetch("n", "metrics")
+            await direct_access.fetch("n", "metrics")
     finally:
-        await way.close()
+        await direct_access.close()
 
 
 @pytest.mark.parametrize("host", [HOST, "localhost", "localhost.", "::1", "::ffff:127.0.0.1"])
 async def test_a_name_or_an_address_is_asked(host: str) -> None:
-    way = DirectAccess(Configuration(), lambda _: Address(host, free_port()))
+    direct_access = DirectAccess(Configuration(), lambda _: Address(host, free_port()))
     try:
         with pytest.raises(KubeletUnreachable, match="cannot be reached from here"):
-            await way.fetch("n", "metrics")
+            await direct_access.fetch("n", "metrics")
     finally:
-        await way.close()
+        await direct_access.close()
 
 
 async def test_only_the_explicit_switch_asks_it_all_the_same(tmp_path: Path) -> None:
     other = Authority(tmp_path, "other")
     async with (
         a_kubelet(Authority(tmp_path, "cluster")) as kubelet,
-        direct(kubelet, other.ca_file, insecure=True) as way,
+        direct(kubelet, other.ca_file, insecure=True) as direct_access,
     ):
-        await way.fetch("n", "metrics")
+        await direct_access.fetch("n", "metrics")
     assert kubelet.asked == [("/metrics", TOKEN)]
 
 
@@ -169,7 +169,7 @@ async def test_a_given_address_goes_over_the_nodes_own(tmp_path: Path) -> None:
     access.api_key["BearerToken"] = TOKEN
     async with a_kubelet(authority) as kubelet, AsyncExitStack() as stack:
         settings = KubeletSettings(ca_file=authority.ca_file, addresses={"n": f"{HOST}:{kubelet.port}"})
-        fetch = await way(settings, access, lambda _: Address("192.0.2.1", 1), stack)
+        fetch = await kubelet_client(settings, access, lambda _: Address("192.0.2.1", 1), stack)
         await fetch("n", "metrics")
     assert kubelet.asked == [("/metrics", TOKEN)]
 
@@ -227,10 +227,10 @@ async def test_whatever_a_kubelet_answers_only_it_cannot_be_read(
     kubelet = Answering()
     async with await asyncio.start_server(answer, HOST, 0, ssl=tls) as server:
         kubelet.port = server.sockets[0].getsockname()[1]
-        async with direct(kubelet, authority.ca_file) as way:
+        async with direct(kubelet, authority.ca_file) as direct_access:
             before = resident_bytes(os.getpid())
             with pytest.raises((ApiError, TooLargeError, *TRANSPORT_ERRORS)) as refused:
-                await way.fetch("n", "stats/summary")
+                await direct_access.fetch("n", "stats/summary")
             assert resident_bytes(os.getpid()) - before < 4 * BODY_LIMIT_BYTES
     assert not isinstance(refused.value, TimeoutError), "it is refused as soon as it is clear"
     assert asked == [b"GET /stats/summary HTTP/1.1\r\n"]

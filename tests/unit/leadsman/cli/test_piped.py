@@ -150,8 +150,8 @@ def test_names_of_names_without_an_end_are_damage(tmp_path: Path, capsys: pytest
     named = headers((tarfile.GNUTYPE_LONGNAME, 4)) + b"abc\0".ljust(512, b"\0")
     first = packed(tmp_path / "one.tgz", member("nodes.json"))
     with tarfile.open(first) as archive:
-        begin = archive.fileobj.read(1024) if archive.fileobj and not archive.fileobj.seek(0) else b""
-    path.write_bytes(begin + named * 3000 + headers((tarfile.REGTYPE, 0)) + bytes(1024))
+        start = archive.fileobj.read(1024) if archive.fileobj and not archive.fileobj.seek(0) else b""
+    path.write_bytes(start + named * 3000 + headers((tarfile.REGTYPE, 0)) + bytes(1024))
     assert unpacked(path)[1] == {"nodes.json": NODES}
     assert "read in part" in capsys.readouterr().err
 

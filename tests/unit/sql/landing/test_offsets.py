@@ -65,7 +65,7 @@ def test_who_was_stopped_and_taken_over_does_not_replace_what_was_written_since(
 
 def test_after_a_part_of_any_table_is_lost_nothing_is_trusted_that_is_not_older(database: Database) -> None:
     offsets = LandedOffsets(database, "k")
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     age(database, TRUSTED_SECONDS + 600)
     for number in (1, 2):
         store(database, row(NodeEvent, name=str(number)))
@@ -74,7 +74,7 @@ def test_after_a_part_of_any_table_is_lost_nothing_is_trusted_that_is_not_older(
     assert offsets.load() == at(5, 7)
     offsets.save({FIRST: Landed(30, 300)})  # by who did not hear of it
     assert offsets.load() == at(5, 7)
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     offsets.save({FIRST: Landed(8, 80)})
     assert LandedOffsets(database, "k").load() == {FIRST: Landed(8, 80), SECOND: Landed(7, 70)}
 
@@ -93,7 +93,7 @@ def test_a_part_that_was_lost_before_is_no_news(database: Database) -> None:
     lose_newest(database, "node_events")
     offsets = LandedOffsets(database, "k")
     offsets.load()
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     assert LandedOffsets(database, "k").load() == at(5, 7)
 
 
@@ -113,7 +113,7 @@ def test_a_part_that_is_lost_later_and_was_written_earlier_is_noticed(database: 
     lose_newest(database, "pod_ends")
     offsets = LandedOffsets(database, "k")
     offsets.load()
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     lose_newest(database, "node_events")
     assert offsets.load() == {FIRST: UNKNOWN, SECOND: UNKNOWN}
 
@@ -121,7 +121,7 @@ def test_a_part_that_is_lost_later_and_was_written_earlier_is_noticed(database: 
 def test_what_a_quiet_partition_stores_after_a_loss_is_stored(database: Database) -> None:
     """Its last row is well before the loss, so it has lost nothing, and need not be begun again."""
     offsets = LandedOffsets(database, "k")
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     age(database, TRUSTED_SECONDS + 600)
     database.command("ALTER TABLE landed_offsets DELETE WHERE stored_at > now() - 600 SETTINGS mutations_sync = 2")
     store(database, row(NodeEvent, name="1"))
@@ -135,6 +135,6 @@ def test_parts_of_tables_that_are_not_landed_are_nothing_to_it(database: Databas
     database.command("CREATE TABLE neighbours (n UInt8) ENGINE = MergeTree ORDER BY n")
     database.command("INSERT INTO neighbours VALUES (1)")
     offsets = LandedOffsets(database, "k")
-    offsets.begin(at(5, 7))
+    offsets.resume_from(at(5, 7))
     lose_newest(database, "neighbours")
     assert offsets.load() == at(5, 7)

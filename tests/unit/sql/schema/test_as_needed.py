@@ -12,7 +12,7 @@ from components.rows import T0, row, store
 from leadsman.cli.present.story import OF_CARDS
 from leadsman.web.reading.asked import OF_NOTHING, QUERIES, question, rows
 from sql.database.open import Database, connect
-from sql.schema.statements import AsNeeded, feeds_of, named, rests_on, statements
+from sql.schema.statements import AsNeeded, materialized_views_of, named, rests_on, statements
 from sql.schema.story import story
 from streams.fold.findings import EvictionSignal, NodeEvent, NodeRow, PressureChange
 
@@ -50,7 +50,7 @@ def test_the_statements_make_each_table_and_view_of_a_migrated_database(database
 
 def test_names_in_comments_and_texts_are_not_read() -> None:
     assert named("SELECT 'FROM nodes' -- FROM alerts\nFROM resizes JOIN watches ON 1") == {"resizes", "watches"}
-    assert feeds_of("node_fit") == ["node_fit_5m_feed"]
+    assert materialized_views_of("node_fit") == ["node_fit_5m_feed"]
 
 
 def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:

@@ -23,10 +23,10 @@ FAILED = (
 )
 
 
-def episode(begin: int, last: int, **values: Any) -> ImageGc:
+def episode(start: int, last: int, **values: Any) -> ImageGc:
     """In minutes."""
     known = {"node": "n", "reason": "insufficient_freed", "verdict": "insufficient_freed"}
-    at = {"ts": T0 + timedelta(minutes=begin), "last_at": T0 + timedelta(minutes=last)}
+    at = {"ts": T0 + timedelta(minutes=start), "last_at": T0 + timedelta(minutes=last)}
     return row(ImageGc, **(known | at | values))
 
 

@@ -360,8 +360,8 @@ def test_a_digest_does_not_depend_on_order_pieces_or_doubles(database: Database)
     database.command("TRUNCATE TABLE nodes")
     shuffled = [*rows, *rows[:20]]
     random.Random(2).shuffle(shuffled)  # noqa: S311 - cases, not secrets
-    for begin in range(0, len(shuffled), 7):
-        store(database, *shuffled[begin : begin + 7])
+    for start in range(0, len(shuffled), 7):
+        store(database, *shuffled[start : start + 7])
     assert digest(database) == whole
     assert of_table(whole, "nodes").rows == 50
 

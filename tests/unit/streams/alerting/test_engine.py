@@ -44,8 +44,8 @@ def silent(seconds: float) -> SourceError:
 def test_the_reducers_take_what_the_alerts_look_at() -> None:
     node, cluster = alert_reducers()
     assert node.takes == (ForgetRecord, HeardRecord)
-    assert set(node.over) == {each for alert in ALERTS for each in alert.node_rows} | {NodeRow}
-    assert {*cluster.takes, *cluster.over} == {each for alert in ALERTS for each in alert.cluster_rows}
+    assert set(node.row_types) == {each for alert in ALERTS for each in alert.node_rows} | {NodeRow}
+    assert {*cluster.takes, *cluster.row_types} == {each for alert in ALERTS for each in alert.cluster_rows}
 
 
 def test_what_grows_while_it_fires_is_emitted_once_a_minute() -> None:

@@ -15,8 +15,8 @@ HOUR = timedelta(hours=1)
 LABELS = {"alertname": "NodeNotReady", "node": "worker-1", "cluster": "lab"}
 
 
-def silence(*texts: str, begin: float = 0, end: float = 60, name: str = "a") -> Silence:
-    starts_at, ends_at = (START + timedelta(seconds=seconds) for seconds in (begin, end))
+def silence(*texts: str, start: float = 0, end: float = 60, name: str = "a") -> Silence:
+    starts_at, ends_at = (START + timedelta(seconds=seconds) for seconds in (start, end))
     return Silence(name, matchers(texts), starts_at, ends_at, "ana", "why", START)
 
 
@@ -50,7 +50,7 @@ def test_all_matchers_have_to_meet() -> None:
 
 
 def test_it_is_in_force_from_its_start_until_just_before_its_end() -> None:
-    covering = silence("cluster=lab", begin=10, end=20)
+    covering = silence("cluster=lab", start=10, end=20)
     times = [9.999, 10, 19.999, 20]
     assert [covering.covers(LABELS, START + timedelta(seconds=each)) for each in times] == [False, True, True, False]
     assert [covering.state(START + timedelta(seconds=each)) for each in (0, 10, 20)] == [
@@ -88,13 +88,13 @@ def test_the_silence_that_is_found_is_the_longest_of_all_that_cover(
         Silence(
             str(number),
             tuple(map(_matcher, texts)),
-            START + begin * HOUR,
-            START + (begin + length) * HOUR,
+            START + start * HOUR,
+            START + (start + length) * HOUR,
             "",
             "",
             START,
         )
-        for number, (texts, begin, length) in enumerate(made)
+        for number, (texts, start, length) in enumerate(made)
     ]
     silencing = Silencing()
     for node, pod, hours in asked:
@@ -124,7 +124,7 @@ def test_expiring_ends_it_now_once_and_what_has_not_begun_never_does() -> None:
     ended = silence("cluster=lab").expired(now)
     assert (ended.ends_at, ended.updated_at) == (now, now)
     assert ended.expired(now + timedelta(seconds=5)) == ended
-    assert not silence("cluster=lab", begin=100, end=200).expired(now).covers(LABELS, START + timedelta(seconds=150))
+    assert not silence("cluster=lab", start=100, end=200).expired(now).covers(LABELS, START + timedelta(seconds=150))
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,11 @@ from streams.fold.shelves import all_on
 def _watched_and_died(world: World) -> None:
     """One watcher, from its beginning to its death at any moment, and a time without one."""
     chance = world.chance
-    begin = chance.choice([world.begin_to_watch, world.resume])
+    start = chance.choice([world.begin_to_watch, world.resume])
     if chance.random() < 0.2:
-        world.die(begin)
+        world.die(start)
     else:
-        begin()
+        start()
         for _ in range(chance.randrange(8)):
             world.change()
             world.deliver(chance.randrange(3))

@@ -133,6 +133,6 @@ def test_what_another_worker_has_now_is_forgotten() -> None:
     for partition, log in ((0, b"a"), (1, b"b")):
         changelog.apply(partition, log, state(1))
         changelog.apply(partition, written(Epoch(1, 1), None), encode_progress(2))
-    changelog.begin({1})
+    changelog.own({1})
     assert (changelog.get(b"a"), changelog.covered(0)) == (None, 0)
     assert (changelog.logs(1), changelog.covered(1)) == ([b"b"], 2)

@@ -34,9 +34,9 @@ def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
     folded, taken = empty(), list[Sent]()
     reached = 0
     while reached < len(sent):
-        begin = data.draw(st.integers(0, reached))
+        start = data.draw(st.integers(0, reached))
         reached = data.draw(st.integers(reached + 1, len(sent)))
-        folded, some = fold(folded, sent[begin:reached])
+        folded, some = fold(folded, sent[start:reached])
         taken += some
     assert taken == sent
 

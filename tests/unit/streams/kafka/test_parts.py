@@ -25,10 +25,10 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Stored, Written
-from streams.kafka.states import IDLE_SECONDS, LeftOut, LogKey, LogStates, Ownership
+from streams.kafka.states import IDLE_SECONDS, LeftOut, LogStates, Ownership, StateKey
 from streams.kafka.worker import LogFolder
 
-LOG: Final = LogKey(0, b"c")
+LOG: Final = StateKey(0, b"c")
 PIECE: Final = 1000
 
 
@@ -177,13 +177,13 @@ async def test_a_log_that_does_not_change_is_kept_as_it_is_stored_and_read_when_
     """A worker grew with every cluster that had ever been: a decoded state takes ten times the memory."""
     time, changelog = FakeClock(), Changelog()
     logs = LogStates(REDUCERS, changelog, "changelog", cast("Publisher", Kafka()), clock=time.clock)
-    busy = LogKey(0, b"busy")
+    busy = StateKey(0, b"busy")
     state = folded(0, a=State(Inner({str(number): Value(texts=("t",)) for number in range(100)})))
 
     async def report(each: LeftOut) -> None:
         raise AssertionError(each)
 
-    async def write(log: LogKey, offset: int) -> None:
+    async def write(log: StateKey, offset: int) -> None:
         logs.keep(log, logs.read(log), state._replace(offset=offset), 1)
         assert await logs.write(Ownership(1, lambda: True, {0: offset + 1}), report)
 

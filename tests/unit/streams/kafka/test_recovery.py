@@ -157,20 +157,20 @@ async def test_a_partition_that_seeks_again_ends_no_worker() -> None:
 
 
 class Fetching:
-    """The client that a consumer compares with: the way to a partition's leader, and what the topic still has."""
+    """The consumer's client: the connection to a partition's leader, and the messages that the topic still has."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.way: object = "leader 1"
+        self.connection: object = "leader 1"
         self.has: set[tuple[int, int]] = set()
         self.asked: list[tuple[int, int]] = []
         self.reported: list[tuple[int, int]] = []
         self.committed: list[dict[TP, int]] = []
         self.others: set[TP] = set()
-        monkeypatch.setattr("ingest.kafka.aiokafka_fixes.way", lambda *_: self.way)
+        monkeypatch.setattr("ingest.kafka.aiokafka_fixes.leader_connection", lambda *_: self.connection)
         self._consumer: Any = SimpleNamespace(
             transport=SimpleNamespace(is_same=self._is_same, report_other_log=self._report),
             _thread=SimpleNamespace(_ensure_consumer=lambda: None),
-            _ways={},
+            _connections={},
             _received={},
             _committed_offset={},
             _commit=self._commit,
@@ -204,19 +204,19 @@ async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_befor
     await fetching(3, 4)
     await fetching(5, 6)
     assert fetching.asked == [], "nothing changed"
-    fetching.way, fetching.has = "leader 2", {(6, 60), (8, 80)}
+    fetching.connection, fetching.has = "leader 2", {(6, 60), (8, 80)}
     await fetching(7, 8)
     assert fetching.asked == [(6, 60), (8, 80)]
-    fetching.way = "leader 2"
+    fetching.connection = "leader 2"
     await fetching(9)
     assert fetching.asked == [(6, 60), (8, 80)], "it was compared already"
-    fetching.way, fetching.has = None, {(9, 90), (10, 100)}
+    fetching.connection, fetching.has = None, {(9, 90), (10, 100)}
     await fetching(10)
-    assert fetching.asked[2:] == [(9, 90), (10, 100)], "of what came over a way that is gone nobody knows the leader"
+    assert fetching.asked[2:] == [(9, 90), (10, 100)], "the leader of a closed connection is unknown"
 
 
 @pytest.mark.parametrize(
-    ("way", "offsets", "has", "first", "end"),
+    ("connection", "offsets", "has", "first", "end"),
     [
         pytest.param("leader 2", (5, 6), {(6, 60)}, 4, 5, id="the new log was cut back and has grown"),
         pytest.param("leader 2", (5, 6), {(4, 40)}, 5, 7, id="what had come from the old leader waited here"),
@@ -225,7 +225,7 @@ async def test_what_a_leader_gives_is_compared_with_what_came_from_the_one_befor
 )
 async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_worker(
     monkeypatch: pytest.MonkeyPatch,
-    way: str,
+    connection: str,
     offsets: tuple[int, ...],
     has: set[tuple[int, int]],
     first: int,
@@ -234,7 +234,7 @@ async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_
     """Else what the new log has before the old offset is folded by nobody, and nobody knows."""
     fetching = Fetching(monkeypatch)
     await fetching(3, 4)
-    fetching.way, fetching.has = way, has
+    fetching.connection, fetching.has = connection, has
     with pytest.raises(MessagesMissing, match="is another message than before"):
         await fetching(*offsets)
     assert fetching.reported == [(first, end)]
@@ -252,7 +252,7 @@ async def test_of_all_logs_those_are_given_up_that_are_another_or_cannot_be_comp
     await fetching(3, 4)
     await fetching(5, 6, of=replaced)
     await fetching(7, 8, of=same)
-    fetching.way, fetching.has = "leader 2", {(8, 80), (9, 90)}
+    fetching.connection, fetching.has = "leader 2", {(8, 80), (9, 90)}
     with pytest.raises(MessagesMissing):
         await fetching(9)
     assert fetching.committed[0] == {NODES: 0}, "first, for the worker can be killed meanwhile"

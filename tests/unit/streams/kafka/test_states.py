@@ -20,9 +20,9 @@ from streams.kafka import parts
 from streams.kafka.changelog import Changelog, RecordKey
 from streams.kafka.codec import NOTHING_FOLDED, Folded
 from streams.kafka.parts import PartsCodec
-from streams.kafka.states import LeftOut, LogKey, LogStates, Ownership
+from streams.kafka.states import LeftOut, LogStates, Ownership, StateKey
 
-LOG: Final = LogKey(0, b"c")
+LOG: Final = StateKey(0, b"c")
 KEYS: Final = 7
 T0: Final = datetime(2026, 7, 1, tzinfo=UTC)
 TURNS: Final = 20
@@ -65,7 +65,7 @@ def recovered(log: Sequence[Entry]) -> Changelog:
     changelog = Changelog()
     for key, value in log:
         changelog.apply(0, key, value)
-    changelog.begin({0})
+    changelog.own({0})
     return changelog
 
 
@@ -81,9 +81,9 @@ class Owner:
         self.next = committed
         self._log = log
         self._let = asyncio.Semaphore(0)
-        self.way: object = "leader 1"
+        self.connection: object = "leader 1"
         self.states = LogStates(
-            REDUCERS, recovered(log), "changelog", cast("Publisher", self), way=lambda _: self.way
+            REDUCERS, recovered(log), "changelog", cast("Publisher", self), connection=lambda _: self.connection
         )
         self.writing: asyncio.Task[int] | None = None
 
@@ -102,7 +102,7 @@ class Owner:
         self.states.keep(LOG, before, after, self.generation)
         self.next += messages
 
-    def begin(self) -> None:
+    def write_states(self) -> None:
         """Write; a worker that is stopped does not learn that its partitions are another's."""
 
         async def write(following: int) -> int:
@@ -190,7 +190,7 @@ async def _check(steps: Sequence[Step], kept: Sequence[bool], tombstones: bool) 
             owner.fold(amount)
         elif what == "write" and owner.writing is None:
             owner.fold(amount)
-            owner.begin()
+            owner.write_states()
         covered = await owner.go(amount if what == "go" else 0)
         if covered is not None and owner is owners[-1]:
             committed = max(committed, covered)  # Kafka takes no commit of the others
@@ -228,20 +228,20 @@ async def test_what_two_stopped_writers_leave_is_not_relied_on_before_it_is_writ
     log: list[Entry] = []
     first = Owner(1, log, 0)
     first.fold(1)
-    first.begin()
+    first.write_states()
     assert await first.go(100) == 1
     first._let = asyncio.Semaphore(0)
     first.fold(4)
-    first.begin()
+    first.write_states()
     second = Owner(2, log, 1)
     second.fold(1)
-    second.begin()
+    second.write_states()
     await _until_its_head(second, log)
     await _until_its_head(first, log)
     third = Owner(3, log, 1)
     assert third.states.read(LOG).offset == 4
     third.fold(3)
-    third.begin()
+    third.write_states()
     committed = await third.go(100)
     assert committed == 4
     await second.go(100)
@@ -258,10 +258,10 @@ async def test_what_a_new_leader_of_the_changelog_lacks_is_written_again_before_
     owner = Owner(1, log, 0)
     for _ in range(2):
         owner.fold(5)
-        owner.begin()
+        owner.write_states()
         assert await owner.go(100)
     del log[left:]
-    owner.way = "leader 2"
-    owner.begin()
+    owner.connection = "leader 2"
+    owner.write_states()
     assert await owner.go(200) == 10
     _check_state(recovered(log), 10)

@@ -70,7 +70,7 @@ async def test_where_nothing_is_committed_any_more_what_is_missing_is_reported_a
     takeovers = Takeovers()
     changelog = takeovers.changelogs["x.nodes"] = Changelog()
     changelog.apply(0, RecordKey(Epoch(1, 1), None).encode(), encode_progress(50))
-    changelog.begin({0})
+    changelog.own({0})
     sought: list[object] = []
 
     async def earliest_offsets(*partitions: TP) -> dict[TP, int]:

@@ -28,7 +28,7 @@ from streams.kafka.message import Message, MessagesMissing
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Ownership
-from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, Concluded, LogFolder, Outbox
+from streams.kafka.worker import MAX_DEAD_LETTERS_IN_A_ROW, SAMPLED, LogFolder, MessageRows, Outbox
 from waiting import PATIENCE_SECONDS, until
 
 pytestmark = pytest.mark.asyncio
@@ -94,7 +94,7 @@ class Kafka:
         changelog = Changelog()
         for key, value in self.changelog:
             changelog.apply(0, key, value)
-        changelog.begin({0})
+        changelog.own({0})
         return changelog
 
     def seen(self) -> int:
@@ -436,7 +436,7 @@ async def test_what_one_record_gives_is_no_message_that_kafka_does_not_take() ->
     """An inventory can say that 50,000 pods are gone: a worker that ended on it would end on it again for ever."""
     kafka, many = Kafka(), 50_000
     rows: list[Row] = [SourceError("c", T0, "", f"r{n}", "silent", None, "e" * 200) for n in range(many)]
-    concluded = [Concluded("c", "", T0, place, rows[:]) for place in ("x.cluster:0@1", "x.cluster:0@2")]
+    concluded = [MessageRows("c", "", T0, place, rows[:]) for place in ("x.cluster:0@1", "x.cluster:0@2")]
     await Outbox(cast("Publisher", kafka), TOPICS).findings(b"c", concluded)
     assert max(len(value) for _, _, value, _ in kafka.sent) < MAX_MESSAGE_BYTES / 8
     assert len({dict(headers)["ce_id"] for *_, headers in kafka.sent}) == len(kafka.sent)

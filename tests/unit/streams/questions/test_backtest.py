@@ -21,15 +21,15 @@ def at(seconds: float) -> Any:
     return T0 + timedelta(seconds=seconds)
 
 
-def alert(status: str, begin: float, end: float | None = None, **values: Any) -> Alert:
+def alert(status: str, start: float, end: float | None = None, **values: Any) -> Alert:
     given = {"alertname": "EvictionThresholdNear", "fingerprint": "f", "node": "n", "labels": {"resource": "memory"}}
     ends_at = None if end is None else at(end)
     words = {"annotations": {"summary": values.pop("summary", "")}}
-    return row(Alert, status=status, starts_at=at(begin), ends_at=ends_at, **(given | words | values))
+    return row(Alert, status=status, starts_at=at(start), ends_at=ends_at, **(given | words | values))
 
 
-def episode(begin: float, end: float | None, **values: Any) -> Episode:
-    rows = [alert("firing", begin, **values)] + ([alert("resolved", begin, end, **values)] if end is not None else [])
+def episode(start: float, end: float | None, **values: Any) -> Episode:
+    rows = [alert("firing", start, **values)] + ([alert("resolved", start, end, **values)] if end is not None else [])
     return episodes(rows)[0]
 
 

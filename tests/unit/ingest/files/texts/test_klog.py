@@ -571,13 +571,13 @@ ROUND = ("1231 23:59:50.100000", LOW), ("1231 23:59:50.200000", MUST), ("0101 00
 
 
 @pytest.mark.parametrize(
-    "begin", ["", "2025-01-06T12:44:17.{n}Z n1 kubelet[1]: ", "2025-01-06T12:44:17Z n1 kubelet[1]: "]
+    "start", ["", "2025-01-06T12:44:17.{n}Z n1 kubelet[1]: ", "2025-01-06T12:44:17Z n1 kubelet[1]: "]
 )
 @pytest.mark.parametrize("step", [1, -1], ids=["oldest first", "newest first"])
-def test_a_log_in_reverse_order_reads_the_same(begin: str, step: int) -> None:
+def test_a_log_in_reverse_order_reads_the_same(start: str, step: int) -> None:
     """Over New Year, and with times of the store in whole seconds."""
     rounds = (*ROUND, ("0101 00:00:01.400000", WAITING))
-    lines = [f"{begin.format(n=n)}I{at}    1 {line}\n" for n, (at, line) in enumerate(rounds)]
+    lines = [f"{start.format(n=n)}I{at}    1 {line}\n" for n, (at, line) in enumerate(rounds)]
     read = read_log("".join(lines[::step]).encode()).lines
     assert [(each.line.said, each.line.values.get("resourceName")) for each in read] == [
         ("Eviction manager: attempting to reclaim", "memory"),
@@ -604,15 +604,15 @@ def test_streams_of_a_store_that_lie_behind_each_other_are_one_log() -> None:
 
 
 @pytest.mark.parametrize(
-    ("begin", "host"),
+    ("start", "host"),
     [
         ("11月 06 12:44:17 n1", "n1"),
         ("Jan 06 12:44:17.658 n1", "n1"),
         ("n1.example Jan 06 12:44:17.658 n1", "n1.example"),
     ],
 )
-def test_a_journal_names_its_host_in_any_language_and_behind_the_name_of_its_node(begin: str, host: str) -> None:
-    line = parse(f"{begin} kubelet[1]: {KLOG}".encode())
+def test_a_journal_names_its_host_in_any_language_and_behind_the_name_of_its_node(start: str, host: str) -> None:
+    line = parse(f"{start} kubelet[1]: {KLOG}".encode())
     assert line is not None
     assert (line.host, line.said) == (host, "Eviction manager: attempting to reclaim")
 

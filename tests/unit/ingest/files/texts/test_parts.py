@@ -137,7 +137,7 @@ def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
 @given(st.text(max_size=300))
 def test_any_text_is_tidied_and_parted_without_an_error(text: str) -> None:
     assert tidied(text).count("\n") == text.replace("\r\n", "\n").count("\n")
-    assert all(each.begin >= 0 for each in parts(text.splitlines()))
+    assert all(each.start >= 0 for each in parts(text.splitlines()))
 
 
 def test_a_log_and_a_table_of_one_eviction_name_one_pod_on_one_node(tmp_path: Path) -> None:

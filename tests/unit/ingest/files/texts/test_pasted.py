@@ -180,8 +180,8 @@ def test_cut_and_shuffled_text_never_raises_and_never_gives_a_word_that_it_lacks
 ) -> None:
     lines = text.splitlines()
     kept = data.draw(st.lists(st.sampled_from(lines) | st.text(max_size=40), max_size=30))
-    begin = data.draw(st.integers(0, len(text)))
-    for pasted in (text[begin:], text[:begin], "\n".join(kept)):
+    start = data.draw(st.integers(0, len(text)))
+    for pasted in (text[start:], text[:start], "\n".join(kept)):
         for each in (some for some in objects(pasted) if some["kind"] != LACKING):
             own = {each["metadata"]["name"]} if each["kind"] == "Event" else set()
             for told in texts(each) - COMPOSED - own:

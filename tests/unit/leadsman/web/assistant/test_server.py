@@ -46,8 +46,8 @@ class Held:
 async def _listening(app: ASGIApp) -> AsyncIterator[int]:
     with listener_at(HOST, 0) as listener:
         server: uvicorn.Server = http_server(app)
-        async with Tasks() as begin:
-            serving = begin(server.serve(sockets=[listener]))
+        async with Tasks() as spawn:
+            serving = spawn(server.serve(sockets=[listener]))
             yield listener.getsockname()[1]
             server.should_exit = True
             await serving

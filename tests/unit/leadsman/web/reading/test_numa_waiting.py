@@ -7,7 +7,7 @@ import pytest
 
 from components.node_lines import node_line
 from components.rows import T0, row, store
-from leadsman.web.reading.numa_fleet import Band, NumaLine, way_in
+from leadsman.web.reading.numa_fleet import Band, NumaLine, remedy_for
 from leadsman.web.site.pages import Request, numa_of
 from sql.database.open import Database
 from streams.fold.findings import NodeRow, NumaAllocation, NumaPod, NumaSkew, PodBinding
@@ -24,7 +24,7 @@ def holds(node: str, number: int, pod: str, cpus: int, **values: Any) -> dict[st
 
 
 @pytest.mark.parametrize(
-    ("cpus", "way"),
+    ("cpus", "remedy"),
     [
         (4, "b has that many free in one NUMA node now."),
         (8, "It would fit NUMA node 1 of b without shop/small (4 CPUs)."),  # not large, and one rather than two
@@ -33,7 +33,7 @@ def holds(node: str, number: int, pod: str, cpus: int, **values: Any) -> dict[st
         (15, "No NUMA node is large enough: request at most 14 CPUs, or allow several NUMA nodes."),
     ],
 )
-def test_the_fewest_pods_of_one_numa_node_make_room(cpus: int, way: str) -> None:
+def test_the_fewest_pods_of_one_numa_node_make_room(cpus: int, remedy: str) -> None:
     lines = [line("a", 2, 0), line("b", 0, 4)]
     holders = [
         holds("a", 0, "one", 6),
@@ -44,10 +44,10 @@ def test_the_fewest_pods_of_one_numa_node_make_room(cpus: int, way: str) -> None
     ]
     if cpus == 14:
         holders = [each for each in holders if each["pod"] != "large"]
-    assert way_in(cpus, lines, holders) == way
+    assert remedy_for(cpus, lines, holders) == remedy
 
 
-def test_the_page_has_the_pod_that_waits_and_its_way_in(database: Database) -> None:
+def test_the_page_has_the_pod_that_waits_and_its_remedy(database: Database) -> None:
     waits = {"change": "pending", "phase": "Pending", "node": "", "namespace": "shop", "exclusive_cpus": 3}
     bound = waits | {"change": "bound", "node": "n"}
     store(

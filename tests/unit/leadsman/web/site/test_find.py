@@ -88,7 +88,7 @@ def test_a_mistyped_name_lists_similar_ones_and_opens_none(filled: Database, tex
 
 
 @pytest.mark.parametrize(
-    ("text", "way"),
+    ("text", "link"),
     [
         ("worker1", ("Node worker-1", "/node?cluster=c&node=worker-1")),
         ("WORKER-10", ("Node worker-10", "/node?cluster=c&node=worker-10")),
@@ -96,11 +96,11 @@ def test_a_mistyped_name_lists_similar_ones_and_opens_none(filled: Database, tex
     ],
 )
 def test_an_unknown_node_leads_to_similar_names_and_to_a_pod_of_its_name(
-    filled: Database, text: str, way: tuple[str, str]
+    filled: Database, text: str, link: tuple[str, str]
 ) -> None:
     with pytest.raises(NoSuchNode) as refused:
         node_of(filled, Request.of({"node": text}), lambda: None)
-    assert refused.value.ways[0] == way
+    assert refused.value.alternatives[0] == link
 
 
 def test_what_is_asked_and_found_is_text(filled: Database) -> None:

@@ -112,7 +112,7 @@ def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_the
         "It was last seen at 2026-07-01 12:25:00 UTC.",
         "At 2026-07-01 12:20:00 UTC its Node object was found deleted.",
     ]
-    ((name, address),) = error.ways
+    ((name, address),) = error.alternatives
     assert name == f"Node {GONE!r} until then"
     asked = dict(parse_qsl(urlsplit(address).query))
     assert asked == {
@@ -127,7 +127,7 @@ def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_the
 def test_of_a_range_before_it_the_page_leads_to_its_beginning(left: Database) -> None:
     error = refused(left, GONE, **EARLIER)
     assert error.texts[1:] == ["After this range it was first seen at 2026-07-01 12:00:00 UTC."]
-    ((_, address),) = error.ways
+    ((_, address),) = error.alternatives
     asked = dict(parse_qsl(urlsplit(address).query))
     assert (asked["since"], asked["until"]) == ("2026-07-01T12:00:00Z", "2026-07-01T13:00:00Z")
     assert GONE not in page(left, **asked)
@@ -136,7 +136,7 @@ def test_of_a_range_before_it_the_page_leads_to_its_beginning(left: Database) ->
 def test_of_a_node_that_nothing_names_the_page_claims_nothing(left: Database) -> None:
     error = refused(left, "nonesuch", **HOUR)
     assert error.texts[1:] == ["No stored data names it. Check the spelling and the cluster."]
-    assert not error.ways
+    assert not error.alternatives
 
 
 @pytest_asyncio.fixture

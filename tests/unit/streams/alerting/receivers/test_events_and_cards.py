@@ -127,18 +127,18 @@ MESSAGE: Final[dict[str, Any]] = {
 }
 
 
-def received(status: str = "firing", *, begin: float = 0, reason: str = "", **labels: str) -> Received:
+def received(status: str = "firing", *, start: float = 0, reason: str = "", **labels: str) -> Received:
     alert = AlertMessage(
         status="resolved" if status == "resolved" else "firing",
         fingerprint="028e97dbcd21e31d",
         labels={"alertname": "NodeNotReady", "severity": "critical", "cluster": "lab", "node": "n1", **labels},
         annotations={"summary": "what", "description": "why", "runbook_url": "https://x/A.md"},
-        starts_at=START + timedelta(seconds=begin),
-        ends_at=START + timedelta(seconds=begin + 60) if status == "resolved" else None,
+        starts_at=START + timedelta(seconds=start),
+        ends_at=START + timedelta(seconds=start + 60) if status == "resolved" else None,
         updated_at=START,
         reason=reason,
     )
-    return Received(alert, f"{status}{begin}", START)
+    return Received(alert, f"{status}{start}", START)
 
 
 class Server:

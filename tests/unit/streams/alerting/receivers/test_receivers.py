@@ -41,7 +41,7 @@ from waiting import PATIENCE_SECONDS
 
 def received(
     status: str = "firing",
-    begin: float = 0,
+    start: float = 0,
     end: float | None = None,
     *,
     update: float | None = None,
@@ -52,11 +52,11 @@ def received(
         fingerprint=name,
         labels={"alertname": name, "severity": "warning"},
         annotations={"summary": "what", "description": "why", "runbook_url": "https://x/A.md"},
-        starts_at=START + timedelta(seconds=begin),
+        starts_at=START + timedelta(seconds=start),
         ends_at=None if end is None else START + timedelta(seconds=end),
-        updated_at=START + timedelta(seconds=next(t for t in (update, end, begin) if t is not None)),
+        updated_at=START + timedelta(seconds=next(t for t in (update, end, start) if t is not None)),
     )
-    return Received(alert, f"{name}@{begin}#{status}@{update}", alert.updated_at)
+    return Received(alert, f"{name}@{start}#{status}@{update}", alert.updated_at)
 
 
 def states_after(*messages: Received) -> AlertStates:
@@ -112,11 +112,11 @@ def test_firing_and_resolving_are_news_and_other_words_are_not() -> None:
     assert [each.alert.updated_at for each in states.firing()] == [START + timedelta(seconds=60)]
     assert states.read(received("resolved", 0, 90))
     assert states.firing() == []
-    assert states.read(received(begin=100))
+    assert states.read(received(start=100))
 
 
 def test_what_is_read_again_is_no_news() -> None:
-    every = [received(), received(update=60), received("resolved", 0, 90), received(begin=100)]
+    every = [received(), received(update=60), received("resolved", 0, 90), received(start=100)]
     states = AlertStates()
     assert [states.read(each) for each in every] == [True, False, True, True]
     assert [states.read(each) for each in every] == [False] * 4
@@ -166,8 +166,8 @@ def test_what_the_next_process_has_to_know_fits_into_a_commit() -> None:
     assert Remembered.parse("first 12") == Remembered.parse("") == Remembered()
 
 
-EVERY = [received(begin=b, update=u) for b in (0, 100) for u in (b, b + 10)]
-EVERY += [received("resolved", begin, begin + 50) for begin in (0, 100)]
+EVERY = [received(start=b, update=u) for b in (0, 100) for u in (b, b + 10)]
+EVERY += [received("resolved", start, start + 50) for start in (0, 100)]
 
 
 @given(st.lists(st.sampled_from(EVERY), max_size=20))
@@ -566,7 +566,7 @@ async def test_alertmanager_receives_a_while_that_an_alert_was_resolved() -> Non
 @pytest.mark.asyncio
 async def test_an_alert_that_fires_again_is_not_reported_to_be_resolved() -> None:
     async with Server().running() as server:
-        await (await send(server, FakeClock(), received(), received("resolved", 0, 50), received(begin=60))).close()
+        await (await send(server, FakeClock(), received(), received("resolved", 0, 50), received(start=60))).close()
     assert len(server.bodies[0]) == 1
 
 

@@ -26,7 +26,7 @@ def alert(
     status: str = "firing",
     labels: Mapping[str, str] = MappingProxyType({}),
     *,
-    begin: float = 0,
+    start: float = 0,
     summary: str = "what",
 ) -> Received:
     made = AlertMessage(
@@ -34,11 +34,11 @@ def alert(
         fingerprint=name.lower(),
         labels={"alertname": name, "severity": "warning", **labels},
         annotations={"summary": summary, "description": "why"},
-        starts_at=START + timedelta(seconds=begin),
-        ends_at=START + timedelta(seconds=begin + 60) if status == "resolved" else None,
-        updated_at=START + timedelta(seconds=begin + (60 if status == "resolved" else 0)),
+        starts_at=START + timedelta(seconds=start),
+        ends_at=START + timedelta(seconds=start + 60) if status == "resolved" else None,
+        updated_at=START + timedelta(seconds=start + (60 if status == "resolved" else 0)),
     )
-    return Received(made, f"{name}@{begin}#{status}", made.updated_at)
+    return Received(made, f"{name}@{start}#{status}", made.updated_at)
 
 
 class Process:
@@ -67,7 +67,7 @@ async def test_an_alert_is_one_message_that_is_updated_when_it_is_resolved() -> 
         assert "`leadsman silence add alertname=NodeNotReady cluster=c node=n1 --for 2h --why TEXT`" in text
         await process.tell(alert("NodeNotReady", "resolved", labels=NODE))
         assert slack.heads() == ["RESOLVED NodeNotReady"]
-        await process.tell(alert("NodeNotReady", begin=600, labels=NODE))
+        await process.tell(alert("NodeNotReady", start=600, labels=NODE))
         assert slack.heads() == ["RESOLVED NodeNotReady", "FIRING (warning) NodeNotReady"]
         await process.kill()
 

@@ -59,16 +59,16 @@ class Case:
         return list(self.receiver.sent)
 
 
-def alert(name: str, status: str = "firing", begin: float = 0) -> Received:
+def alert(name: str, status: str = "firing", start: float = 0) -> Received:
     message = AlertMessage(
         status="resolved" if status == "resolved" else "firing",
         fingerprint=name,
         labels={"alertname": name},
         annotations={},
-        starts_at=START + timedelta(seconds=begin),
-        updated_at=START + timedelta(seconds=begin + (5 if status == "resolved" else 0)),
+        starts_at=START + timedelta(seconds=start),
+        updated_at=START + timedelta(seconds=start + (5 if status == "resolved" else 0)),
     )
-    return Received(message, f"{name}{status}{begin}", START)
+    return Received(message, f"{name}{status}{start}", START)
 
 
 @pytest.mark.asyncio
@@ -100,7 +100,7 @@ async def test_what_began_and_ended_in_silence_is_never_sent() -> None:
     assert await case(alert("A", "resolved")) == []
     case.clock.seconds = 100
     assert await case() == []
-    assert await case(alert("A", begin=100)) == ["A firing"]
+    assert await case(alert("A", start=100)) == ["A firing"]
 
 
 @pytest.mark.asyncio

@@ -14,10 +14,10 @@ PARTITION = TopicPartition("x.findings", 2)
 def test_messages_that_follow_each_other_leave_no_gap() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
-    assert arrivals.begin(PARTITION, committed=5, earliest=0) == 5
+    assert arrivals.start(PARTITION, committed=5, earliest=0) == 5
     arrivals.add(PARTITION, 5, 8)
     arrivals.add(PARTITION, 9, 9)
-    assert arrivals.begin(PARTITION, committed=9, earliest=9) == 9
+    assert arrivals.start(PARTITION, committed=9, earliest=9) == 9
     assert gaps.counts == {}
     assert list(gaps.why_not()) == []
 
@@ -25,8 +25,8 @@ def test_messages_that_follow_each_other_leave_no_gap() -> None:
 def test_a_new_group_begins_at_the_first_message_and_a_topic_made_anew_at_its_own() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
-    assert arrivals.begin(PARTITION, committed=-1, earliest=0) == 0
-    arrivals.begin(PARTITION, committed=100, earliest=0)
+    assert arrivals.start(PARTITION, committed=-1, earliest=0) == 0
+    arrivals.start(PARTITION, committed=100, earliest=0)
     arrivals.add(PARTITION, 0, 3)
     arrivals.add(PARTITION, 4, 4)
     assert gaps.counts == {}
@@ -37,7 +37,7 @@ async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown(
     """Kafka forgets what a group committed a week after its last member, when the topic has deleted as much."""
     gaps = Gaps()
     arrivals = Arrivals(gaps)
-    assert arrivals.begin(PARTITION, committed=-1, earliest=2000) == 2000
+    assert arrivals.start(PARTITION, committed=-1, earliest=2000) == 2000
     arrivals.add(PARTITION, 2000, 2009)
     assert gaps.counts == {("x.findings", "unknown"): 2000}
     (why,) = gaps.why_not()
@@ -51,10 +51,10 @@ async def test_what_was_deleted_and_perhaps_never_stored_is_reported_as_unknown(
 def test_what_was_deleted_before_the_start_and_in_between_is_reported_once() -> None:
     gaps = Gaps()
     arrivals = Arrivals(gaps)
-    assert arrivals.begin(PARTITION, committed=5, earliest=2000) == 2000
+    assert arrivals.start(PARTITION, committed=5, earliest=2000) == 2000
     arrivals.add(PARTITION, 2000, 2009)
     arrivals.add(PARTITION, 2015, 2015)
     arrivals.clear()
-    arrivals.begin(PARTITION, committed=5, earliest=2000)
+    arrivals.start(PARTITION, committed=5, earliest=2000)
     assert gaps.counts == {("x.findings", "lost"): 1995 + 5}
     assert [each.partition(":")[0] for each in gaps.why_not()] == ["kafka x.findings/2"] * 2

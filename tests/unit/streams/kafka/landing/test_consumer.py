@@ -43,7 +43,7 @@ class Nowhere:
     def landed(self, _: str) -> dict[TopicPartition, Landed]:
         return {}
 
-    def begin(self, _: Mapping[TopicPartition, Landed]) -> None: ...
+    def resume_from(self, _: Mapping[TopicPartition, Landed]) -> None: ...
 
 
 async def _nothing(*_: object) -> None: ...
@@ -90,8 +90,8 @@ async def test_messages_are_taken_only_over_the_connection_that_brought_those_be
     landing = ending(KafkaError())
     landing.assigned({TP})
     landing._unknown, landing._known = set(), {TP}
-    landing._arrivals.begin(TP, 0, 0)
-    for way, brought in (("leader 1", [0]), (then, offsets)):
+    landing._arrivals.start(TP, 0, 0)
+    for connection, brought in (("leader 1", [0]), (then, offsets)):
         records = [
             SimpleNamespace(**TP._asdict(), offset=each, timestamp=1, key=b"k", value=b"v", headers=())
             for each in brought
@@ -101,7 +101,7 @@ async def test_messages_are_taken_only_over_the_connection_that_brought_those_be
             return {TP: records}
 
         monkeypatch.setattr(landing._consumer, "getmany", getmany, raising=False)
-        monkeypatch.setattr(aiokafka_fixes, "way", lambda *_, way=way: way)
+        monkeypatch.setattr(aiokafka_fixes, "leader_connection", lambda *_, connection=connection: connection)
         await landing._receive()
     assert (TP in landing._known, TP in landing._unknown) == (is_known, not is_known)
     assert landing._received[TP].end == 1 + (is_known and len(offsets))

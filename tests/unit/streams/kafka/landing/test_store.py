@@ -36,7 +36,7 @@ class Refusing:
             raise TransientFailure
         return {}
 
-    def begin(self, landed: Mapping[TopicPartition, Landed], /) -> None:
+    def resume_from(self, landed: Mapping[TopicPartition, Landed], /) -> None:
         raise NotImplementedError
 
 

@@ -99,9 +99,9 @@ def test_the_deltas_sum_to_the_true_number_when_every_beginning_and_end_was_deli
 def test_no_more_is_counted_than_occurred_when_the_beginning_was_not_seen(
     versions: list[Version], data: st.DataObject
 ) -> None:
-    begin = data.draw(st.integers(0, len(versions)))
-    rows = rows_of(versions[begin:])
-    assert sum(row.occurrences for row in rows) == len(versions) - begin
+    start = data.draw(st.integers(0, len(versions)))
+    rows = rows_of(versions[start:])
+    assert sum(row.occurrences for row in rows) == len(versions) - start
 
 
 @given(histories())

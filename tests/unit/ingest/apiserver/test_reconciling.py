@@ -10,7 +10,7 @@ import pytest
 
 from fakes.apiserver import Answer, FakeApiServer, bookmark, event, listing, pod, refusal, watching
 from fakes.clock import FakeClock
-from ingest.apiserver.progress import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Comparing, went_back
+from ingest.apiserver.progress import ANSWER_SECONDS, EVERY_SECONDS, SOON_SECONDS, Reconciling, went_back
 from ingest.apiserver.watch import WELL_SECONDS
 from unit.ingest.apiserver.test_watch import PODS_PATH, Stage, _errors, _stage, _told
 
@@ -207,10 +207,10 @@ async def test_a_comparison_at_a_version_that_is_compacted_is_no_gap_where_nothi
 async def test_a_server_that_was_away_is_given_time_to_begin_a_watch() -> None:
     """The comparison that is due then comes first, and never shortens the wait for an answer."""
     clock = FakeClock(0.5)
-    comparing = Comparing(clock.clock)
-    comparing.soon()
+    reconciling = Reconciling(clock.clock)
+    reconciling.soon()
     clock.seconds += SOON_SECONDS
-    assert comparing.due_in_seconds == ANSWER_SECONDS
+    assert reconciling.due_in_seconds == ANSWER_SECONDS
     async with _stage() as stage:
         away = refusal(503, "ServiceUnavailable", "etcd")
         stage.server.script[PODS_PATH] = [
@@ -227,30 +227,30 @@ async def test_a_server_that_was_away_is_given_time_to_begin_a_watch() -> None:
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0])
 def test_comparisons_come_at_jittered_times_and_not_before_half_of_theirs(chance: float) -> None:
     clock = FakeClock(chance)
-    comparing = Comparing(clock.clock)
-    assert not comparing.is_due
-    for arrange, seconds in ((comparing.soon, SOON_SECONDS), (comparing.done, EVERY_SECONDS)):
+    reconciling = Reconciling(clock.clock)
+    assert not reconciling.is_due
+    for arrange, seconds in ((reconciling.soon, SOON_SECONDS), (reconciling.done, EVERY_SECONDS)):
         arrange()
         clock.seconds += seconds * (0.5 + chance) - 1
-        assert not comparing.is_due
+        assert not reconciling.is_due
         clock.seconds += 1
-        assert comparing.is_due
+        assert reconciling.is_due
 
 
 def test_a_server_that_comes_and_goes_is_not_listed_each_time_but_one_whose_versions_go_back_is() -> None:
     clock = FakeClock(0.5)
-    comparing = Comparing(clock.clock)
+    reconciling = Reconciling(clock.clock)
     comparisons = 0
     for _ in range(600):
         clock.seconds += 1
-        comparing.soon()
-        if comparing.is_due:
+        reconciling.soon()
+        if reconciling.is_due:
             comparisons += 1
-            comparing.begun()
-            comparing.done()
+            reconciling.begun()
+            reconciling.done()
     assert comparisons == 2  # after 10 s, and 300 s after that one
-    comparing.now()
-    assert comparing.is_due
+    reconciling.now()
+    assert reconciling.is_due
 
 
 @pytest.mark.parametrize(
