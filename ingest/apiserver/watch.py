@@ -64,14 +64,7 @@ class _CutError(Exception):
     """A watch ended early without an error of the server's: wait, then go on at the same version."""
 
 
-_FAILURES: Final = (
-    _CutError,
-    StreamError,
-    ApiError,
-    TooLargeError,
-    *UNDECODABLE,
-    *TRANSPORT_ERRORS,
-)
+_FAILURES: Final = (_CutError, StreamError, ApiError, TooLargeError, *UNDECODABLE, *TRANSPORT_ERRORS)
 
 
 class Watch:

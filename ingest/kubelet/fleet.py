@@ -34,10 +34,7 @@ def stream_of(node: str) -> str:
 
 
 async def way(
-    settings: KubeletSettings,
-    access: Configuration,
-    known: Callable[[str], Address | None],
-    stack: AsyncExitStack,
+    settings: KubeletSettings, access: Configuration, known: Callable[[str], Address | None], stack: AsyncExitStack
 ) -> Fetch:
     """Build the access to a kubelet from the settings, open as long as the stack; `known` is the address of a node.
 

@@ -57,8 +57,7 @@ class Capturing:
                 self._writer.write(observation)
                 self._live.acknowledge(delivery)
                 self.captured = Captured(
-                    self.captured.observations + 1,
-                    self.captured.errors + (observation.type == "ERROR"),
+                    self.captured.observations + 1, self.captured.errors + (observation.type == "ERROR")
                 )
 
     async def _report_regularly(self) -> None:

@@ -37,10 +37,7 @@ PROXY: Final = "nodes/proxy"
 LEASES: Final = "coordination.k8s.io"
 NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
-_CHEAP: Final = {
-    "list": {"limit": "1"},
-    "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},
-}
+_CHEAP: Final = {"list": {"limit": "1"}, "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}}
 _UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
 
 

@@ -16,11 +16,7 @@ class Limits(NamedTuple):
         """Return the limits as ClickHouse's settings. The embedded engine gives the rest beyond max_result_bytes to
         the next query.
         """
-        settings = {
-            "limit": self.rows + 1,
-            "max_execution_time": self.seconds,
-            "max_memory_usage": self.memory_bytes,
-        }
+        settings = {"limit": self.rows + 1, "max_execution_time": self.seconds, "max_memory_usage": self.memory_bytes}
         return settings if embedded else settings | {"max_result_bytes": self.answer_bytes}
 
 

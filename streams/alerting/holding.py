@@ -287,11 +287,7 @@ def alert_row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -
         starts_at=starts_at,
         ends_at=ends_at,
         labels=labels,
-        annotations={
-            "summary": alert.summary,
-            "description": alert.description,
-            "runbook_url": alert.runbook_url,
-        },
+        annotations={"summary": alert.summary, "description": alert.description, "runbook_url": alert.runbook_url},
         node=labels.get("node", ""),
         updated_at=at,
         reason=reason,

@@ -60,13 +60,7 @@ from streams.rules.pod_ends.causes import (
     preempted_end,
     restarted_by_probe,
 )
-from streams.rules.pod_ends.machine import (
-    end_of_container,
-    may_be_of_a_reboot,
-    was_rebooted,
-    with_event,
-    with_node,
-)
+from streams.rules.pod_ends.machine import end_of_container, may_be_of_a_reboot, was_rebooted, with_event, with_node
 from streams.rules.pod_ends.restarts import attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED

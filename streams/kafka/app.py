@@ -298,11 +298,7 @@ class Worker:
 
 
 def _app(
-    bootstrap_servers: str,
-    group: str,
-    instance: str | None,
-    replication_factor: int,
-    client_options: Options,
+    bootstrap_servers: str, group: str, instance: str | None, replication_factor: int, client_options: Options
 ) -> faust_fixes.App:
     app = faust_fixes.App(
         group,

@@ -21,14 +21,7 @@ from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, wanted
-from streams.rules.values.quantity import (
-    NANO,
-    InvalidQuantity,
-    base_units,
-    in_base_units,
-    millicores,
-    nano_units,
-)
+from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, in_base_units, millicores, nano_units
 
 MILLI: Final = 1000
 _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})

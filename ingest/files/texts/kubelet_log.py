@@ -308,9 +308,7 @@ def placed(
             continue
         pod = line.values.get("pod") or line.values.get("object")
         entry = resource.Line(
-            said=line.said,
-            at=at,
-            values={name: each for name, each in line.values.items() if name in VALUES},
+            said=line.said, at=at, values={name: each for name, each in line.values.items() if name in VALUES}
         )
         if line.at is None:
             entry = _bounded(entry, at, offset, is_dated=year is not None or (is_dated and at <= limit))

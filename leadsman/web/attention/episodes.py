@@ -39,11 +39,7 @@ _OF_NODES: Final = {
     ),
 }
 """Severity of the kind `node` by what it is about; everything else of it is a warning."""
-_OF_ALERTS: Final = {
-    "critical": Severity.CRITICAL,
-    "warning": Severity.WARNING,
-    "unknown": Severity.UNKNOWN,
-}
+_OF_ALERTS: Final = {"critical": Severity.CRITICAL, "warning": Severity.WARNING, "unknown": Severity.UNKNOWN}
 _OF_PODS: Final = {
     "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",

@@ -260,14 +260,7 @@ def _ended(pressure: RowDict, state: _State | None) -> RowDict:
 
 def _gone(line: NodeLine) -> NodeLine:
     """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
-    return line._replace(
-        stale=True,
-        margins=(),
-        fit={},
-        pressure=(),
-        pressure_since={},
-        numa=None,
-    )
+    return line._replace(stale=True, margins=(), fit={}, pressure=(), pressure_since={}, numa=None)
 
 
 def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:

@@ -55,10 +55,7 @@ def numa_nodes(numa: NumaFleet) -> str:
 
 def alerts(found: Iterable[Alert]) -> str:
     names = ("state", "alertname", "severity", "node", "starts_at", "ends_at", "summary", "description")
-    return _csv(
-        names,
-        ((each.state, each.name, *(getattr(each, name) for name in names[2:])) for each in found),
-    )
+    return _csv(names, ((each.state, each.name, *(getattr(each, name) for name in names[2:])) for each in found))
 
 
 def timeline(story: Timeline) -> str:

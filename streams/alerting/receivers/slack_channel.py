@@ -217,10 +217,7 @@ class SlackChannel(Pushed):
     def _said(self, received: Received) -> str:
         words = received.alert.annotations
         return _digest(
-            status_of(received.alert),
-            words.get("summary", ""),
-            words.get("description", ""),
-            self._others(received),
+            status_of(received.alert), words.get("summary", ""), words.get("description", ""), self._others(received)
         )
 
     async def _recall(self, deadline_seconds: float) -> None:

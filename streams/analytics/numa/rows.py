@@ -19,13 +19,7 @@ from streams.analytics.numa.state import (
     topology_policy,
     topology_scope,
 )
-from streams.fold.findings import (
-    NumaAllocation,
-    NumaDisagreement,
-    NumaPod,
-    NumaResource,
-    NumaSkew,
-)
+from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew
 from streams.fold.reducer import Output
 from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses

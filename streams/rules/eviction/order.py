@@ -167,13 +167,7 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
     counts_processes = is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
     amounts = sort_key(signal == signals.PID_AVAILABLE, counts_processes)
     return [
-        (
-            *amounts(pod.has_stats, *_measured(fields, pod), pod.priority),
-            pod.namespace,
-            pod.name,
-            pod.uid,
-            index,
-        )
+        (*amounts(pod.has_stats, *_measured(fields, pod), pod.priority), pod.namespace, pod.name, pod.uid, index)
         for index, pod in enumerate(pods)
         if not pod.critical
     ]

@@ -34,14 +34,7 @@ sorts no further.
 """
 
 SETTABLE: Final = frozenset(
-    {
-        MEMORY_AVAILABLE,
-        NODEFS_AVAILABLE,
-        NODEFS_INODES_FREE,
-        IMAGEFS_AVAILABLE,
-        IMAGEFS_INODES_FREE,
-        PID_AVAILABLE,
-    }
+    {MEMORY_AVAILABLE, NODEFS_AVAILABLE, NODEFS_INODES_FREE, IMAGEFS_AVAILABLE, IMAGEFS_INODES_FREE, PID_AVAILABLE}
 )
 """Signals whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
 

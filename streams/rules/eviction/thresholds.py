@@ -96,11 +96,7 @@ def effective_thresholds(
 def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, str]:
     """The hard thresholds of a kubelet without configured ones."""
     if windows:
-        return {
-            signals.MEMORY_AVAILABLE: "500Mi",
-            signals.NODEFS_AVAILABLE: "10%",
-            signals.IMAGEFS_AVAILABLE: "15%",
-        }
+        return {signals.MEMORY_AVAILABLE: "500Mi", signals.NODEFS_AVAILABLE: "10%", signals.IMAGEFS_AVAILABLE: "15%"}
     defaults = {
         signals.MEMORY_AVAILABLE: "100Mi",
         signals.NODEFS_AVAILABLE: "10%",

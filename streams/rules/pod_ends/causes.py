@@ -148,10 +148,7 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
         return None
     return end and end._replace(
         when=ended_by_status(
-            pod,
-            read_at,
-            starts_with_it=end.cause == "admission" and is_first,
-            is_rejection=end.cause == "admission",
+            pod, read_at, starts_with_it=end.cause == "admission" and is_first, is_rejection=end.cause == "admission"
         )
     )
 
