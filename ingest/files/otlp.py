@@ -53,10 +53,7 @@ _RESOURCES: Final = msgspec.json.Decoder(list[_Resource])
 
 
 def logged(found: Found) -> Iterator[Found]:
-    """Yield the objects in the log records of an object of OTLP; records of anything else are left out.
-
-    Raises UNDECODABLE for another form.
-    """
+    """Yield the objects in log records of OTLP; other records are left out. Raises UNDECODABLE for another form."""
     number = 0
     for resource in _RESOURCES.decode(found.fields[LOGS]):
         about = _values(resource.resource.attributes)

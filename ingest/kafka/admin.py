@@ -212,10 +212,7 @@ async def _clients(
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
-    """Return, for each topic with a message dated after `at`, the date of one. Only existing topics are checked.
-
-    Raises TopicsUnusable.
-    """
+    """Return, for each existing topic with a message dated after `at`, the date of one. Raises TopicsUnusable."""
     try:
         async with _clients(bootstrap_servers, options) as (admin, consumer):
             described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))

@@ -1,6 +1,4 @@
-"""Forwards the live sources of a cluster to Kafka; nothing is acknowledged before Kafka has it
-(delivery.md#publishing).
-"""
+"""Forwards a cluster's live sources to Kafka, which has what is acknowledged (delivery.md#publishing)."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -91,9 +91,7 @@ def topics(
 
 
 def changelogs(group: str, logs: Topics) -> Sequence[Topic]:
-    """The topics that a group of workers recovers its states from. Faust names them, and would make them as the
-    broker's defaults are.
-    """
+    """The topics from which a group's workers recover states; Faust would make them with the broker's defaults."""
     return [
         source._replace(
             name=f"{group}-{table}-changelog", what=f"States of the logs in {source.name}", compacted=True

@@ -233,10 +233,7 @@ TEST_SECONDS: Final = 20.0
 
 
 def receiver_of(settings: Settings, text: str, open_database: Callable[[], Database] | None = None) -> Receiver:
-    """Make a receiver with the secrets and addresses of the settings; `open_database` is asked for the pod to blame.
-
-    Raises BadReceiver.
-    """
+    """Make a receiver by the settings; `open_database` is asked for the pod to blame. Raises BadReceiver."""
     secret, token = settings.alerts.webhook_secret, settings.alerts.slack_token
     return receiver(
         text,

@@ -98,10 +98,7 @@ def reach(target: Target, held: DatabaseHeld) -> Held:
 
 
 def connect_to_read(dsn: str) -> Database:
-    """Open a database that is there to read, where necessary through the process that holds it.
-
-    Raises as `sql.database.open.connect` does.
-    """
+    """Open a database to read, if necessary through the process that holds it. Raises as `connect` does."""
     try:
         return connect(dsn, make=False, read_only=True)
     except DatabaseHeld as held:

@@ -84,10 +84,7 @@ _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
 
 
 def vetted(db: Database, sql: str, *, bounded: bool) -> str:
-    """The text to run in place of `sql`: the engine's own form of it. Raises QueryFailed for what is not allowed.
-
-    A `bounded` one may set no limit.
-    """
+    """The engine's own form of `sql`, to run. Raises QueryFailed if not allowed; `bounded`, it may set no limit."""
     formatted = as_formatted(db, sql)
     others = frozenset(name for (name,) in db.query(_OTHERS).rows)
     check(formatted, _language(db), others, BOUNDED if bounded else SETTINGS)

@@ -213,9 +213,7 @@ def _ended_in_container(state: State, pod: Pod) -> bool:
 
 
 def _remember(state: State, record: PodRecord) -> State:
-    """Remember what later records of the pod need: whether it ended by itself, and how often its containers were
-    restarted.
-    """
+    """Remember what later records of the pod need: whether it ended by itself, and its containers' restarts."""
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     was_own, counts = on_shelf(state.finished, uid), {} if is_gone else restarts_of(pod)

@@ -165,9 +165,7 @@ class Changelog:
         return best is not None and best[0] == epoch
 
     def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
-        """List the logs of which no reducer has a state, and whose messages are all before the offset that follows
-        in their partition.
-        """
+        """List logs without a state, whose messages are all before the offset that follows in their partition."""
         return [
             (each.partition, log)
             for log, each in self._logs.items()

@@ -173,11 +173,7 @@ def _severities(kind: str) -> set[Severity]:
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
-    """Sort happenings: what still lasts first, then the latest first. They are given in the order of their
-    beginning.
-
-    Each key begins with `prefix`.
-    """
+    """Fold happenings, given by beginning: lasting ones first, then the latest. Each key begins with `prefix`."""
     apart = max(APART, timedelta(seconds=scope.seconds / APART_OF_RANGE))
     groups: list[list[Happening]] = []
     last: dict[tuple[str, ...], list[Happening]] = {}

@@ -150,8 +150,7 @@ _NOT_HEARD: Final = "It is unknown whether it still does: there is no data since
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
-    """A card for each verdict and head. Without new data it is over, like its alert, although the failure may
-    continue."""
+    """A card for each verdict and head. Without new data it is over, like its alert, although it may go on."""
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):

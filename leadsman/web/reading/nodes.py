@@ -197,9 +197,7 @@ def read_nodes(
     *,
     named: bool = False,
 ) -> tuple[NodeLine, ...]:
-    """Read the nodes that exist at the end, and those that samples or findings name; with `named`, also the
-    requested one.
-    """
+    """Read the nodes that exist at the end or that samples or findings name; with `named`, also the asked one."""
     objects = ask(db, "nodes", scope, node=node)
     states = {row["node"]: _values(row["state"]) for row in objects}
     deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}

@@ -1,6 +1,4 @@
-"""Reports the distance of each eviction signal to its thresholds, and when it will cross them: table
-`eviction_signals`.
-"""
+"""Reports each eviction signal's distance to its thresholds, and when it crosses them: table `eviction_signals`."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -228,9 +228,7 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
 
 
 def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """Return the CPUs of each pod: of each container, the CPUs that no larger one before it holds (rules:
-    cpu-checkpoint).
-    """
+    """Return each pod's CPUs: of each container those that no larger one before it holds (rules: cpu-checkpoint)."""
     if best is None:
         return []
     if best.view.fidelity != "exact":

@@ -46,10 +46,7 @@ class RankedPod(NamedTuple):
 
 
 class SignalUse(NamedTuple):
-    """A pod's usage and request for one signal.
-
-    Usage is None without stats. Such a pod goes first, except for PIDs, where priority decides first.
-    """
+    """A pod's usage and request for one signal. Without stats usage is None: it goes first, except for PIDs."""
 
     usage: int | None
     request: int
@@ -106,9 +103,7 @@ _COMPARED: Final = 4
 
 
 def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:
-    """Return a function from (has_stats, usage, request, discount, priority) to a pod's sort key; the pod with the
-    lowest key is evicted first.
-    """
+    """Return the sort key of (has_stats, usage, request, discount, priority): the lowest pod is evicted first."""
     return either(is_pid, either(counts_processes, _by_processes, _by_priority), _by_usage)
 
 

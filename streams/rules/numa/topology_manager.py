@@ -66,9 +66,7 @@ class Request(NamedTuple):
 class Admission(NamedTuple):
     admitted: bool
     reason: str
-    """`TopologyAffinityError`, `SMTAlignmentError` or `UnexpectedAdmissionError`; empty if admitted, and where the
-    kubelet would not even start.
-    """
+    """The kubelet's reason, such as `SMTAlignmentError`; empty if admitted, or if the kubelet would not start."""
     message: str
     hint: Hint
     """The merged hint of the container that decided; any affinity with policy `none`."""
@@ -175,9 +173,7 @@ def _ended(machine: Machine, reuse: _Reuse) -> Machine:
 
 
 def whole_core_cpus(machine: Machine) -> frozenset[int]:
-    """Return the CPUs that `full-pcpus-only` gives: all free CPUs, also of half-free cores, except those of a core
-    with a reserved CPU.
-    """
+    """Return the CPUs that `full-pcpus-only` gives: all free ones but those of a core with a reserved CPU."""
     return machine.free - machine.topology.siblings(machine.reserved)
 
 
@@ -283,9 +279,7 @@ def _unexpected(error: Exception) -> _Refused:
 
 
 def _of_pod(containers: Sequence[Request]) -> Request:
-    """Return the maximum that the whole pod requests at one time: its last containers together, or an init
-    container with the sidecars before it.
-    """
+    """Return the most that the pod requests at a time: its last containers, or an init container with sidecars."""
     lasting = [[each for each in containers[:at] if not each.is_init] for at in range(len(containers) + 1)]
     starting = [_sum([*before, each]) for before, each in zip(lasting, containers, strict=False) if each.is_init]
     return _sum_of_most([_sum(lasting[-1]), *starting])

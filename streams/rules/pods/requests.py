@@ -105,17 +105,13 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
 
 @alike
 def cpu_limit(pod: Pod) -> int | None:
-    """Return the pod's cpu limit in millicores, None if a container has none and the pod itself neither
-    (rules: cgroup-values).
-    """
+    """Return the pod's cpu limit in millicores; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "cpu")
 
 
 @alike
 def memory_limit(pod: Pod) -> int | None:
-    """Return the pod's memory limit in bytes, None if a container has none and the pod itself neither
-    (rules: cgroup-values).
-    """
+    """Return the pod's memory limit in bytes; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "memory")
 
 

@@ -54,9 +54,7 @@ class NumaRoom(NamedTuple):
 
 
 def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> tuple[Judgement, int, list[int]]:
-    """The judgement of the first of `count` such pods, how many the node takes one after the other, and on which
-    NUMA nodes they come to lie.
-    """
+    """Judge the first of `count` such pods; how many the node takes in turn, and on which NUMA nodes."""
     first, after = judge(node, pod, scheduler_minor)
     taken, where = 0, list[tuple[int, ...]]()
     judgement = first
