@@ -1,7 +1,4 @@
-"""Tasks that fail loudly: none outlives the block that started it, and the first that fails ends the block.
-
-Endless work is stopped by SIGTERM, SIGINT, or when its time is up.
-"""
+"""Tasks that fail loudly: none outlives its block, the first that fails ends it, and SIGTERM ends endless work."""
 
 import asyncio
 import signal

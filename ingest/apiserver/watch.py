@@ -48,8 +48,7 @@ OPEN_PART: Final = 0.5
 """An answer that ended before this part of the requested time was not ended by the server's own, earlier timer."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was open for this long resets the backoff when it fails. A long backoff would hide that the server was
-away, and came back with another history."""
+"""A watch open for so long resets the backoff: a long one would hide that a server came back with other history."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """Pause before a custom resource that the cluster does not have is requested again."""

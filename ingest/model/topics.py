@@ -135,10 +135,7 @@ def kind_of(record: Record) -> str:
 
 
 def event_headers(kind: str, event_type: str, identity: str, cluster: str, node: str, time: str) -> Headers:
-    """`kind`, by which consumers choose, and CloudEvents 1.0 in Kafka's binary mode.
-
-    `identity` with the cluster identifies a message: a repeated one has the same.
-    """
+    """`kind` for consumers, and CloudEvents 1.0 in binary mode; a repeated message has the same `identity`."""
     fields = {
         "kind": kind,
         "ce_specversion": "1.0",

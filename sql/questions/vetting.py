@@ -97,10 +97,7 @@ def as_formatted(db: Database, sql: str) -> str:
 
 
 def check(formatted: str, language: Language, others: frozenset[str], settings: frozenset[str]) -> None:
-    """Raises QueryFailed, which names what is not allowed, and what to do.
-
-    `others` are the databases that are not asked, in lower case; `settings` are those that may be given.
-    """
+    """Raises QueryFailed with what is not allowed. `others` are lower-case databases, `settings` the allowed ones."""
     if not formatted.startswith(STATEMENTS):
         raise refusal("only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here")
     found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))

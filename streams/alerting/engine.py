@@ -85,10 +85,7 @@ _Log: TypeAlias = Literal["node", "cluster"]
 
 
 def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
-    """Return the type of a log's state: its active alerts, and what each condition remembers, by the alert's name.
-
-    An alert ignores what it remembered under another version.
-    """
+    """Return a log's state type: active alerts, and what conditions of this version remember, by alert."""
     remembering = [alert for alert in alerts if alert.state is not Nothing]
     return cast(
         type[State],

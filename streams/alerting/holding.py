@@ -213,10 +213,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
 
 
 def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[str] = ()) -> tuple[State, list[Alert]]:
-    """Fire alerts whose condition has held for long enough; with `repeat`, emit alerts again whose words changed.
-
-    Alerts named in `suppressed` stay pending.
-    """
+    """Fire alerts held long enough, except `suppressed` ones; with `repeat`, emit those with changed words again."""
     rows: list[Alert] = []
     active: dict[str, dict[str, ActiveAlert]] = {}
     for name, of_name in state.active.items():

@@ -42,9 +42,7 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record. `log` is the log's key; None in a record of a partition's progress. `piece`
-    is the number of a piece, None in a head.
-    """
+    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head."""
 
     epoch: Epoch
     log: bytes | None

@@ -1,6 +1,4 @@
-"""The question of `leadsman fit`: a pod by its amounts, one a line of JSON, or on the command line; or a pod by its
-manifest (rules: pod-requests, exclusive-cpus).
-"""
+"""The question of `leadsman fit`, by amounts, JSON lines or a manifest (rules: pod-requests, exclusive-cpus)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet

@@ -157,9 +157,7 @@ class Buffers:
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out the messages to store now. If one partition of a topic is due, all of them are stored, because an
-        insert costs the database more than its rows.
-        """
+        """Take out the due messages, and all of their topic: an insert costs the database more than its rows."""
         due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
         for topic in sorted(due):
             partitions = sorted(each for each in self._buffers if each.topic == topic)

@@ -75,9 +75,7 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
 
 
 def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
-    """Return the kubelet's own verdict about its exclusive CPUs: admitted, not_exclusive (it requests none),
-    not_pinned, unknown, or the reason of its refusal.
-    """
+    """Return the kubelet's verdict on CPUs: admitted, not_exclusive, not_pinned, unknown, or why it refuses."""
     if not pod.exclusive_cpus:
         return "not_exclusive"
     judgement, _ = _kubelets(node, pod)
