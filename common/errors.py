@@ -41,10 +41,7 @@ class FilesUnusable(ValueError):
 
 
 class BadRecord(ValueError):
-    """A record that cannot be decoded or makes no sense; the runtime dead-letters it.
-
-    `error_type` is one of a bounded vocabulary, the message is for a person.
-    """
+    """A record that cannot be decoded or makes no sense, for the dead letters; `error_type` is of a bounded set."""
 
     def __init__(self, error_type: str, reason: str) -> None:
         super().__init__(reason)

@@ -16,9 +16,7 @@ VALUE_CHARACTERS: Final = 2000
 
 
 def configure(form: Form, out: TextIO | None = None) -> None:
-    """Configure the whole process: our log goes to `out`, by default standard output; warnings of libraries go to
-    standard error.
-    """
+    """Configure the whole process: our log goes to `out`, by default standard output; others' warnings to stderr."""
     shared: list[Any] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),

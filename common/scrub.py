@@ -114,8 +114,7 @@ _SECRET_SEGMENT: Final = re.compile(
     r"(?<=/)(?=[^/]*[a-z])(?=[^/]*[A-Z])(?=[^/]*[0-9])[^/]{10,}"  # a key, as in the path of a webhook
     r"|(?<=/services/)[^/]+/[^/]+/[^/]+|(?<=/bot)[0-9]+:[^/]+|(?<=/webhookb2/).+"  # Slack, Telegram, Teams
 )
-"""A secret segment of a path. Names, uids and digests of Kubernetes and of registries have lower-case letters only.
-"""
+"""A secret segment of a path. Names, uids and digests of Kubernetes and registries have lower-case letters only."""
 _SECRET_VALUE: Final = re.compile(
     r"(?<=[?#&;=])(?!\[(?:redacted|withheld))"
     r"(?![A-Za-z_.-]{1,20}=|[a-z_-]{1,12}(?:[&;#]|$)|[0-9]{1,6}[a-z]{0,2}(?:[&;#]|$))[^&;=#]+"

@@ -1,7 +1,4 @@
-"""Tasks that fail loudly: none outlives the block that started it, and the first that fails ends the block.
-
-Endless work is stopped by SIGTERM, SIGINT, or when its time is up.
-"""
+"""Tasks that fail loudly: none outlives its block, the first that fails ends it, and SIGTERM ends endless work."""
 
 import asyncio
 import signal
@@ -68,9 +65,7 @@ async def together(coroutines: Iterable[Coroutine[Any, Any, object]]) -> None:
 
 
 def detached(work: Coroutine[Any, Any, Result]) -> "asyncio.Task[Result]":
-    """Start a task that outlives the block that begins it. Its holder awaits or cancels it. asyncio logs the failure
-    of a dropped one.
-    """
+    """Start a task that outlives its block. Its holder awaits or cancels it; asyncio logs a dropped one's failure."""
     return asyncio.get_running_loop().create_task(work)
 
 
@@ -117,10 +112,7 @@ def stop_on_signals() -> Iterator[asyncio.Event]:
 
 
 async def run_until(stop: asyncio.Event, work: Coroutine[Any, Any, None], *, seconds: float | None = None) -> None:
-    """Run the work until it ends, `stop` is set, or the given seconds are over; it is cancelled then.
-
-    Raises what the work raises.
-    """
+    """Run the work until it ends, `stop` is set, or the seconds are over: then it is cancelled. Raises its errors."""
     async with Tasks() as spawn:
         await asyncio.wait({spawn(work), spawn(stop.wait())}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 

@@ -67,9 +67,7 @@ _CHANGES: Final = frozenset(get_args(ObjectChange))
 class Seen(NamedTuple):
     stream: str
     version: str
-    """Version from which the stream may resume once this and everything before it is acknowledged; empty while a
-    list is incomplete.
-    """
+    """Version from which the stream resumes once this and all before it is acknowledged; empty in a partial list."""
     observation: Observation | None
     """The observation; None if a step is not news: a bookmark, a heartbeat, the end of a list."""
     decoded: Any = None

@@ -91,10 +91,7 @@ class Inventory:
         return [_news(change, found)]
 
     def listed(self, found: Object) -> list[News]:
-        """The news of a listed object, compared with what is known.
-
-        The same name with another uid is another object: the old one is emitted as deleted.
-        """
+        """The news of a listed object. If its name is known with another uid, the old object is emitted deleted."""
         key = Key.of(found.metadata)
         before = self._known.get(key)
         now = self._known_of(found)

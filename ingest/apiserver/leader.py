@@ -75,9 +75,7 @@ class LeadershipLostError(Exception):
 def claim(
     lease: Lease | None, identity: str, seen_unchanged_seconds: float
 ) -> Literal["create", "take", "renew", "wait"]:
-    """Decide what a replica may do with the Lease that it sees; `seen_unchanged_seconds` is measured on its own
-    clock.
-    """
+    """Decide what a replica may do with the Lease that it sees; `seen_unchanged_seconds` is by its own clock."""
     if lease is None:
         return "create"
     if lease.spec.holder_identity == identity:
@@ -116,9 +114,7 @@ class LeaderElection:
             await self._give_back()
 
     def check(self) -> None:
-        """Raise LeadershipLostError if another replica may have the Lease: this process was paused, or could not
-        renew it.
-        """
+        """Raise LeadershipLostError if another may have the Lease: this process was paused, or could not renew it."""
         if self._clock.seconds_since(self._renewed) > RENEW_DEADLINE_SECONDS:
             self.leads = False
             raise LeadershipLostError(f"lease {self._name.namespace}/{self._name.name} was not renewed in time")

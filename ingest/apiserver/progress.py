@@ -34,8 +34,7 @@ class Progress:
         self.inventory_is_due = bool(version)
         """True while the objects at the resumed version are unknown."""
         self.gap = ""
-        """Reason why versions may have been missed since the last one that was emitted; empty if none can have been.
-        """
+        """Reason why versions may have been missed since the last emitted one; empty if none can have been."""
         self._resource = resource
         self._namespace = namespace
         self._paths = resource.served_at(namespace)
@@ -160,9 +159,7 @@ SOON_SECONDS: Final = 10.0
 ANSWER_SECONDS: Final = 15.0
 """Least time that a server which was away has to begin a watch."""
 PAUSE_SECONDS: Final = 300.0
-"""Least time between two comparisons, so that a server that comes and goes is not listed each time. After versions
-went back there is no pause.
-"""
+"""Least time between two comparisons, for a server that comes and goes; none after versions went back."""
 EVERY_SECONDS: Final = 4 * 3600.0
 """Mean time between two comparisons with a full list."""
 JITTER: Final = 0.5

@@ -123,10 +123,7 @@ _UNANSWERED: Final[tuple[tuple[type[Exception], str], ...]] = (
 
 @asynccontextmanager
 async def get(
-    client: ApiClient,
-    path: str,
-    query: Mapping[str, str],
-    timeouts: aiohttp.ClientTimeout,
+    client: ApiClient, path: str, query: Mapping[str, str], timeouts: aiohttp.ClientTimeout
 ) -> AsyncIterator[aiohttp.ClientResponse]:
     """GET a path with the token of now; raises ApiError for any status but 200, and `TRANSPORT_ERRORS`."""
     async with request(client, "GET", path, query=query, timeouts=timeouts) as response:

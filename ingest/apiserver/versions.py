@@ -1,6 +1,4 @@
-"""Keeps where a stream goes on after a restart: the version up to which all is acknowledged
-(delivery.md#watching).
-"""
+"""Keeps where a stream goes on after a restart: up to which version all is acknowledged (delivery.md#watching)."""
 
 import os
 from collections import deque

@@ -45,12 +45,10 @@ PROBE_PART: Final = 0.1
 """A watch after a silent one asks the server to end it after this part of SILENCE_SECONDS. Bookmarks are not
 promised (rules: list-and-watch), but an answer that ends in time held everything that happened before it opened."""
 OPEN_PART: Final = 0.5
-"""An answer that was open for less than this part of the requested time was not ended by the server's own timer. The
-timer starts before the first byte."""
+"""An answer that ended before this part of the requested time was not ended by the server's own, earlier timer."""
 SHORT_WATCH_SECONDS: Final = 1.0
 WELL_SECONDS: Final = 10.0
-"""A watch that was open for this long resets the backoff when it fails. A long backoff would hide that the server was
-away, and came back with another history."""
+"""A watch open for so long resets the backoff: a long one would hide that a server came back with other history."""
 CONNECT_SECONDS: Final = 15.0
 ABSENT_SECONDS: Final = 300.0
 """Pause before a custom resource that the cluster does not have is requested again."""
@@ -64,14 +62,7 @@ class _CutError(Exception):
     """A watch ended early without an error of the server's: wait, then go on at the same version."""
 
 
-_FAILURES: Final = (
-    _CutError,
-    StreamError,
-    ApiError,
-    TooLargeError,
-    *UNDECODABLE,
-    *TRANSPORT_ERRORS,
-)
+_FAILURES: Final = (_CutError, StreamError, ApiError, TooLargeError, *UNDECODABLE, *TRANSPORT_ERRORS)
 
 
 class Watch:

@@ -75,10 +75,7 @@ def without_fences(data: bytes) -> bytes:
 
 
 def is_prefixed(head: bytes) -> bool:
-    """Tell whether the first line has an object behind a log's prefix: the time, the stream or who printed it.
-
-    A log of text with Events in it counts too.
-    """
+    """Tell whether the first line has an object behind a log's prefix, also in a log of text with Events in it."""
     return _PREFIXED.match(head) is not None or _EVENT_LINE.search(head) is not None
 
 

@@ -356,10 +356,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
 
 
 def _unwrapped(part: Part, shipped: list[str] | None = None) -> Iterable[Part]:
-    """Return the objects within an object without a kind, where it is nothing itself.
-
-    `shipped` gets the lines of kubelets in it.
-    """
+    """Return objects within an object without a kind, if it is nothing itself. `shipped` gets lines of kubelets."""
     if isinstance(part, Bad) or part.kind or "object" in part.fields or recognize(part) is not None:
         return (part,)
     if shipped is not None:

@@ -20,9 +20,7 @@ _UNPACKED: Final = re.compile(
 
 
 def folder_of(place: Path, archive: str, name: str) -> Path:
-    """The folder, called `name`, for the files of an archive; `named` knows from it alone what they are, in any
-    process.
-    """
+    """The folder, called `name`, for an archive's files; `named` knows by it alone what they are, in any process."""
     return place / "archive" / archive / name
 
 
@@ -132,9 +130,7 @@ def packer(compression: Compression) -> Packer:
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024
-"""A longer line is not an observation: the largest object that etcd accepts is 1.5 MiB, a summary of 500 pods 1.4
-MiB.
-"""
+"""A longer line is not one: the largest object of etcd is 1.5 MiB, a summary of 500 pods 1.4 MiB."""
 KEPT_BYTES: Final = 64 * 1024
 """Bytes that are kept of an unreadable part."""
 WASTE_LIMIT_BYTES: Final = 64 * 1024 * 1024

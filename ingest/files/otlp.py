@@ -53,10 +53,7 @@ _RESOURCES: Final = msgspec.json.Decoder(list[_Resource])
 
 
 def logged(found: Found) -> Iterator[Found]:
-    """Yield the objects in the log records of an object of OTLP; records of anything else are left out.
-
-    Raises UNDECODABLE for another form.
-    """
+    """Yield the objects in log records of OTLP; other records are left out. Raises UNDECODABLE for another form."""
     number = 0
     for resource in _RESOURCES.decode(found.fields[LOGS]):
         about = _values(resource.resource.attributes)
@@ -120,19 +117,11 @@ def _event(message: str, record: _Record, about: Mapping[str, Any]) -> dict[str,
             "uid": _text(about, "k8s.event.uid"),
             "creationTimestamp": _as_in_api(created),
         },
-        "involvedObject": {
-            "kind": kind,
-            "namespace": namespace,
-            "name": name,
-            "uid": _text(about, "k8s.object.uid"),
-        },
+        "involvedObject": {"kind": kind, "namespace": namespace, "name": name, "uid": _text(about, "k8s.object.uid")},
         "reason": reason,
         "message": message,
         "type": record.severity_text or _text(about, "k8s.event.type"),
-        "source": {
-            "component": _text(about, "k8s.event.sourceComponent"),
-            "host": _text(about, "k8s.node.name"),
-        },
+        "source": {"component": _text(about, "k8s.event.sourceComponent"), "host": _text(about, "k8s.node.name")},
         "lastTimestamp": at,
         "count": count if isinstance(count, int) else 1,
     }

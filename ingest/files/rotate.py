@@ -44,14 +44,7 @@ class RotatingCapture:
     least 1, bounds their number, oldest first to go.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        stem: str,
-        *,
-        now: Callable[[], datetime],
-        rotation: Rotation,
-    ) -> None:
+    def __init__(self, folder: Path, stem: str, *, now: Callable[[], datetime], rotation: Rotation) -> None:
         """Raises OSError where the folder cannot be made, SourceError where the file cannot be opened."""
         folder.mkdir(FOLDER, parents=True, exist_ok=True)
         self._folder = folder

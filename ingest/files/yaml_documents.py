@@ -41,10 +41,7 @@ def _without_colons(pattern: re.Pattern[str]) -> re.Pattern[str]:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Leaves times, merge keys and numbers of base 60 as text: Kubernetes' YAML is JSON in another syntax.
-
-    Raises AliasError at an alias.
-    """
+    """Leaves times, merge keys and base-60 numbers as text, as in Kubernetes' YAML. Raises AliasError at an alias."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
         first: [(tag, _without_colons(pattern)) for tag, pattern in resolvers if not tag.endswith(_TEXTS)]
@@ -157,10 +154,7 @@ def _as_json(place: str, text: bytes) -> bytes | Bad:
 
 
 def _check_depth(text: bytes) -> None:
-    """Raise RecursionError where the loader would crash.
-
-    A look at every event costs as much as loading, so it is taken only where the text may need it.
-    """
+    """Raise RecursionError where the loader would crash. Only a text that may be so deep is looked at, for speed."""
     if not _DEEP.search(text) and text.count(b"[") + text.count(b"{") < _DEPTH:
         return
     depth = 0

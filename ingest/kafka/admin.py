@@ -16,7 +16,7 @@ from common.amounts import counted
 from common.errors import FilesUnusable, KafkaUnusable
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
-from ingest.kafka.reaching import explain, explain_refusal, why_unreachable
+from ingest.kafka.reaching import explain, why_unreachable
 from ingest.model.topics import Topic
 
 DIFFERENT_TOPICS: Final = Gauge(
@@ -212,10 +212,7 @@ async def _clients(
 async def dated_after(
     at: datetime, bootstrap_servers: str, names: Sequence[str], options: Mapping[str, Any] | None = None
 ) -> Mapping[str, datetime]:
-    """Return, for each topic with a message dated after `at`, the date of one. Only existing topics are checked.
-
-    Raises TopicsUnusable.
-    """
+    """Return, for each existing topic with a message dated after `at`, the date of one. Raises TopicsUnusable."""
     try:
         async with _clients(bootstrap_servers, options) as (admin, consumer):
             described = await admin.describe_topics(sorted({*names} & {*await admin.list_topics()}))
@@ -226,21 +223,3 @@ async def dated_after(
         raise TopicsUnusable(f"Kafka at {bootstrap_servers} does not return its times: {explain(error)}") from None
     dated = sorted((each.timestamp, tp.topic) for tp, each in found.items() if each is not None)
     return {topic: datetime.fromtimestamp(milliseconds / 1000, UTC) for milliseconds, topic in dated}
-
-
-async def lag(
-    bootstrap_servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None
-) -> int:
-    """Return how many messages of the topics the group has not acknowledged; raises TopicsUnusable."""
-    try:
-        async with _clients(bootstrap_servers, options) as (admin, consumer):
-            described = await admin.describe_topics(list(names))
-            partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
-            begins = await consumer.beginning_offsets(partitions)
-            ends = await consumer.end_offsets(partitions)
-            committed = await aiokafka_fixes.committed(admin, group, set(partitions))
-    except KafkaError as error:
-        raise TopicsUnusable(
-            f"Kafka at {bootstrap_servers} does not return its offsets: {explain_refusal(error)}"
-        ) from None
-    return sum(ends[tp] - max(begins[tp], committed[tp].offset, 0) for tp in partitions)

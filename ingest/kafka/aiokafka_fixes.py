@@ -44,9 +44,7 @@ KEYS: Final = 100_000
 STOP_SECONDS: Final = 10.0
 """Time to stop a consumer; it takes a tenth of a second if Kafka answers."""
 CLOSING_SECONDS: Final = 0.5
-"""Time to close connections. A connection that was never made does not end, nor does a TLS one while its broker
-holds back an answer.
-"""
+"""Time to close connections: one never made does not end, nor a TLS one whose broker holds back an answer."""
 METADATA_SECONDS: Final = 0.1
 """Time between two questions of a client about which broker leads, as between its other attempts."""
 LOADING_SECONDS: Final = 0.2

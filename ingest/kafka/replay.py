@@ -44,10 +44,7 @@ class _Message(NamedTuple):
 
 
 class Feed:
-    """Observations into the topics: normalised, keyed, and with dead letters for what cannot be used.
-
-    The live sources and a replay send through it alike.
-    """
+    """Puts observations into the topics, normalised and keyed, with dead letters; live sources and replays use it."""
 
     def __init__(self, publisher: Publisher, topics: Topics, *, strict: bool = False) -> None:
         """If `strict`, texts that no component is known to write stay out of the topics."""
@@ -79,9 +76,7 @@ class Feed:
         return [*sent, *await self._bury(letter)]
 
     async def publish(self, received: Received) -> Acknowledgements:
-        """The same of a live source. A message is placed by a digest of what it holds: sent again after a restart, it
-        is the same message.
-        """
+        """Publish a live source's. The digest of a message places it: sent again after a restart, it is the same."""
         self.published.read += 1
         source = f"live/{received.resource}"
         messages: list[_Message] = []

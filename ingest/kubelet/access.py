@@ -63,9 +63,7 @@ class _Node(msgspec.Struct, frozen=True):
 
 
 def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
-    """Return the address on which a Node's kubelet listens: its internal IP, else its host name; None without
-    either.
-    """
+    """Return the address on which a Node's kubelet listens: internal IP, else host name; None without either."""
     try:
         status = msgspec.json.decode(node, type=_Node).status
     except UNDECODABLE:

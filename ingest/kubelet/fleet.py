@@ -34,15 +34,9 @@ def stream_of(node: str) -> str:
 
 
 async def kubelet_client(
-    settings: KubeletSettings,
-    access: Configuration,
-    known: Callable[[str], Address | None],
-    stack: AsyncExitStack,
+    settings: KubeletSettings, access: Configuration, known: Callable[[str], Address | None], stack: AsyncExitStack
 ) -> Fetch:
-    """Build the access to a kubelet from the settings, open as long as the stack; `known` is the address of a node.
-
-    Raises OSError for an unreadable CA.
-    """
+    """Build the access to kubelets, open as long as the stack; `known` has addresses. Raises OSError for a bad CA."""
     if settings.access == "proxy":
         access.connection_pool_maxsize = max(access.connection_pool_maxsize, settings.in_flight)
         return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch

@@ -1,6 +1,4 @@
-"""Kubelets' statistics, settings and metrics, asked for at a steady pace (rules: kubelet-metrics,
-recorded-behaviour).
-"""
+"""Kubelets' statistics, settings and metrics, steadily polled (rules: kubelet-metrics, recorded-behaviour)."""
 
 import asyncio
 import zlib
@@ -216,9 +214,7 @@ class _Kubelet:
 
 
 def offset_seconds(node: str, interval_seconds: float) -> float:
-    """A node's moment within the interval, a multiple of TOGETHER_SECONDS and the same in every process: requests are
-    spread evenly, in small groups.
-    """
+    """A node's moment in the interval, a multiple of TOGETHER_SECONDS and alike in every process: an even spread."""
     return zlib.crc32(node.encode()) / 2**32 * interval_seconds // TOGETHER_SECONDS * TOGETHER_SECONDS
 
 

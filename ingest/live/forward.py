@@ -1,6 +1,4 @@
-"""Forwards the live sources of a cluster to Kafka; nothing is acknowledged before Kafka has it
-(delivery.md#publishing).
-"""
+"""Forwards a cluster's live sources to Kafka, which has what is acknowledged (delivery.md#publishing)."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -36,10 +34,7 @@ class Watching:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Forward until `stop` is set, then let Kafka acknowledge the last of it; the versions are kept after that.
-
-        Raises what a source, or `publish`, was not made to handle.
-        """
+        """Forward until `stop`, then let Kafka acknowledge the rest and keep the versions. Raises sources' errors."""
         async with self._live.deliveries() as deliveries, Tasks() as spawn:
             spawn(self._forward_all(deliveries, stop))
             spawn(self._report())

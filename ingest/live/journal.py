@@ -47,10 +47,7 @@ class Journal:
         self._reached = self._path.name
 
     def write(self, observation: Observation, decoded: object = None) -> Observed | Unreadable:
-        """Append an observation, whose object may be decoded already. Return what a replay of the segment would read.
-
-        Raises OSError.
-        """
+        """Append an observation, perhaps decoded already; return what a replay would read. Raises OSError."""
         line = encode_line(observation)
         self._file = self._file or open_private(self._path, "ab")
         self._file.write(line)

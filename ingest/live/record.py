@@ -24,10 +24,7 @@ class Captured(NamedTuple):
 
 
 class Capturing:
-    """One capture of a cluster. Each line is with the operating system before the next is taken.
-
-    `report` gets a line of progress every 10 s.
-    """
+    """A capture of a cluster, each line written before the next is taken. `report` gets progress every 10 s."""
 
     def __init__(self, live: Live, writer: Writer, report: Callable[[str], None], clock: Clock = SYSTEM) -> None:
         self.captured = Captured()
@@ -57,8 +54,7 @@ class Capturing:
                 self._writer.write(observation)
                 self._live.acknowledge(delivery)
                 self.captured = Captured(
-                    self.captured.observations + 1,
-                    self.captured.errors + (observation.type == "ERROR"),
+                    self.captured.observations + 1, self.captured.errors + (observation.type == "ERROR")
                 )
 
     async def _report_regularly(self) -> None:

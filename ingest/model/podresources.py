@@ -26,11 +26,7 @@ class MemoryResources(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ContainerResources(msgspec.Struct, frozen=True, kw_only=True):
-    """Resources of a container.
-
-    `cpu_ids` are only the exclusive CPUs since 1.23. Before, a container without exclusive CPUs has the shared
-    pool's.
-    """
+    """`cpu_ids` are only exclusive CPUs since 1.23; before, a container without them has the shared pool's."""
 
     name: str
     cpu_ids: tuple[Int64, ...] = ()

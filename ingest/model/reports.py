@@ -26,9 +26,7 @@ class _Stream:
 
 
 class Freshness:
-    """When each stream was last heard. A silence is reported past the stream's limit, and again each time it has
-    doubled.
-    """
+    """When each stream was last heard. A silence is reported past its limit, and each time it has doubled."""
 
     def __init__(self) -> None:
         self._streams: dict[str, _Stream] = {}
@@ -105,9 +103,7 @@ def error_observation(
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
-    """Report that a watch was complete at that time; if it began then, that it is complete `since` the beginning of
-    its list.
-    """
+    """Report that a watch was complete then; if it began then, that it is so `since` the beginning of its list."""
     return Observation(
         ts=at,
         cluster=cluster,

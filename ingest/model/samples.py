@@ -159,10 +159,7 @@ Column: TypeAlias = list[int | None] | list[float | None]
 
 
 class Packed(NamedTuple):
-    """The columns TYPE_CODES one after the other, all of the same length.
-
-    An integer beyond 64 bits is the nearest that fits.
-    """
+    """The columns TYPE_CODES one after the other, of one length. An integer beyond 64 bits is the nearest."""
 
     values: bytes
     """Int64 (`q`) or Float64 (`d`), 0 if one is None."""

@@ -91,9 +91,7 @@ def topics(
 
 
 def changelogs(group: str, logs: Topics) -> Sequence[Topic]:
-    """The topics that a group of workers recovers its states from. Faust names them, and would make them as the
-    broker's defaults are.
-    """
+    """The topics from which a group's workers recover states; Faust would make them with the broker's defaults."""
     return [
         source._replace(
             name=f"{group}-{table}-changelog", what=f"States of the logs in {source.name}", compacted=True
@@ -137,10 +135,7 @@ def kind_of(record: Record) -> str:
 
 
 def event_headers(kind: str, event_type: str, identity: str, cluster: str, node: str, time: str) -> Headers:
-    """`kind`, by which consumers choose, and CloudEvents 1.0 in Kafka's binary mode.
-
-    `identity` with the cluster identifies a message: a repeated one has the same.
-    """
+    """`kind` for consumers, and CloudEvents 1.0 in binary mode; a repeated message has the same `identity`."""
     fields = {
         "kind": kind,
         "ce_specversion": "1.0",

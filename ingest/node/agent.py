@@ -31,8 +31,7 @@ from ingest.resources.table import OF_NODES
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
 UNREADABLE: Final = Figure("agent_unreadable", "gauge", "1 for what cannot be read on this machine", ("resource",))
 FULL_SECONDS: Final = 600.0
-"""Time after which everything is emitted again, changed or not, so that a reader who starts in the middle catches up.
-"""
+"""Time after which everything is emitted again, so that a reader who starts in the middle catches up."""
 SIGN_SECONDS: Final = 60.0
 """Between two signs of life, and the most between two looks: an agent not heard for 2 minutes is silent."""
 SAMPLE_SECONDS: Final = 60.0

@@ -1,6 +1,4 @@
-"""The cgroups of pods, how often their CPU quota held them back, and use of each NUMA node of the machine
-(rules: cpu-contention, numa-usage).
-"""
+"""The cgroups of pods, their throttling, and the use of each NUMA node (rules: cpu-contention, numa-usage)."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,4 @@
-"""Dead letters: what could not be used, where it came from, and why; in Kafka, and as a row.
-
-In Kafka the value is what was received, and the headers have the rest.
-"""
+"""Dead letters: what could not be used, its source and why; as rows, and in Kafka with what was received as value."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime

@@ -69,10 +69,7 @@ class Bad(NamedTuple):
 
 
 class Decoded(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An item of a source: its records as reducers see them, at most one for each log, or what is bad about it.
-
-    `digest` is 64 bits that identify it within its cluster.
-    """
+    """An item of a source: at most one record for each log, or its fault; `digest` identifies it in its cluster."""
 
     position: Position
     cluster: str

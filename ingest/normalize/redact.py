@@ -32,9 +32,7 @@ _PLACES: Final = re.compile(
     r"(?:[^\r\n]|\r?\n(?=(?P=indent)[ \t]|[ \t]*\r?\n))+",
     re.MULTILINE | re.DOTALL,
 )
-"""Places of secrets in a piece of JSON or YAML: the value of a variable with its lines, messages, paths, annotations,
-and all that is always dropped.
-"""
+"""Places of secrets in JSON or YAML: values of variables, messages, paths, annotations, and what is dropped."""
 
 
 def redact(observation: Observation, *, strict: bool = False) -> Observation:
@@ -57,10 +55,7 @@ def redact(observation: Observation, *, strict: bool = False) -> Observation:
 
 
 def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
-    """Return the bytes for a dead letter, unchanged if nothing must be removed.
-
-    If they are not JSON, everything at a place of secrets is removed.
-    """
+    """Return the bytes for a dead letter, without secrets. Without JSON, every place of secrets is removed."""
     try:
         document = msgspec.json.decode(raw)
         cleaned = (_clean_strictly if strict else _clean)(document)

@@ -1,6 +1,4 @@
-"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's Numatopologies: kept as JSON, because
-only the rule that reads a kind knows its format.
-"""
+"""NodeResourceTopologies (v1alpha1, v1alpha2, crane's) and Volcano's, kept as JSON: only their rule knows it."""
 
 import re
 from typing import Any, Final, NamedTuple

@@ -1,6 +1,4 @@
-"""Nodes, and the Leases that their kubelets renew: on their own log, and on their cluster's
-(rules: nodes-that-do-not-report).
-"""
+"""Nodes and their kubelets' Leases, on their own and on their cluster's log (rules: nodes-that-do-not-report)."""
 
 from datetime import datetime
 from functools import partial

@@ -1,6 +1,4 @@
-"""Pods. A bound pod gives a `PodRecord` on its node's log and a `PodPlacement` on the cluster's. A pending pod gives
-one record, on the cluster's log.
-"""
+"""Pods: a `PodRecord` on the node's log and a `PodPlacement` on the cluster's; of a pending pod only the latter."""
 
 from functools import partial
 from typing import Final

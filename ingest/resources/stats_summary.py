@@ -99,9 +99,7 @@ def _in_volumes(volumes: list[Volume]) -> tuple[int, int, str]:
 
 
 def _decode(data: bytes | msgspec.Raw) -> Summary:
-    """A summary; numbers that cannot be cost their fields alone. A kubelet wraps what it computes below 0 to 64 bits
-    without a sign.
-    """
+    """A summary without impossible numbers: kubelets wrap what they compute below 0 to unsigned 64 bits."""
     try:
         found = _strict(data)
         return msgspec.structs.replace(found, impossible="") if found.impossible else found
@@ -143,9 +141,7 @@ def _named_node(fields: Fields) -> str:
 
 
 def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
-    """Without the zeros that a kubelet has for PSI on a kernel that has none: tasks of any node have once waited for
-    CPU since boot (rules: psi-and-swap).
-    """
+    """Leave out zeros of PSI, as kernels without it have: some task has waited since boot (rules: psi-and-swap)."""
     sample, pods = node_sample(summary.node), pod_columns(summary.pods or [])
     if sample.cpu_psi_some_total_nanoseconds == 0:
         nothing = [None] * len(pods.uid)

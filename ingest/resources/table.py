@@ -1,7 +1,4 @@
-"""The resources of the capture format. A source that is not in TABLE does not exist.
-
-The objects of a dump all have the same time: this order puts causes before their effects.
-"""
+"""The resources of the capture format, and no others. The order puts a dump's causes before their effects."""
 
 from collections.abc import Mapping
 from typing import Any, Final

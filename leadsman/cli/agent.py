@@ -17,19 +17,10 @@ from leadsman.cli.exits import EXIT_NO_SOURCE, EXIT_USAGE, fail
     "leadsman agent --node node-1 --root /host --into kafka --kafka kafka-1:9092",
 )
 @click.option(
-    "--node",
-    required=True,
-    envvar="NODE_NAME",
-    show_envvar=True,
-    metavar="NAME",
-    help="Name of this machine's Node.",
+    "--node", required=True, envvar="NODE_NAME", show_envvar=True, metavar="NAME", help="Name of this machine's Node."
 )
 @click.option(
-    "--root",
-    type=options.FILE,
-    default="/",
-    metavar="DIR",
-    help="Folder with the machine's sys and var/lib/kubelet.",
+    "--root", type=options.FILE, default="/", metavar="DIR", help="Folder with the machine's sys and var/lib/kubelet."
 )
 @click.option(
     "--into",

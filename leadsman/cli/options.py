@@ -187,19 +187,10 @@ _connection = _all(
         help="How to reach kubelets: at their own port, through the API server, or not at all.  [default: direct]",
     ),
     click.option(
-        "--kubelet-address",
-        multiple=True,
-        type=pair,
-        metavar="NODE=HOST:PORT",
-        help="Address of a node's kubelet.",
+        "--kubelet-address", multiple=True, type=pair, metavar="NODE=HOST:PORT", help="Address of a node's kubelet."
     ),
     click.option("--kubelet-ca", type=FILE, metavar="FILE", help="CA that signed the kubelets' certificates."),
-    click.option(
-        "--kubelet-insecure",
-        is_flag=True,
-        default=None,
-        help="Do not verify the kubelets' certificates.",
-    ),
+    click.option("--kubelet-insecure", is_flag=True, default=None, help="Do not verify the kubelets' certificates."),
     click.option("--every", type=float, metavar="SECONDS", help="How often each kubelet is polled.  [default: 10]"),
 )
 live = _all(cluster, _connection)

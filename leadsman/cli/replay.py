@@ -47,11 +47,7 @@ def speed(text: str) -> float | None:
     help="kafka: send it through the live pipeline, where work and land process it.",
 )
 @click.option(
-    "--speed",
-    type=speed,
-    metavar="max|N",
-    default="max",
-    help="With --into kafka: replay at N times real time.",
+    "--speed", type=speed, metavar="max|N", default="max", help="With --into kafka: replay at N times real time."
 )
 @options.config
 @options.kafka
@@ -112,13 +108,7 @@ def command(
         with on_disk(paths) as files, progress_bar(quiet=quiet) as progress:
             between = settled(since, until, lambda: last_in_files(files, cluster, node, at))
             read = read_ahead(
-                files,
-                cluster=cluster,
-                node=node,
-                at=at,
-                progress=progress,
-                skipped=skipped,
-                **between._asdict(),
+                files, cluster=cluster, node=node, at=at, progress=progress, skipped=skipped, **between._asdict()
             )
             items = begun(read)
             database = stack.enter_context(connect(db))

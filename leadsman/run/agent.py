@@ -25,10 +25,7 @@ log = structlog.get_logger(__name__)
 async def run_agent_into_kafka(
     kafka: KafkaSettings, settings: AgentSettings, stop: asyncio.Event, *, once: bool = False
 ) -> None:
-    """Publish what changes on this machine until `stop`, or once; returns when Kafka has it.
-
-    Raises TopicsUnusable and FilesUnusable.
-    """
+    """Publish this machine's changes until `stop`, or once, into Kafka. Raises TopicsUnusable and FilesUnusable."""
     await make_topics(kafka)
     async with publisher(kafka) as opened:
         publish, agent = Feed(opened, kafka.topics()).publish, Agent(settings)

@@ -233,10 +233,7 @@ TEST_SECONDS: Final = 20.0
 
 
 def receiver_of(settings: Settings, text: str, open_database: Callable[[], Database] | None = None) -> Receiver:
-    """Make a receiver with the secrets and addresses of the settings; `open_database` is asked for the pod to blame.
-
-    Raises BadReceiver.
-    """
+    """Make a receiver by the settings; `open_database` is asked for the pod to blame. Raises BadReceiver."""
     secret, token = settings.alerts.webhook_secret, settings.alerts.slack_token
     return receiver(
         text,
@@ -308,10 +305,7 @@ async def _tested(receiver: Receiver, news: Sequence[Received]) -> str:
 
 
 async def run_alerts(settings: Settings, to: Sequence[str]) -> None:
-    """Deliver alerts to every receiver until SIGTERM or SIGINT; silences are those of the settings' database.
-
-    Raises BadReceiver, BadDsn and TopicsUnusable.
-    """
+    """Deliver alerts to every receiver until a signal. Raises BadReceiver, BadDsn and TopicsUnusable."""
     kafka = settings.kafka
     silences = opened = None
     if "db" in settings.model_fields_set:

@@ -21,10 +21,7 @@ from streams.kafka.landing.portion import Limits
 
 
 async def run_lander(settings: Settings) -> None:
-    """Land findings and facts until SIGTERM or SIGINT.
-
-    Raises TopicsUnusable, and DatabaseError where a retry does not help.
-    """
+    """Land findings and facts until SIGTERM or SIGINT. Raises TopicsUnusable, and DatabaseError if lasting."""
     kafka, land = settings.kafka, settings.land
     await make_topics(kafka)
     dsn = settings.db.get_secret_value()

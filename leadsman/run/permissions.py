@@ -37,10 +37,7 @@ PROXY: Final = "nodes/proxy"
 LEASES: Final = "coordination.k8s.io"
 NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
-_CHEAP: Final = {
-    "list": {"limit": "1"},
-    "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"},
-}
+_CHEAP: Final = {"list": {"limit": "1"}, "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}}
 _UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
 
 
@@ -160,10 +157,7 @@ _PROXIED: Final = Permission("get", PROXY, path=_path_of_missing_node(PROXY))
 
 
 async def reachable(settings: LiveSettings, namespace: str) -> LiveSettings:
-    """These settings, or for an account that may list the pods of `namespace` alone, those of that namespace.
-
-    Raises KubeconfigError.
-    """
+    """These settings, or if only pods of `namespace` may be listed, those of it. Raises KubeconfigError."""
     access = await configuration(settings.kubeconfig, settings.context)
     async with ApiClient(access) as client:
         with suppress(ApiError, *TRANSPORT_ERRORS):  # what is wrong there, `check_cluster` reports

@@ -21,10 +21,7 @@ ALERT: Final = "alert"
 
 
 async def run_together(settings: Settings, lasting: frozenset[int], stop: asyncio.Event) -> None:
-    """Run all parts with these settings until `stop`.
-
-    Raises FilesUnusable now, and PartFailedError for a part that ends with `lasting`.
-    """
+    """Run all parts until `stop`. Raises FilesUnusable now, and PartFailedError for one that ends with `lasting`."""
     settings.kafka.client_options()  # what no restart of a part would fix; a file that breaks later may be fixed
     settings = with_identity(settings, new_identity())
     port = settings.telemetry.port

@@ -107,10 +107,7 @@ async def _cluster_uid(access: Configuration) -> str:
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:
-    """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
-
-    Raises ElectionRefusedError, and what the work raises.
-    """
+    """Do the work whenever this replica leads, until `stop`. Raises ElectionRefusedError and the work's errors."""
     while not stop.is_set():
         log.info("waiting for the lease")
         try:

@@ -98,10 +98,7 @@ def reach(target: Target, held: DatabaseHeld) -> Held:
 
 
 def connect_to_read(dsn: str) -> Database:
-    """Open a database that is there to read, where necessary through the process that holds it.
-
-    Raises as `sql.database.open.connect` does.
-    """
+    """Open a database to read, if necessary through the process that holds it. Raises as `connect` does."""
     try:
         return connect(dsn, make=False, read_only=True)
     except DatabaseHeld as held:
@@ -141,10 +138,7 @@ _ROOT: Final = 0
 
 
 def listening(folder: Path) -> socket.socket:
-    """A socket in the folder that listens, and that its owner alone may connect to. Raises OSError.
-
-    One that a killed process left is replaced: the caller holds the database.
-    """
+    """A listening socket in the folder, for its owner alone, in place of one that was left. Raises OSError."""
     listener = socket.socket(socket.AF_UNIX)
     try:
         os.fchmod(listener.fileno(), FILE)  # Linux makes the file with it: no link that is put there gets the mode

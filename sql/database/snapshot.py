@@ -25,10 +25,7 @@ _used: set[Path] = set()
 
 @contextmanager
 def snapshot(folder: Path) -> Iterator[Path]:
-    """The folder as it is now, inside of it, until the block ends. This process has the database open.
-
-    Raises DatabaseError if its file system has no hard links or no room.
-    """
+    """The open folder's content, inside it, until the block ends. Raises DatabaseError without hard links or room."""
     for left in set(folder.glob(f"{_PREFIX}*")) - _used:  # by a process that was killed
         shutil.rmtree(left, ignore_errors=True)
     try:

@@ -49,16 +49,12 @@ WHERE database = {{database:String}} AND ifNull(reason, '') IN ('', 'broken', 'b
         WHERE database = {{database:String}} AND name IN {{tables:Array(String)}} AND engine NOT LIKE 'Replicated%'
     )
 """
-"""Parts that ClickHouse could not read, for example after a power loss, or that somebody has set aside. A replica
-fetches such a part.
-"""
+"""Parts that ClickHouse could not read, or that somebody set aside. A replica fetches such a part."""
 log = structlog.get_logger(__name__)
 
 
 def lost_parts(cluster: str) -> str:
-    """The query for the lost parts of the tables of a database, and when each was written; of one server without a
-    cluster.
-    """
+    """The query for a database's lost parts, and when each was written; of one server without a cluster."""
     return _LOST.format(detached=f"clusterAllReplicas('{cluster}', {_DETACHED})" if cluster else _DETACHED)
 
 
@@ -83,9 +79,7 @@ class LandedOffsets:
         self._refusal = ""
 
     def load(self) -> dict[TopicPartition, Landed]:
-        """Read the progress. If a partition does not know of a lost part, return its progress from well before that
-        part was written.
-        """
+        """Read the progress; of a partition that does not know of a lost part, from well before that part."""
         rows: dict[TopicPartition, list[_Row]] = {}
         for topic, partition, *row in self._database.query(_ROWS, {"kafka": self.kafka}).rows:
             rows.setdefault(TopicPartition(topic, partition), []).append(_Row(*row))
@@ -163,10 +157,7 @@ class PortionStore:
         }
 
     def __call__(self, portion: Portion, landed: Mapping[TopicPartition, Landed]) -> None:
-        """Store a portion and its progress.
-
-        Raises DatabaseError for an error number in `errors.LASTING`, and TransientFailure for every other refusal.
-        """
+        """Store a portion and its progress. Raises DatabaseError for `errors.LASTING`, else TransientFailure."""
         rows = _Rows()
         rows.read(self._readers[portion.topic], portion.messages)
         with _transient():
@@ -174,9 +165,7 @@ class PortionStore:
             self._offsets.save(landed)
 
     def landed(self, kafka: str) -> dict[TopicPartition, Landed]:
-        """Return how far a Kafka is stored, by the id of its cluster; later portions are of that cluster. Raises as
-        above.
-        """
+        """Return how far a Kafka is stored, by its cluster's id, to which later portions belong. Raises as above."""
         with _transient():
             if self._offsets.kafka != kafka:
                 self._offsets = LandedOffsets(self._database, kafka)

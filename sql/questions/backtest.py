@@ -41,10 +41,7 @@ class Backtest(NamedTuple):
     """The answer of the saved query `alert_coverage`: alerts that cannot fire, or have fewer inputs."""
 
 
-def backtest(
-    items: Iterable[Decoded],
-    rule_sets: Mapping[str, AlertRules],
-) -> Backtest:
+def backtest(items: Iterable[Decoded], rule_sets: Mapping[str, AlertRules]) -> Backtest:
     """Replay observations under each rule set at once. Raises what a source raises."""
     fired: dict[str, list[Alert]] = {name: [] for name in rule_sets}
     reducers = [*ANALYTICS]

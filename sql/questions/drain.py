@@ -36,9 +36,7 @@ class Drain(NamedTuple):
 
 
 def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drain:
-    """Read the facts about a drain of these nodes. Raises BadParameter for an unknown cluster or node, and
-    DatabaseError.
-    """
+    """Read a drain's facts. Raises BadParameter for an unknown cluster or node, and DatabaseError."""
     known = read_known(database, cluster, with_pods=True)
     for each in nodes:
         known.of(each)

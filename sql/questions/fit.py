@@ -252,9 +252,7 @@ WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind I
 
 
 def one_more(database: Database, known: Known, node: str) -> Known:
-    """Return the facts about one new node like `node`, beside all that are there. Raises BadParameter for an unknown
-    one, and DatabaseError.
-    """
+    """Return the facts about a new node like `node`, beside all others. Raises BadParameter and DatabaseError."""
     (like,) = known.of(node).candidates
     read = database.query(_STAYING, {"cluster": known.cluster, "node": node})
     staying = [

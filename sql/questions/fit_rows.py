@@ -76,9 +76,7 @@ def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:
-    """Return the policies from the kubelet's own settings, else from the source of the NUMA numbers: a holder of
-    CPUs was given them.
-    """
+    """Return the policies by the kubelet's settings, else by the source of NUMA numbers: a holder was given CPUs."""
     if configz is not None:
         return Policies(
             configz["cpu_manager_policy"],
@@ -131,9 +129,7 @@ def _numa_cpus(row: RowDict) -> NumaCpus:
 
 
 def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, MemoryNode]:
-    """Return the memory from the kubelet's checkpoint, else, if its policy is known to be Static, from another
-    source.
-    """
+    """Return the memory from the kubelet's checkpoint, else, if its policy is Static, from another source."""
     rows = [row for row in resources if row["resource"].startswith(MEMORY_TYPES) and row["available"] is not None]
     sources = {row["source"] for row in rows if is_static or row["source"] == CHECKPOINT}
     if not sources:
@@ -154,9 +150,7 @@ def _memory(resources: Sequence[RowDict], *, is_static: bool) -> dict[int, Memor
 
 
 def _devices(resources: Sequence[RowDict]) -> dict[str, Devices]:
-    """Return the devices from the kubelet itself, else from the first other source; only with their available
-    number.
-    """
+    """Return the devices by the kubelet itself, else the first other source; only with their available number."""
     rows = [row for row in resources if not row["resource"].startswith(("cpu", *MEMORY_TYPES))]
     devices: dict[str, Devices] = {}
     for name in sorted({row["resource"] for row in rows}):

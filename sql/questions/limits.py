@@ -13,14 +13,8 @@ class Limits(NamedTuple):
     answer_bytes: int
 
     def settings(self, *, embedded: bool) -> dict[str, Any]:
-        """Return the limits as ClickHouse's settings. The embedded engine gives the rest beyond max_result_bytes to
-        the next query.
-        """
-        settings = {
-            "limit": self.rows + 1,
-            "max_execution_time": self.seconds,
-            "max_memory_usage": self.memory_bytes,
-        }
+        """Return ClickHouse's settings. The embedded engine gives the next query what is beyond max_result_bytes."""
+        settings = {"limit": self.rows + 1, "max_execution_time": self.seconds, "max_memory_usage": self.memory_bytes}
         return settings if embedded else settings | {"max_result_bytes": self.answer_bytes}
 
 

@@ -1,6 +1,4 @@
-"""Explains why a saved question has no rows: data that was never seen, what contradicts the question, or what was
-searched.
-"""
+"""Explains why a saved question has no rows: data that was never seen, a contradiction, or what was searched."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta

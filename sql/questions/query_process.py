@@ -44,9 +44,7 @@ class QueryProcess:
         self._stale_at = inf
 
     def ask(self, sql: str, given: Mapping[str, str], limits: Limits) -> Result:
-        """Answer like `sql.questions.ask`. Raises DatabaseError, and QueryCancelled if the work of the database is
-        stopped.
-        """
+        """Answer like `sql.questions.ask`. Raises DatabaseError, and QueryCancelled if the work is stopped."""
         if not self._db.is_here:
             return ask(self._db, sql, given, limits)
         asked = Asked(sql, dict(given), limits)

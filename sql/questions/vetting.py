@@ -84,10 +84,7 @@ _languages: WeakKeyDictionary[Database, Language] = WeakKeyDictionary()
 
 
 def vetted(db: Database, sql: str, *, bounded: bool) -> str:
-    """The text to run in place of `sql`: the engine's own form of it. Raises QueryFailed for what is not allowed.
-
-    A `bounded` one may set no limit.
-    """
+    """The engine's own form of `sql`, to run. Raises QueryFailed if not allowed; `bounded`, it may set no limit."""
     formatted = as_formatted(db, sql)
     others = frozenset(name for (name,) in db.query(_OTHERS).rows)
     check(formatted, _language(db), others, BOUNDED if bounded else SETTINGS)
@@ -100,10 +97,7 @@ def as_formatted(db: Database, sql: str) -> str:
 
 
 def check(formatted: str, language: Language, others: frozenset[str], settings: frozenset[str]) -> None:
-    """Raises QueryFailed, which names what is not allowed, and what to do.
-
-    `others` are the databases that are not asked, in lower case; `settings` are those that may be given.
-    """
+    """Raises QueryFailed with what is not allowed. `others` are lower-case databases, `settings` the allowed ones."""
     if not formatted.startswith(STATEMENTS):
         raise refusal("only SELECT, SHOW, DESCRIBE and EXPLAIN are answered here")
     found = list(tokens(formatted.replace("SHOW CREATE TABLE", "SHOW TABLE", 1)))

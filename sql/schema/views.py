@@ -194,9 +194,7 @@ def with_rules(text: str) -> str:
 _ASKED: Final = re.compile(r"\{asked ([a-z, ]+)\}")
 VIEWS: Final = Path(__file__).parent / "views"
 COLUMNS: Final = VIEWS / "columns.json"
-"""Types and comments of the columns of each view, from `make generate`. The engine takes longer to infer them than
-for the rest of an empty database.
-"""
+"""Types and comments of the views' columns, from `make generate`: the engine would take long to infer them."""
 _REPLACE: Final = "CREATE OR REPLACE VIEW"
 _THERE: Final = """
 SELECT name, [definition] AS stored FROM system.tables

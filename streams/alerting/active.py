@@ -20,9 +20,7 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0
-    """Number of times that all were seen; stored with them, as `parts` is, because a group of thousands grows one by
-    one.
-    """
+    """Number of times that all were seen; stored, like `parts`, because a group of thousands grows one by one."""
     parts: dict[str, int] = {}
     """Number of members of each owner or node, if an alert names these."""
 

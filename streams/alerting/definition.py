@@ -89,18 +89,14 @@ class Now(NamedTuple):
     active: Mapping[str, ActiveAlert]
     """Alerts of its own name on this log that are pending or firing, by `key_of` their labels."""
     depended_on: Mapping[str, Collection[str]]
-    """Active alerts by name: those in `depends_on` that have gathered enough to fire on this log, as the `key_of`
-    their labels.
-    """
+    """Active alerts of `depends_on` by name, if enough to fire on this log, as the `key_of` their labels."""
 
     def of(self, labels: Mapping[str, str]) -> ActiveAlert | None:
         """Its own active alert with these labels."""
         return self.active.get(key_of(labels))
 
     def is_old(self, happened_at: datetime, settings: RuleSettings) -> bool:
-        """Tell whether an alert about that time would already be resolved, for example because a list repeats old
-        objects.
-        """
+        """Tell whether an alert about then would be resolved already: a list repeats old objects."""
         return self.at >= happened_at + timedelta(seconds=settings.keep_firing_seconds)
 
 
@@ -136,9 +132,7 @@ class AlertDefinition(Generic[Settings, State]):
     of_sources: bool = False
     """It is about what Leadsman receives: it does not end where nothing more is received."""
     foretells: bool = False
-    """It announces that the resource in its label `resource` will run out: a backtest counts it as a false alarm
-    where no eviction followed.
-    """
+    """It announces that its label `resource` runs out: a backtest counts one without an eviction as a false alarm."""
     exhausts: frozenset[str] = frozenset()
     """Resources that run out because of it: a backtest counts it among what announced their evictions."""
 

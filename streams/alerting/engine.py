@@ -78,19 +78,14 @@ VERSION: Final = 4
 """Version of the shape of `State`; each alert has one of its own for what it remembers."""
 _MICROSECOND: Final = timedelta(microseconds=1)
 WITHDRAWN_AFTER: Final = timedelta(hours=24)
-"""Event time from resolution to withdrawal. It is a day, so that a consumer that was away for a night still learns of
-the alert.
-"""
+"""Event time from resolution to withdrawal: a day, for a consumer that was away for a night."""
 _NODE_DELETED: Final = "Resolved because the node was deleted."
 _NODE_GONE: Final = "Resolved because the node has not existed for hours."
 _Log: TypeAlias = Literal["node", "cluster"]
 
 
 def log_state(alerts: Sequence[AnyAlert]) -> type[State]:
-    """Return the type of a log's state: its active alerts, and what each condition remembers, by the alert's name.
-
-    An alert ignores what it remembered under another version.
-    """
+    """Return a log's state type: active alerts, and what conditions of this version remember, by alert."""
     remembering = [alert for alert in alerts if alert.state is not Nothing]
     return cast(
         type[State],
@@ -174,10 +169,7 @@ class Engine:
         return remembered(state, emitted), [*emitted, *failed]
 
     def _forgotten(self, state: State, at: datetime) -> tuple[State, Sequence[Alert | Withdrawal]]:
-        """Forget a deleted node: only alerts that are resolved now remain.
-
-        The log's next ForgetRecord withdraws them, or WITHDRAWN_AFTER.
-        """
+        """Forget a deleted node except alerts resolved now, which a ForgetRecord or WITHDRAWN_AFTER withdraws."""
         state, withdrawals = withdrawn(state, max([at, *state.resolved.values()]))
         state, ended = resolved(state, at)
         state, gone = resolved_all(state, at, _NODE_GONE)
@@ -261,9 +253,7 @@ def _run_condition(state: State, enabled: _Enabled, rows: Sequence[Any], at: dat
 
 
 def _expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Withdrawal]]:
-    """Forget a log without alerts. Alerts that fire or resolve only because time passed are emitted with the first
-    record of each minute.
-    """
+    """Forget a log without alerts. Alerts that change by time alone come with a minute's first record."""
     state, withdrawals = withdrawn(state, watermark - WITHDRAWN_AFTER)
     return (None if state == LogState(state.cluster, state.node) else state), withdrawals
 
@@ -285,8 +275,6 @@ def _reducer(name: str, log: _Log, rules: AlertRules) -> Reducer[State]:
 
 
 def alert_reducers(rules: AlertRules | None = None) -> tuple[Reducer[State], Reducer[State]]:
-    """Return the reducers of nodes' and clusters' logs, with the given rules or the default ones. They run after all
-    other reducers.
-    """
+    """Return the reducers of nodes' and clusters' logs, by these rules or the defaults; they run after all others."""
     rules = rules or default_rules()
     return _reducer("alerts", "node", rules), _reducer("cluster_alerts", "cluster", rules)

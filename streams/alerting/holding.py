@@ -213,10 +213,7 @@ def lost(state: State, at: datetime, of_sources: Collection[str], *, data: bool 
 
 
 def fired(state: State, at: datetime, *, repeat: bool, suppressed: Collection[str] = ()) -> tuple[State, list[Alert]]:
-    """Fire alerts whose condition has held for long enough; with `repeat`, emit alerts again whose words changed.
-
-    Alerts named in `suppressed` stay pending.
-    """
+    """Fire alerts held long enough, except `suppressed` ones; with `repeat`, emit those with changed words again."""
     rows: list[Alert] = []
     active: dict[str, dict[str, ActiveAlert]] = {}
     for name, of_name in state.active.items():
@@ -287,11 +284,7 @@ def alert_row(alert: ActiveAlert, status: str, at: datetime, reason: str = "") -
         starts_at=starts_at,
         ends_at=ends_at,
         labels=labels,
-        annotations={
-            "summary": alert.summary,
-            "description": alert.description,
-            "runbook_url": alert.runbook_url,
-        },
+        annotations={"summary": alert.summary, "description": alert.description, "runbook_url": alert.runbook_url},
         node=labels.get("node", ""),
         updated_at=at,
         reason=reason,

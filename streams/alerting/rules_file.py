@@ -68,10 +68,6 @@ ALERT_NAMES: Final = tuple(_SETTINGS)
 
 _FIRST_LINE: Final = 1
 _Place: TypeAlias = tuple[str | int, ...]
-_MOVED: Final[Mapping[str, _Place]] = {
-    "every_invalid_disk_capacity": ("alerts", "ImageGCInvalidCapacity", "every_invalid_disk_capacity"),
-}
-"""Settings that once were at the top of the file, and are still accepted there."""
 
 
 class BadRules(WrongUsage):
@@ -91,7 +87,7 @@ def default_rules() -> AlertRules:
 
 def read_rules(file: Path) -> AlertRules:
     """The rules of a file; what it does not set is as in the packaged one. Raises BadRules."""
-    values, lines = _moved(_read(file), file)
+    values, lines = _read(file)
     try:
         return MODEL.model_validate(_merged(PACKAGED, values))
     except pydantic.ValidationError as error:
@@ -121,22 +117,6 @@ def _read(file: Path) -> _Settings:
         raise BadRules(f"{plain(file)}: line 1: rules are `name: value`, this is {type_in_words(type(values))}")
     _refuse_doubles(tree, file)
     return _Settings(values, dict(_lines(tree, ())))
-
-
-def _moved(settings: _Settings, file: Path) -> _Settings:
-    values, lines = settings
-    for name, place in _MOVED.items():
-        if name not in values:
-            continue
-        line = lines.get((name,), _FIRST_LINE)
-        if place in lines:
-            raise BadRules(f"{plain(file)}: line {line}: {name} occurs twice, also in line {lines[place]}")
-        moved: Any = values[name]
-        for part in reversed(place):
-            moved = {part: moved}
-        values = _merged(moved, {other: value for other, value in values.items() if other != name})
-        lines = {**lines, place: line}
-    return _Settings(values, lines)
 
 
 def _merged(base: Any, override: Any) -> Any:

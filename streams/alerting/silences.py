@@ -98,9 +98,7 @@ class Silencing:
         self._found: dict[tuple[tuple[str, str], ...], Silence | None] = {}
 
     def silence_of(self, labels: Mapping[str, str], silences: Sequence[Silence], at: datetime) -> Silence | None:
-        """Return the silence that covers an alert longest; None if none does. A sequence that was given never
-        changes.
-        """
+        """Return the silence that covers an alert longest, or None. A sequence that was given never changes."""
         if not self._from <= at < self._until or (silences is not self._silences and silences != self._silences):
             self._arrange(silences, at)
         key = (*labels.items(),)

@@ -13,15 +13,7 @@ from ingest.model.objects.event import Event, EventSource, ObjectReference, even
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord
 from streams.fold.findings import NodeEvent
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import (
-    Bucket,
-    Counted,
-    component_of,
-    draw,
-    event_count,
-    message,
-    occurrences,
-)
+from streams.rules.events.counting import Bucket, Counted, component_of, draw, event_count, message, occurrences
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000

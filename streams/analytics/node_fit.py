@@ -103,10 +103,5 @@ def _rows(state: State, record: Record) -> list[Output]:
 
 
 REDUCER: Final = Reducer(
-    name="node_fit",
-    version=2,
-    log="node",
-    takes=(SampleRecord, PodRecord, NodeRecord),
-    state=State,
-    step=step,
+    name="node_fit", version=2, log="node", takes=(SampleRecord, PodRecord, NodeRecord), state=State, step=step
 )

@@ -1,6 +1,4 @@
-"""Reports the share of time in which each node's work stalls on memory or I/O, and whether it swaps: table
-`node_stalls` (rules: psi-and-swap).
-"""
+"""Reports the share of time in which nodes stall on memory or I/O, and swap: `node_stalls` (rules: psi-and-swap)."""
 
 from collections.abc import Sequence
 from typing import Final

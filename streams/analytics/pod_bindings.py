@@ -74,9 +74,7 @@ def _bound_before(last: PodBinding | None, record: PodPlacement) -> Sequence[Out
 
 
 def _unseen(state: State, record: InventoryRecord | ForgetRecord) -> tuple[State, Sequence[Output]]:
-    """Delete pods whose end nobody saw. For a forgotten node that is every pod, because the pod garbage collector
-    leaves none.
-    """
+    """Delete pods whose end nobody saw: of a forgotten node all, for the pod garbage collector leaves none."""
     if isinstance(record, ForgetRecord):
         return State(), [_deleted(row, record) for _, row in all_on(state.pods)]
     gone = _vanished(state, record)

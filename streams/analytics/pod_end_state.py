@@ -55,9 +55,7 @@ class State(msgspec.Struct, frozen=True):
     finished: Shelves[bool] = {}
     """UIDs of pods that ended by themselves."""
     gone: str = ""
-    """The one of these that went last. It is forgotten with the next record of another pod, because its own may be
-    delivered twice.
-    """
+    """The one that went last, until another pod's next record: its own may be delivered twice."""
     restarts: Shelves[dict[str, Restarts]] = {}
     """Restarts of each container that has any, by the pod's UID."""
     unhealthy: dict[str, datetime] = {}

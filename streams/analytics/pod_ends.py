@@ -60,13 +60,7 @@ from streams.rules.pod_ends.causes import (
     preempted_end,
     restarted_by_probe,
 )
-from streams.rules.pod_ends.machine import (
-    end_of_container,
-    may_be_of_a_reboot,
-    was_rebooted,
-    with_event,
-    with_node,
-)
+from streams.rules.pod_ends.machine import end_of_container, may_be_of_a_reboot, was_rebooted, with_event, with_node
 from streams.rules.pod_ends.restarts import attempt_that_ended, restarts_of
 from streams.rules.pod_ends.when import When, deletion_asked_at, drainer, event_when
 from streams.rules.pods.qos import FINISHED
@@ -219,9 +213,7 @@ def _ended_in_container(state: State, pod: Pod) -> bool:
 
 
 def _remember(state: State, record: PodRecord) -> State:
-    """Remember what later records of the pod need: whether it ended by itself, and how often its containers were
-    restarted.
-    """
+    """Remember what later records of the pod need: whether it ended by itself, and its containers' restarts."""
     pod, uid = record.object, record.object.metadata.uid
     is_gone = record.change == "DELETED"
     was_own, counts = on_shelf(state.finished, uid), {} if is_gone else restarts_of(pod)

@@ -1,6 +1,4 @@
-"""Limits of each pod on its node's disk, when first seen and when changed: table `storage_limits` (rules:
-disk-growth).
-"""
+"""Limits of each pod on its node's disk, first and when changed: table `storage_limits` (rules: disk-growth)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -60,8 +60,7 @@ FIGURES: Final = (
     LEFT_OUT,
 )
 MOST_NODES: Final = 1000
-"""Nodes of a cluster that have eviction figures, the nearest first; and nodes that have NUMA figures, the most skewed
-first."""
+"""Nodes of a cluster with eviction figures, the nearest first, and with NUMA figures, the most skewed first."""
 SILENT: Final = timedelta(minutes=10)
 """A node without a sample for so long before the last of its cluster has no eviction figures."""
 GC_RECENT: Final = timedelta(hours=1)

@@ -36,9 +36,7 @@ class Take(NamedTuple):
     folded: Folded
     record: AnyRecord
     emission: Emission | None
-    """The emission to remember if the state does not know it yet. The state's `emitted` is large, and changes once a
-    batch.
-    """
+    """The emission to remember if the state lacks it: the large `emitted` of a state changes once a batch."""
 
 
 Decision: TypeAlias = Skip | NotARecord | Take

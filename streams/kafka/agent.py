@@ -140,9 +140,7 @@ class FaustAgent:
         self._failed.set()
 
     async def _batch(self, waiting: "asyncio.Queue[FaustEvent]") -> list[FaustEvent]:
-        """Wait for an event, then take what arrives within the time, up to BATCH_EVENTS; return nothing if states
-        must be written first.
-        """
+        """Wait for an event, then take what arrives in time, up to BATCH_EVENTS; nothing if states are due first."""
         try:
             async with asyncio.timeout_at(self._due_at):
                 events = [await waiting.get()]

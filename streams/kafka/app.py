@@ -42,8 +42,7 @@ NEVER_SECONDS: Final = 2.0**31 / 1000 - 1
 FILES_SECONDS: Final = 5.0
 """Between two looks at the files of certificates and passwords."""
 GRACE_SECONDS: Final = 20.0
-"""Time for the batch that is folded when the worker is asked to stop; what is not acknowledged then is folded again.
-"""
+"""Time for the batch that is folded at a stop; what is not acknowledged then is folded again."""
 OF_NODES: Final = "Each node's log: evictions and their trend, pressure, image GC, NUMA skew, stalls, ends of pods"
 OF_CLUSTERS: Final = "Each cluster's log: scheduling, NUMA over all nodes, late joiners, what exists"
 log = structlog.get_logger(__name__)
@@ -123,10 +122,7 @@ class Worker:
                 await self._stop()
 
     def application(self, prepare: Callable[[], Awaitable[object]]) -> faust.App:
-        """Return the application for Faust's own command, which starts and stops it instead of `run`.
-
-        `prepare` is awaited first: it makes the topics.
-        """
+        """Return the application for Faust's own command, which runs it; `prepare` makes the topics first."""
 
         @asynccontextmanager
         async def side_tasks() -> AsyncIterator[None]:
@@ -302,11 +298,7 @@ class Worker:
 
 
 def _app(
-    bootstrap_servers: str,
-    group: str,
-    instance: str | None,
-    replication_factor: int,
-    client_options: Options,
+    bootstrap_servers: str, group: str, instance: str | None, replication_factor: int, client_options: Options
 ) -> faust_fixes.App:
     app = faust_fixes.App(
         group,

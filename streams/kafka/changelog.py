@@ -42,9 +42,7 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record. `log` is the log's key; None in a record of a partition's progress. `piece`
-    is the number of a piece, None in a head.
-    """
+    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head."""
 
     epoch: Epoch
     log: bytes | None
@@ -165,9 +163,7 @@ class Changelog:
         return best is not None and best[0] == epoch
 
     def empty(self, following: Mapping[int, int]) -> list[tuple[int, bytes]]:
-        """List the logs of which no reducer has a state, and whose messages are all before the offset that follows
-        in their partition.
-        """
+        """List logs without a state, whose messages are all before the offset that follows in their partition."""
         return [
             (each.partition, log)
             for log, each in self._logs.items()

@@ -22,9 +22,7 @@ Ranges: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Emission(NamedTuple):
-    """Origin of an emitted record: the key of the emitting log, the offset of the causing record, and the emission's
-    number.
-    """
+    """Origin of an emitted record: the emitting log's key, the causing record's offset, and a number."""
 
     origin: str
     offset: int
@@ -119,9 +117,7 @@ class Head(msgspec.Struct, array_like=True):
 
     @property
     def far(self) -> tuple[int, int, int]:
-        """Return a key that orders heads of a log: the greater is the later. A recreated topic shifts its offsets
-        up.
-        """
+        """Return a key that orders heads of a log, the greater the later; a recreated topic shifts its offsets up."""
         return self.shift, self.offset, self.number
 
     @property

@@ -219,9 +219,7 @@ class Consumer(driver.Consumer):
         self._received[tp] = last
 
     async def _give_up(self, replaced: TP, first: int, end: int) -> None:
-        """Give up the group's offsets of a log that is another, and of all others that are, or may be: the next
-        worker has nothing to compare.
-        """
+        """Give up the offsets of logs that are, or may be, others: the next worker has nothing to compare."""
         transport = cast("Transport", self.transport)
         await self._commit_nothing(replaced)  # first: the worker can be killed while Kafka is asked about the others
         await transport.report_other_log(TopicPartition(*replaced), first, end)
@@ -267,9 +265,7 @@ class Consumer(driver.Consumer):
 
 
 class Transport(driver.Transport):
-    """Faust's, with this consumer. `start_of` chooses where a stream's partition is read from, given the committed
-    and the topic's first and last offset.
-    """
+    """Faust's, with this consumer. `start_of` chooses a start from the committed, first and last offset."""
 
     Consumer = Consumer
     start_of: Callable[[str, int, int, int, int], int]

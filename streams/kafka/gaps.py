@@ -1,6 +1,4 @@
-"""Messages that are missing, and holes that retention leaves: reported in the log, as a metric, by /readyz, and as
-rows of `source_errors`.
-"""
+"""Missing messages and holes left by retention: in the log, as a metric, by /readyz, and in `source_errors`."""
 
 import asyncio
 import time

@@ -71,9 +71,7 @@ class Unread(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Tell whether deletion is near, by pace, time or size. By size: Kafka has begun to delete, and the next
-        message is in the oldest quarter.
-        """
+        """Tell whether deletion is near by pace, time or size: Kafka deletes, and it is in the oldest quarter."""
         by_pace = self.lost_in_seconds is not None and self.lost_in_seconds <= AHEAD_SECONDS
         by_time = self.limits.ms >= 0 and self.first < self.recent
         room = self.first - self.earliest
@@ -101,9 +99,7 @@ class Pace:
         self._seen: deque[tuple[float, Unread]] = deque()
 
     def add(self, now_seconds: float, unread: Unread) -> Unread:
-        """Return `unread` with the time when its first message will be lost. A message that was read within
-        PACE_SECONDS is not a lag.
-        """
+        """Return `unread` with when its first message will be lost. One read within PACE_SECONDS is not a lag."""
         if self._seen and unread.end < self._seen[-1][1].end:  # the topic was made anew
             self._seen.clear()
         self._seen.append((now_seconds, unread))

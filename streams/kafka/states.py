@@ -33,13 +33,9 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 IDLE_SECONDS: Final = 900.0
-"""A log that did not change for so long is kept as it is stored, a tenth of its decoded state. A living node's log
-changes every 5 minutes.
-"""
+"""A log unchanged for so long is kept as stored, a tenth of its size; a living node's changes every 5 minutes."""
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""Compressed bytes of a log's stored state. Entries beyond it are left out of mappings that are stored in buckets,
-the oldest first; a state without one is written whole.
-"""
+"""Compressed bytes of a log's state; beyond them the oldest entries of bucketed mappings are left out."""
 log = structlog.get_logger(__name__)
 
 
@@ -88,10 +84,7 @@ class _Cached(NamedTuple):
 
 
 class LogStates:
-    """States of one topic's logs, as `changelog` has read them from `topic`.
-
-    `write` sends the states that `keep` collected; `LogFolder.write` calls it when they are due.
-    """
+    """States of one topic's logs, as `changelog` read them; `write` sends what `keep` collected, when it is due."""
 
     def __init__(
         self,
@@ -135,10 +128,7 @@ class LogStates:
         return folded
 
     def keep(self, log: StateKey, before: Folded, after: Folded, generation: int) -> None:
-        """Collect a state for `write` if its offset moved, or if its record is of an earlier generation.
-
-        The owner of that generation may still delete it.
-        """
+        """Collect a state for `write` if its offset moved, or if its record is an earlier generation's to delete."""
         if after.offset != before.offset or not self._changelog.has_epoch(log.key, Epoch(generation, self._writer)):
             self._unwritten[log] = after
 

@@ -122,9 +122,7 @@ def _of_one_sample(concluded: Iterable[MessageRows]) -> Iterator[MessageRows]:
 
 
 def _parts(each: MessageRows) -> Iterator[MessageRows]:
-    """Split findings into parts of at most MAX_ROWS. A single record can give tens of thousands, for example an
-    empty inventory.
-    """
+    """Split findings into parts of at most MAX_ROWS: an empty inventory alone can give tens of thousands."""
     for first in range(0, len(each.rows), MAX_ROWS):
         place = f"{each.place}#{first}" if first else each.place
         yield each._replace(place=place, rows=each.rows[first : first + MAX_ROWS])

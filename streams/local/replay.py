@@ -51,9 +51,7 @@ class Logs:
                 self._logs[LogKey(cluster, node)] = self._codec.decode(unpacked(value))
 
     def changed(self, separate: Collection[str]) -> Iterator[Entry]:
-        """Yield the entries of logs that changed since the last call; empty for a forgotten one. Clusters that are
-        folded separately have none.
-        """
+        """Yield the logs changed since the last call, empty for forgotten ones; none of separate clusters."""
         for key in sorted(self._changed):
             if key.cluster not in separate:
                 log = self._logs.get(key)
@@ -115,9 +113,7 @@ class Replay:
         self._seen = Seen(self._checkpoints)
         self._until: dict[str, datetime] = {}
         self._apart: dict[str, datetime] = {}
-        """Clusters that are folded without their stored states: the end of the database's content, after which these
-        continue.
-        """
+        """Clusters folded without their stored states: the end of the database's content, after which these go on."""
         self._answered: set[LogKey] = set()
         """Logs of nodes whose kubelets answered with their settings."""
         self._facts: set[str] = set()
@@ -259,9 +255,7 @@ class Replay:
     def _bury(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True
     ) -> None:
-        """Add a dead letter. One that comes from the record of another is not counted again, or a failure on these
-        would repeat forever.
-        """
+        """Add a dead letter. One from another's record is not counted again: failures on it would repeat forever."""
         letter = Buried.of(cluster, ts, item.position, error, kept(raw))
         self.report.dead_letters[letter.error_type] += 1
         self.report.first_dead_letter = self.report.first_dead_letter or letter

@@ -1,6 +1,4 @@
-"""The question of `leadsman fit`: a pod by its amounts, one a line of JSON, or on the command line; or a pod by its
-manifest (rules: pod-requests, exclusive-cpus).
-"""
+"""The question of `leadsman fit`, by amounts, JSON lines or a manifest (rules: pod-requests, exclusive-cpus)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -10,25 +8,18 @@ import msgspec
 from msgspec.structs import replace
 
 from common.errors import WrongUsage
-from ingest.model.objects.base import ResourceList, Resources
+from ingest.model.objects.base import Resources
 from ingest.model.objects.pod import Container, Pod, Toleration
 from ingest.model.objects.storage import PersistentVolumeClaimSpec
 from streams.rules.numa.topology_manager import Request
 from streams.rules.pods.containers import all_containers, declared_requests, is_sidecar
 from streams.rules.pods.qos import GUARANTEED, qos_class
-from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical
+from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_critical, nanos
 from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.storage import Claim, wanted
-from streams.rules.values.quantity import (
-    NANO,
-    InvalidQuantity,
-    base_units,
-    in_base_units,
-    millicores,
-    nano_units,
-)
+from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, in_base_units, millicores, nano_units
 
 MILLI: Final = 1000
 _NOT_DEVICES: Final = frozenset({"cpu", "memory", "pods"})
@@ -189,7 +180,7 @@ def _check_amounts(pod: Pod) -> None:
     A LimitRange can add a limit that the manifest lacks, except of what cannot be overcommitted.
     """
     _check_resources(pod.spec.resources or Resources())
-    _refuse_below_0(_nanos(pod.spec.overhead))
+    _refuse_below_0(nanos(pod.spec.overhead))
     for each in all_containers(pod):
         names = _check_resources(each.resources or Resources())
         if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
@@ -198,7 +189,7 @@ def _check_amounts(pod: Pod) -> None:
 
 def _check_resources(given: Resources) -> AbstractSet[str]:
     """Return the names of those that it has."""
-    requests, limits = _nanos(given.requests), _nanos(given.limits)
+    requests, limits = nanos(given.requests), nanos(given.limits)
     for amounts in (requests, limits):
         _refuse_below_0(amounts)
     for name, amount in requests.items():
@@ -230,10 +221,6 @@ def _check_whole(name: str, request: int | None, limit: int | None) -> None:
 
 def _is_whole(name: str) -> bool:
     return name.startswith(_HUGE) or ("/" in name and "kubernetes.io/" not in name)
-
-
-def _nanos(amounts: ResourceList | None) -> dict[str, int]:
-    return {name: nano_units(amount) for name, amount in (amounts or {}).items()}
 
 
 class _Given(NamedTuple):

@@ -1,6 +1,4 @@
-"""The effect of a rule set on a recording: which alerts announced which evictions and how long before, and which did
-not.
-"""
+"""The effect of rules on a recording: which alerts announced which evictions, and how long before."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta

@@ -106,9 +106,7 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     node: str
     verdict: Verdict
     pods: int
-    """Number of the requested pods that it takes; if pods depend on their neighbours, of all that are placed at the
-    same time.
-    """
+    """Number of the requested pods that it takes; of those placed together if pods depend on neighbours."""
     reasons: list[str]
     numa_nodes: list[int]
     """NUMA nodes of the pods; empty if they are unknown or any will do."""

@@ -43,10 +43,7 @@ def adds_up(pod: PodRequest | None) -> bool:
 
 
 def as_new(each: Candidate, staying: Sequence[PerNodePod], name: str, devices: ClaimedDevices) -> Candidate:
-    """Return the node as it would be when it is new: ready, with no pods but those that stay.
-
-    Nobody has the devices that only its own pods can claim.
-    """
+    """Return the node as it would be when new: ready, with the staying pods alone, and no devices others claim."""
     state = each.state
     requested = Counter[str]()
     for pod in staying:

@@ -89,9 +89,7 @@ def request_of(
     storage: Storage,
     devices: Devices,
 ) -> PodRequest:
-    """Return the request of a pod from its row. `known` are the nodes' resources, and `pods` those that are on nodes,
-    with their namespaces.
-    """
+    """Return a pod's request from its row, for the `known` resources and the `pods` on nodes, with namespaces."""
     return PodRequest(
         (Request(pod.exclusive_cpus),),
         pod.requests,

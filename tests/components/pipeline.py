@@ -12,9 +12,10 @@ import msgspec
 
 from components.command import COMMAND
 from components.kafka import Kafka, KafkaCluster
+from components.lag import lag
 from components.processes import Process
 from ingest.files.sources import read_sources
-from ingest.kafka.admin import TopicsUnusable, lag
+from ingest.kafka.admin import TopicsUnusable
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Published, replay_into_kafka
 from ingest.model.observation import Observation, Observed, Unreadable

@@ -77,8 +77,7 @@ _OLD_EVENT_HEADS: Final = frozenset({"COUNT", "KIND", "SOURCE"})
 """Heads that kubectl's own table of Events had before 1.13."""
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 _UNREACHABLE: Final = "node.kubernetes.io/unreachable"
-"""Taints that a Node gets some time after it stopped being Ready, and keeps for some time after it recovered. Without
-them, nothing is known of Ready."""
+"""Taints that come after a Node stopped being Ready and go after it recovered. Without them, Ready is unknown."""
 _TAINT: Final = re.compile(r"map\[([^\[\]]{1,1000})\]")
 """Go's form of a taint."""
 _FIELD: Final = re.compile(r"(effect|key|timeAdded|value):(\S{0,316})")
@@ -87,10 +86,7 @@ _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z")
 
 
 def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]], list[str]]:
-    """Return the resource, the heads with their offsets, and the paths of the columns, if a line is a table's head.
-
-    All are empty for any other line.
-    """
+    """Return resource, heads with offsets and paths of columns if a line is a table's head; else all are empty."""
     if not (command.columns or "NAME" in line.upper() or "NODE" in line.upper()):
         return "", [], []
     heads = [(each[0], each.start()) for each in _SEPARATED.finditer(line)]

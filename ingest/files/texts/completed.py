@@ -219,9 +219,7 @@ def _with_kills(pod: dict[str, Any], others: Iterable[Mapping[str, Any]]) -> dic
 
 
 def _occurrences_and_time(fact: Fact) -> tuple[int, bool, str]:
-    """Sort key: the number of occurrences of an Event, and the time of the last; a time that only its file bounds
-    comes after all others.
-    """
+    """Sort key: occurrences of an Event and the time of the last; one that only its file bounds comes last."""
     event = _ANY.decode(fact.thing.raw)
     return event["count"], "earliest" in event, event["lastTimestamp"]
 

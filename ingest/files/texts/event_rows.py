@@ -170,10 +170,7 @@ def event_object(
     ages: re.Match[str] | dict[str, str | None],
     printed: Printed,
 ) -> dict[str, Any] | None:
-    """An Event by its type, reason and message, its component and host, and `age`, `count` and `first`.
-
-    None without a time.
-    """
+    """An Event by type, reason and message, its component and host, and `age`, `count` and `first`; None undated."""
     times = when(ages["age"] or "", printed)
     if not times:
         return None

@@ -27,10 +27,7 @@ _JOURNAL: Final = re.compile(
     r"(?:\d{1,2}月|[^\s\d]{1,12}) {1,2}\d{1,2} \d\d:\d\d:\d\d(?:\.\d{1,6})?)"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64})(?:\[\d{1,10}\])?: "
 )
-"""The forms `short`, `short-iso`, `short-full`, `short-unix` and `short-monotonic`; a month may be of any language.
-
-`oc adm node-logs` begins each line with the node.
-"""
+"""The forms of journalctl, with months of any language; `oc adm node-logs` begins each line with the node."""
 _SYSLOG: Final = re.compile(
     r"(?:<\d{1,3}>)?1 (?P<iso>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d))"
     r" (?P<host>[A-Za-z0-9][\w.-]{0,252}) (?P<program>[\w./@-]{1,64}) \S{1,128} \S{1,32}"

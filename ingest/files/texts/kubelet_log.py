@@ -308,9 +308,7 @@ def placed(
             continue
         pod = line.values.get("pod") or line.values.get("object")
         entry = resource.Line(
-            said=line.said,
-            at=at,
-            values={name: each for name, each in line.values.items() if name in VALUES},
+            said=line.said, at=at, values={name: each for name, each in line.values.items() if name in VALUES}
         )
         if line.at is None:
             entry = _bounded(entry, at, offset, is_dated=year is not None or (is_dated and at <= limit))
@@ -365,10 +363,7 @@ def _offset_by_events(log: Log, node: str, events: Events) -> timedelta | None:
 
 
 def _mark_reported(lines: list[Placed], node: str, events: Events) -> Iterator[Placed]:
-    """Yield all lines, with those marked that an Event reports too.
-
-    An Event with a count of N marks up to N lines, the nearest to its first or last time.
-    """
+    """Yield all lines; an Event with a count of N marks the N lines nearest to its first or last time as reported."""
     by_about: defaultdict[tuple[str, str], list[tuple[datetime, int]]] = defaultdict(list)
     for number, each in enumerate(lines):
         if (same := resource.event_of(each.line, node, each.at)) is not None:

@@ -1,7 +1,4 @@
-"""Rounds of the eviction manager in a kubelet's log: which resource an evicted pod's node was low on.
-
-See the rules: kubelet-log.
-"""
+"""Rounds of the eviction manager in a kubelet's log: what an evicted pod's node was low on (rules: kubelet-log)."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta

@@ -20,16 +20,7 @@ _ALONE: Final = re.compile(r"(?:\S[^\n]{0,100} )?kubelet(?:\[\d+\])?: $|$")
 """Matches the text before a line that is a whole record. A line quoted in a message gets no time: it is older."""
 _MAY_HAVE: Final = re.compile(rb'%b|\\"caller\\": ?\\"|"caller": ?"' % _KLOG.encode())
 _BESIDE: Final = re.compile(rb"^(?:[A-Z0-9][^\n\"{]{0,200})?%b[^\n]*$" % _KLOG.encode(), re.MULTILINE)
-_TIMES: Final = (
-    "__REALTIME_TIMESTAMP",
-    "timestamp",
-    "@timestamp",
-    "time",
-    "_time",
-    "date",
-    "ts",
-    "TimeGenerated",
-)
+_TIMES: Final = ("__REALTIME_TIMESTAMP", "timestamp", "@timestamp", "time", "_time", "date", "ts", "TimeGenerated")
 _IN_UTC: Final = frozenset({"@timestamp", "TimeGenerated"})
 """Fields whose times without a zone are in UTC, as in Logs Insights. Others are in the zone of their writer."""
 _HOSTS: Final = ("_HOSTNAME", "node_name", "nodename", "hostname", "node", "instance", "Computer", "host")

@@ -169,10 +169,7 @@ def _pod(row: Row, _: Printed) -> dict[str, Any] | None:
 
 
 def _killed(row: Row) -> dict[str, Any]:
-    """The status of a pod whose last container was killed for memory, and not started again so far.
-
-    Its exit code and its phase are not in the table.
-    """
+    """The status of a pod whose last container was OOM killed and not restarted; its phase is not in the table."""
     count = row.get("RESTARTS", row.get("RS", "")).partition(" (")[0]
     restarts = int(count) if count.isascii() and count.isdecimal() and len(count) <= _DIGITS else 0
     ended = {"reason": _KILLED, "exitCode": None}

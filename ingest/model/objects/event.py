@@ -41,9 +41,7 @@ class EventMetadata(KeptObject, frozen=True):
 
 
 class Event(KeptObject, frozen=True):
-    """An Event of core/v1 or of events.k8s.io/v1; each API's names for the same fields are both here
-    (rules: event-fields).
-    """
+    """An Event of core/v1 or events.k8s.io/v1, with each API's names for the same fields (rules: event-fields)."""
 
     metadata: EventMetadata
     type: str = ""

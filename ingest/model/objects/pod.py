@@ -122,9 +122,7 @@ class VolumeClaim(KeptObject, frozen=True):
 
 
 class PodVolume(KeptObject, frozen=True):
-    """Kind of a volume, for the eviction manager's count (rules: eviction-order) and the scheduler's check of its
-    place (rules: scheduler-fit).
-    """
+    """Kind of a volume, for eviction (rules: eviction-order) and the scheduler's check (rules: scheduler-fit)."""
 
     name: str
     host_path: Present | None = None

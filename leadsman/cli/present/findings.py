@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
-from leadsman.web.reading.overview import Overview, read_overview, read_spans, with_contradictions
+from leadsman.web.reading.overview import Overview, read_overview, with_contradictions
 from leadsman.web.reading.scope import ALL, Asked, Span, choose
 from sql.database.open import Database
 
@@ -23,15 +23,8 @@ class Findings(NamedTuple):
         return any(item.severity <= Severity.WARNING for item in self.items)
 
 
-def read_findings(database: Database, cluster: str, namespace: str = "") -> Findings | None:
-    """The page's cards of all that is known of a cluster; None if nothing is."""
-    database = database.knowing()
-    span = next((each for each in read_spans(database) if each.cluster == cluster), None)
-    return None if span is None else findings_in(database, span, namespace)
-
-
 def findings_in(database: Database, span: Span, namespace: str = "") -> Findings:
-    """The same, where the time that its rows span is known."""
+    """The page's cards of all that is known of a cluster, whose rows span that time."""
     scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
     view = with_contradictions(database, read_overview(database, scope, [span]))
     return Findings(view, attention(view))

@@ -16,11 +16,7 @@ from streams.questions.fit import Answer, NodeAnswer
 from streams.rules.events.admission import amount, of
 from streams.rules.values.quantity import format_quantity
 
-SURE: Final = {
-    "exact": "CPU ids",
-    "count": "CPU counts",
-    "none": "pod specs",
-}
+SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
 """The base of the verdict on NUMA nodes, by the source's fidelity."""
 
 

@@ -182,9 +182,7 @@ def _with_token(app: ASGIApp, token: str) -> ASGIApp:
 
 
 def _with_one_length(app: ASGIApp) -> ASGIApp:
-    """The app for requests that end at one place: h11 also reads those with two lengths, of which a proxy may take
-    the other (RFC 9112, section 6.1).
-    """
+    """The app for requests with one length: h11 reads two, of which a proxy may take the other (RFC 9112, 6.1)."""
 
     async def clear(scope: Scope, receive: Receive, send: Send) -> None:
         has_two = {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope.get("headers", ())}

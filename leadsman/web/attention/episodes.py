@@ -39,11 +39,7 @@ _OF_NODES: Final = {
     ),
 }
 """Severity of the kind `node` by what it is about; everything else of it is a warning."""
-_OF_ALERTS: Final = {
-    "critical": Severity.CRITICAL,
-    "warning": Severity.WARNING,
-    "unknown": Severity.UNKNOWN,
-}
+_OF_ALERTS: Final = {"critical": Severity.CRITICAL, "warning": Severity.WARNING, "unknown": Severity.UNKNOWN}
 _OF_PODS: Final = {
     "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",
@@ -177,11 +173,7 @@ def _severities(kind: str) -> set[Severity]:
 
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
-    """Sort happenings: what still lasts first, then the latest first. They are given in the order of their
-    beginning.
-
-    Each key begins with `prefix`.
-    """
+    """Fold happenings, given by beginning: lasting ones first, then the latest. Each key begins with `prefix`."""
     apart = max(APART, timedelta(seconds=scope.seconds / APART_OF_RANGE))
     groups: list[list[Happening]] = []
     last: dict[tuple[str, ...], list[Happening]] = {}

@@ -55,9 +55,7 @@ class Item(NamedTuple):
     """Owners of the pods, and how often."""
     step: Step = Step()
     about: tuple[tuple[str, ...], ...] = ()
-    """Names of alerts about the same problem, each with the labels' values that distinguish it from others of its
-    name.
-    """
+    """Names of alerts about the same problem, each with the labels' values that distinguish it from its like."""
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
     signals: tuple[str, ...] = ()

@@ -93,9 +93,7 @@ def problems(view: Overview) -> Iterator[Item]:
 
 
 def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
-    """Report a node that an autoscaler removes; nobody should uncordon it. On a Ready node the taint may have been
-    left behind.
-    """
+    """Report a node that an autoscaler removes: nobody should uncordon it. A Ready node may have an old taint."""
     by = " and ".join(dict.fromkeys(drainer(row["taints"]) for row in rows))
     title = f"Being removed by {by}" if view.node else f"{len(rows)} {of_nodes} being removed by {by}"
     keeps = f"{'Its taint keeps' if len(rows) == 1 else 'Their taints keep'} new pods away."

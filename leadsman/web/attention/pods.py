@@ -68,9 +68,7 @@ def evicted(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:
         title = f"{pods_evicted(sum(row['pods'] for row in rows))}: {WHY_UNKNOWN}"
         yield _ended(Severity.WARNING, title, "pods evicted", rows, "pods")._replace(
-            text=WORD_ALONE,
-            step=Step(READ_MESSAGES, "evicted_pods"),
-            about=(("PodsEvicted", UNKNOWN_CAUSE),),
+            text=WORD_ALONE, step=Step(READ_MESSAGES, "evicted_pods"), about=(("PodsEvicted", UNKNOWN_CAUSE),)
         )
 
 
@@ -207,11 +205,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
         kills = sum(row["times"] for row in rows)
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
         yield _ended(
-            Severity.WARNING,
-            f"{oom_kills(kills)} of {counted(containers, 'container')}",
-            "OOM kills",
-            rows,
-            "times",
+            Severity.WARNING, f"{oom_kills(kills)} of {counted(containers, 'container')}", "OOM kills", rows, "times"
         )._replace(
             text=KERNEL_KILLS,
             step=Step(

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from common.amounts import counted
 from leadsman.web.reading.evidence import freshness, no_event, no_pod
-from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, plainly, timestamp
+from leadsman.web.reading.words import duration, timestamp
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
@@ -33,22 +32,18 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         have = counted(evictions, "eviction has", "evictions have")
         yield f"{have} no predicted rank: there was no sample, or not every pod was known.", ()
     counted_only = [node for node in view.nodes if node.numa and node.numa["fidelity"] != "exact"]
-    if counts_only := tuple(node.name for node in counted_only if _policy(node) not in {"", "none"}):
+    if counts_only := tuple(node.name for node in counted_only if node.cpu_manager_policy not in {"", "none"}):
         yield "Exact CPU IDs of exclusive pods are unknown (counts only) on:", counts_only
     if guessed := tuple(
-        node.name for node in counted_only if not _policy(node) and (node.numa or {}).get("exclusive_cpus")
+        node.name for node in counted_only if not node.cpu_manager_policy and (node.numa or {}).get("exclusive_cpus")
     ):
         yield "It is unknown whether pods hold CPUs exclusively, because no CPU Manager policy was seen:", guessed
     for row in unknown.source_errors:
         if row["kind"] == "partial":
             left_out = counted(row["left_out"], "entry", "entries")
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
-            last = f"The last: {plainly(row['last_error'])}"
+            last = f"The last: {row['last_error']}"
             yield f"Verdicts are partial: {left_out} did not fit into a log's state ({since}). {last}", ()
-
-
-def _policy(node: NodeLine) -> str:
-    return str((node.numa or {}).get("cpu_manager_policy") or "")
 
 
 def _unseen(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -91,7 +86,7 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         }.get(row["kind"], "could not be read")
         last = ". The last" if row["times"] > 1 else ""
         yield (
-            f"{row['resource']} {what} ({counted(row['times'], 'time')}){last}: {plainly(row['last_error'])}",
+            f"{row['resource']} {what} ({counted(row['times'], 'time')}){last}: {row['last_error']}",
             tuple(row["nodes"]),
         )
     for row in view.unknown.dead_letters:

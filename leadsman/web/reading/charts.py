@@ -167,11 +167,7 @@ def _kind(group: Sequence[Margin]) -> str:
 
 
 def _chart(
-    group: Sequence[Margin],
-    several: bool,
-    lines: Mapping[str, RowDict],
-    settings: Sequence[RowDict],
-    scope: Scope,
+    group: Sequence[Margin], several: bool, lines: Mapping[str, RowDict], settings: Sequence[RowDict], scope: Scope
 ) -> Chart:
     first = group[0].signal
     resource = RESOURCES[first]

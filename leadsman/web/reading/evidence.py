@@ -88,9 +88,7 @@ class Evidence(NamedTuple):
 
     @property
     def complete(self) -> bool:
-        """Tell whether every node's statistics were seen until the end, and every stream was read all the time and
-        understood.
-        """
+        """Tell whether all nodes have statistics until the end, and all streams were read and understood."""
         sampled = not is_stale(self.last_sample_at, self.scope) and self.nodes <= self.sampled_nodes
         return self.counts and self.events_known and sampled and not (self.unread or self.unexplained or self.bad)
 

@@ -45,9 +45,7 @@ class Margin(NamedTuple):
 
     @property
     def room(self) -> float:
-        """Return the room above the threshold as a share of the maximum: 1 is all of it, 0 is at the threshold, and
-        below 0 it is met.
-        """
+        """Return the room above the threshold as a share of the maximum: 1 is all, 0 at it, below 0 it is met."""
         if self.threshold is None:
             return FAR
         return (self.available - self.threshold) / max(1, self.capacity - self.threshold)

@@ -124,25 +124,25 @@ class NodeLine(NamedTuple):
     kubelet_version: str
     zone: str
     """Or the region of a node without one."""
-    sampled_at: datetime | None
+    sampled_at: datetime | None = None
     """In the range."""
-    stale: bool
+    stale: bool = True
     """Its statistics say nothing about the end: too old, or none."""
-    sample_age: str
+    sample_age: str = ""
     """Age of its last sample in any range, for example "31 h ago"; empty without a sample."""
-    margins: tuple[Margin, ...]
+    margins: tuple[Margin, ...] = ()
     """The nearest to its threshold first."""
-    lowest_room: float | None
+    lowest_room: float | None = None
     """The least part of a capacity that was left above a threshold in the range; None if there was none."""
-    fit: Mapping[str, Fit]
-    evicted: Evicted
-    pressure: tuple[str, ...]
+    fit: Mapping[str, Fit] = MappingProxyType({})
+    evicted: Evicted = Evicted()
+    pressure: tuple[str, ...] = ()
     """Conditions at the end."""
-    times_under_pressure: int
+    times_under_pressure: int = 0
     """In the range, of the condition that began the most often, as the alert counts it."""
-    image_gc: str
+    image_gc: str = ""
     """The last verdict in the range, or empty."""
-    numa: RowDict | None
+    numa: RowDict | None = None
     """Its row of numa_skew."""
     pressure_since: Mapping[str, datetime] = MappingProxyType({})
     """Start times by condition at the end."""
@@ -169,7 +169,11 @@ class NodeLine(NamedTuple):
     @property
     def pins(self) -> bool:
         """Tell whether its CPU manager pins CPUs, if known; otherwise its free CPUs are not NUMA room."""
-        return (self.numa or {}).get("cpu_manager_policy") != "none"
+        return self.cpu_manager_policy != "none"
+
+    @property
+    def cpu_manager_policy(self) -> str:
+        return str((self.numa or {}).get("cpu_manager_policy") or "")
 
     @property
     def uneven(self) -> bool:
@@ -197,9 +201,7 @@ def read_nodes(
     *,
     named: bool = False,
 ) -> tuple[NodeLine, ...]:
-    """Read the nodes that exist at the end, and those that samples or findings name; with `named`, also the
-    requested one.
-    """
+    """Read the nodes that exist at the end or that samples or findings name; with `named`, also the asked one."""
     objects = ask(db, "nodes", scope, node=node)
     states = {row["node"]: _values(row["state"]) for row in objects}
     deleted = {row["node"]: row["seen_at"] for row in objects if states[row["node"]].deleted}
@@ -260,14 +262,7 @@ def _ended(pressure: RowDict, state: _State | None) -> RowDict:
 
 def _gone(line: NodeLine) -> NodeLine:
     """Return what is left of a node that is deleted: what happened on it, and nothing that would still hold."""
-    return line._replace(
-        stale=True,
-        margins=(),
-        fit={},
-        pressure=(),
-        pressure_since={},
-        numa=None,
-    )
+    return line._replace(stale=True, margins=(), fit={}, pressure=(), pressure_since={}, numa=None)
 
 
 def _at_last(db: Database, question: str, scope: Scope, last: Mapping[str, datetime]) -> list[RowDict]:
@@ -294,17 +289,6 @@ def _line(name: str, state: _State | None) -> NodeLine:
         kubelet_version=state.kubelet_version,
         zone=zone_of(state.zone_key),
         pool=state.pool,
-        sampled_at=None,
-        stale=True,
-        sample_age="",
-        margins=(),
-        lowest_room=None,
-        fit={},
-        evicted=Evicted(),
-        pressure=(),
-        times_under_pressure=0,
-        image_gc="",
-        numa=None,
         ready_said=known and (state.ready is not None or bool(state.has_message)),
     )
 

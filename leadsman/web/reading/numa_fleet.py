@@ -84,11 +84,11 @@ def numa_fleet(
     """Read rows of `numa_fleet` and the last of `late_joiners`. A node that pins nothing is only counted."""
     known = by_node(rows)
     since = late_joiners["youngest_created_at"] if late_joiners and late_joiners["verdict"] == EMPTIER else None
-    pinless = tuple(node.name for node in nodes if _policy(node) == "none")
+    pinless = tuple(node.name for node in nodes if node.cpu_manager_policy == "none")
     lines = [
         _line(node, known[node.name], since)
         for node in nodes
-        if node.name in known and _policy(node) != "none" and (node.numa or {}).get("fidelity") != "none"
+        if node.name in known and node.cpu_manager_policy != "none" and (node.numa or {}).get("fidelity") != "none"
     ]
     bands = [band for line in lines for band in line.bands]
     return NumaFleet(
@@ -110,10 +110,6 @@ def _line(node: NodeLine, rows: Sequence[RowDict], since: object) -> NumaLine:
 def _band(row: RowDict) -> Band:
     names = ("numa_node", "cpus", "reserved", "exclusive", "free", "memory_allocatable", "memory_available")
     return Band(*(row[name] for name in names))
-
-
-def _policy(node: NodeLine) -> str:
-    return str((node.numa or {}).get("cpu_manager_policy") or "")
 
 
 def _fits(bands: Iterable[Band]) -> tuple[tuple[int, int], ...]:

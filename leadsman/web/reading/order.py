@@ -1,6 +1,4 @@
-"""The order in which the kubelet would evict the pods of a node, and why each stands where
-(rules: eviction-order).
-"""
+"""The order in which the kubelet would evict a node's pods, and why (rules: eviction-order)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple

@@ -35,9 +35,7 @@ or late for late joiners.
 def read_begun(
     db: Database, scope: Scope, nodes: Iterable[NodeLine], not_ready: Iterable[RowDict], *, late: bool
 ) -> Begun:
-    """Read the start times for nodes with such a condition, including rows of `not_ready`, and for late joiners.
-    Raises DatabaseError.
-    """
+    """Read since when nodes are so, with rows of `not_ready`, and late joiners. Raises DatabaseError."""
     nodes = list(nodes)
     near = [(node.name, margin.signal) for node in nodes for margin in node.margins if margin.met or margin.near]
     overcommitted = [(node.name, resource) for node in nodes for resource in node.overcommitted]
@@ -157,9 +155,7 @@ class Overview(NamedTuple):
     event_cordons: tuple[RowDict, ...] = ()
     """Nodes that are cordoned at the end, as only Events show."""
     contradicted: Mapping[str, str] = MappingProxyType({})
-    """A node with room by the API, by the uid of a pod for which the scheduler has just found no node; only with
-    `with_contradictions`.
-    """
+    """A node with room, by the uid of a pod that the scheduler just found none for; only `with_contradictions`."""
 
 
 def read_spans(db: Database) -> list[Span]:
@@ -228,9 +224,7 @@ def _read_culprits(db: Database, scope: Scope, nodes: Iterable[NodeLine]) -> lis
 
 
 def with_contradictions(db: Database, view: Overview) -> Overview:
-    """The view with where the scheduler contradicts the API: where it has just tried a pod, that takes too long for a
-    page that is read again and again.
-    """
+    """The view with where the scheduler contradicts the API: too slow for a page that is read again and again."""
     waiting = [uid for row in view.waiting if not row["node"] for uid in row["uids"]]
     uids = [row["uid"] for row in ask(db, "just_tried", view.scope, uids=waiting)] if waiting else []
     if not uids:

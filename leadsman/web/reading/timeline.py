@@ -118,10 +118,7 @@ def read_timeline(
     wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
     kinds: Sequence[str] = (),
 ) -> Happened:
-    """Read the happenings of a cluster, or of one node.
-
-    A story that is too long is read as far as it is `wanted`, and of `kinds` if any are given.
-    """
+    """Read the happenings of a cluster or node; of a story that is too long, those `wanted`, and of `kinds`."""
     rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=WHOLE)
     whole = len(rows) < WHOLE
     shape: Shape = {}

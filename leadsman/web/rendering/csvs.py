@@ -30,7 +30,7 @@ def _node(line: Line) -> Sequence[Any]:
         None if fit is None or not fit.allocatable else fit.requested / fit.allocatable
         for fit in (node.fit.get("cpu"), node.fit.get("memory"))
     ]
-    numa = node.numa if node.numa and node.numa.get("cpu_manager_policy") != "none" else {}
+    numa = node.numa if node.numa and node.pins else {}
     state = "; ".join(badge.text for badge in line.badges)
     near = (margin.signal, margin.available, margin.threshold, margin.room, margin.seconds) if margin else (None,) * 5
     return (node.name, node.zone, node.pool, node.kubelet_version, node.ready, node.unschedulable, state,
@@ -55,10 +55,7 @@ def numa_nodes(numa: NumaFleet) -> str:
 
 def alerts(found: Iterable[Alert]) -> str:
     names = ("state", "alertname", "severity", "node", "starts_at", "ends_at", "summary", "description")
-    return _csv(
-        names,
-        ((each.state, each.name, *(getattr(each, name) for name in names[2:])) for each in found),
-    )
+    return _csv(names, ((each.state, each.name, *(getattr(each, name) for name in names[2:])) for each in found))
 
 
 def timeline(story: Timeline) -> str:

@@ -91,9 +91,7 @@ class Links:
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
     def found(self, what: Found) -> str:
-        """The page of a node or a pod: of a pod, the order of eviction of its node, the pods that wait, or what
-        happened.
-        """
+        """The page of a node or a pod: of a pod, its node's order of eviction, the pods that wait, or the story."""
         if not what.node:
             return f"{self.home()}#{'timeline' if what.gone else 'scheduler'}"
         return self.node(what.node) + ("#order" if what.kind == "pod" else "")

@@ -74,9 +74,7 @@ def runbook_html(runbook: Runbook, links: Links, deeper: int = 0) -> Markup:
 
 
 def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
-    """Format the next step: a link that asks its question, about the node if it concerns a single one. An alert's
-    text may contain commands.
-    """
+    """Format the next step: a link to its question, about a single node if it is. A text may contain commands."""
     node = nodes[0] if len(nodes) == 1 else ""
 
     def link(command: str, words: str) -> Markup | None:

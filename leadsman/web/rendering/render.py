@@ -68,14 +68,7 @@ def overview_page(links: Links, view: Overview, story: Timeline, choice: Choice,
     return render("overview.html.j2", links, {**_cluster(view, story, choice, narrowing), "inline": None})
 
 
-def node_page(
-    links: Links,
-    view: Overview,
-    detail: Detail,
-    strip: Strip,
-    happened: Happened,
-    story: Timeline,
-) -> str:
+def node_page(links: Links, view: Overview, detail: Detail, strip: Strip, happened: Happened, story: Timeline) -> str:
     plots = plots_of(detail.charts, view.scope, fold(happened.happenings, view.scope))
     values = {
         **_cards(view),

@@ -136,9 +136,7 @@ def may_read(token: str, authorization: str) -> bool:
 
 
 def is_own_name(host_header: str) -> bool:
-    """Tell whether a request to a page on loopback used a name of loopback, and not a name that someone pointed
-    here.
-    """
+    """Tell whether a request to a page on loopback used a name of loopback, not one that someone pointed here."""
     found = _HOST.fullmatch(host_header)
     return found is not None and is_loopback(found[1])
 

@@ -75,9 +75,7 @@ class Question(NamedTuple):
 
 
 def page_of(db: Database, question: Question, process: QueryProcess) -> str:
-    """Render the box with the answer, or with the reason why there is none. A refusal of the database is a sentence
-    there.
-    """
+    """Render the box with the answer, or why there is none: a refusal of the database is a sentence there."""
     answer: Answer | None
     try:
         answer = question.rows(db, process)

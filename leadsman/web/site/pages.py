@@ -134,9 +134,7 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
-    """List the nodes and pods of a name; None of an empty database. Raises Redirect for a single match, BadScope,
-    DatabaseError.
-    """
+    """List nodes and pods of a name; None if empty. Raises Redirect for one match, BadScope, DatabaseError."""
     db = db.knowing()
     spans = read_spans(db)
     if not spans:

@@ -58,10 +58,7 @@ class QueryQueue:
         self.abandoned = 0
 
     async def run(self, act: Callable[Concatenate[Database, _P], _T], *arguments: _P.args, **named: _P.kwargs) -> _T:
-        """Run `act` in its turn. If this is cancelled, `act` does not begin or its queries end.
-
-        Raises Busy if too many wait.
-        """
+        """Run `act` in its turn; cancelled, it does not begin or its queries end. Raises Busy if too many wait."""
         if self.waiting >= MOST_WAITING:
             raise self._refused()
         return await self.run_anyway(act, *arguments, **named)

@@ -40,9 +40,5 @@ def _words(cluster: str, group: Group) -> tuple[str, str]:
 
 
 ALERT: Final = AlertDefinition(
-    name="DeadLetters",
-    settings=Settings,
-    needs=(),
-    cluster_rows=(DeadLetterRecord,),
-    step=step,
+    name="DeadLetters", settings=Settings, needs=(), cluster_rows=(DeadLetterRecord,), step=step
 )

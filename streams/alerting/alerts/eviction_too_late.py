@@ -1,6 +1,4 @@
-"""EvictionTooLate: memory falls so fast that it is used up before the kubelet looks again, at once or as soon as swap
-is full (rules: psi-and-swap).
-"""
+"""EvictionTooLate: memory, or then swap, is used up before the kubelet looks again (rules: psi-and-swap)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple

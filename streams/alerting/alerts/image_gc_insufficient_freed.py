@@ -52,9 +52,7 @@ def step(
 
 
 def is_full(state: State) -> bool:
-    """Tell whether usage is still at or above the threshold, even if the kubelet's Events were dropped (rules:
-    dropped-events).
-    """
+    """Tell whether usage still reaches the threshold, even if Events were dropped (rules: dropped-events)."""
     return (
         state.used_percent is not None and state.high_percent is not None and state.used_percent >= state.high_percent
     )

@@ -58,11 +58,7 @@ def _of(
         return Ends(labels)
     what, advice = _WORDS[resource]
     others = "" if partial is None else f" (some of it: {partial:.0f} %)"
-    return Holds(
-        labels,
-        f"Node {name(row.node)}: {stalled(what, percent(full))}{others}",
-        advice,
-    )
+    return Holds(labels, f"Node {name(row.node)}: {stalled(what, percent(full))}{others}", advice)
 
 
 ALERT: Final = AlertDefinition(

@@ -1,6 +1,4 @@
-"""NUMAMisaligned: containers whose devices or pinned memory are on other NUMA nodes than their exclusive CPUs (rules:
-numa-alignment).
-"""
+"""NUMAMisaligned: devices or pinned memory on other NUMA nodes than a container's CPUs (rules: numa-alignment)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final

@@ -32,10 +32,5 @@ def _near(row: SourceError) -> Change:
 
 
 ALERT: Final = AlertDefinition(
-    name="RetentionNear",
-    settings=RuleSettings,
-    needs=(),
-    cluster_rows=(SourceError,),
-    step=step,
-    of_sources=True,
+    name="RetentionNear", settings=RuleSettings, needs=(), cluster_rows=(SourceError,), step=step, of_sources=True
 )

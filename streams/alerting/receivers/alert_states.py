@@ -61,9 +61,7 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
-"""A firing alert is emitted again while its log goes on. Without news for this long, the log has been silent for at
-least SILENT.
-"""
+"""Without news of a firing alert, which repeats, for this long, its log has been silent for SILENT or longer."""
 
 
 class Received(NamedTuple):

@@ -60,9 +60,7 @@ class Receiver(Protocol):
         """Try this one in the next rounds: an earlier process had parked it."""
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
-        """Return when it has taken everything, refused it for good, or parked it. `standing` is the state after the
-        news.
-        """
+        """Return when it has taken, refused for good or parked everything. `standing` is the state after the news."""
         ...
 
     def close(self) -> Awaitable[None]: ...

@@ -313,9 +313,7 @@ class _Following:
             await self._commit(ends)
 
     def _received(self, message: Any) -> Received | None:
-        """Decode a message; None for an alert that is withdrawn, which is forgotten, and for anything that never was
-        an alert.
-        """
+        """Decode a message; None for a withdrawn alert, which is forgotten, and for what never was an alert."""
         if message.value is None:
             self._states.withdraw((message.key or b"").decode(errors="replace"))
             return None

@@ -29,9 +29,7 @@ def pagerduty(routing_key: str, url: str = PAGERDUTY, clock: Clock = SYSTEM) -> 
 
 
 def event(routing_key: str, received: Received) -> dict[str, Any]:
-    """Build the event for PagerDuty. An alert that ends as unknown is resolved there, because it cannot be kept
-    without news.
-    """
+    """Build the event for PagerDuty. One that ends as unknown is resolved there: it cannot be kept without news."""
     alert = received.alert
     labels, words = alert.labels, alert.annotations
     ended: dict[str, Any] = {

@@ -84,9 +84,7 @@ class SlackChannel(Pushed):
         url: str = SLACK,
         clock: Clock = SYSTEM,
     ) -> None:
-        """`channel` is an ID. The bot of `token` is a member, with the scopes chat:write and channels:history, or
-        groups:history for a private channel.
-        """
+        """`channel` is an ID; `token` is of a bot in it with chat:write and channels:history (or groups:history)."""
         poster = Poster(f"slack {channel}", url.rstrip("/"), clock, token, _judged, _PAGE_BYTES)
         super().__init__(self._tell, poster)
         self._slack = poster
@@ -217,10 +215,7 @@ class SlackChannel(Pushed):
     def _said(self, received: Received) -> str:
         words = received.alert.annotations
         return _digest(
-            status_of(received.alert),
-            words.get("summary", ""),
-            words.get("description", ""),
-            self._others(received),
+            status_of(received.alert), words.get("summary", ""), words.get("description", ""), self._others(received)
         )
 
     async def _recall(self, deadline_seconds: float) -> None:

@@ -1,6 +1,4 @@
-"""Reports the distance of each eviction signal to its thresholds, and when it will cross them: table
-`eviction_signals`.
-"""
+"""Reports each eviction signal's distance to its thresholds, and when it crosses them: table `eviction_signals`."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -149,12 +147,7 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
             row = row._replace(soft_met_since=soft_since[signal])
         rows.append(row)
     ahead = msgspec.structs.replace(
-        state,
-        layout=layout,
-        thresholds=thresholds,
-        courses=courses,
-        soft_since=soft_since,
-        sampled_at=record.ts,
+        state, layout=layout, thresholds=thresholds, courses=courses, soft_since=soft_since, sampled_at=record.ts
     )
     return ahead, [row._replace(acts_first=_acts_first(row, rows)) if _nears(row) else row for row in rows]
 

@@ -39,12 +39,7 @@ from streams.rules.eviction.messages import (
 from streams.rules.eviction.messages import Eviction as EvictionMessage
 from streams.rules.eviction.shortage import UNKNOWN_CAUSE
 from streams.rules.eviction.signals import observe
-from streams.rules.eviction.thresholds import (
-    capacities_of,
-    effective_thresholds,
-    signal_by_node,
-    threshold_kind,
-)
+from streams.rules.eviction.thresholds import capacities_of, effective_thresholds, signal_by_node, threshold_kind
 from streams.rules.pod_ends.when import When, agreed, ended_by_status, event_when
 from streams.rules.pods.qos import has_ended
 from streams.rules.values.quantity import InvalidQuantity
@@ -237,13 +232,7 @@ def _hear(state: State, record: Record, witness: _Witness) -> tuple[State, Seque
         when = agreed(_when(story), witness.when or _until(record))
         row = _new(state, record, witness._replace(when=when), parsed, cause)
     elif witness.kind == LOG and story.evidence == LOG and len(witness.text) > len(story.message):
-        row = _new(
-            state,
-            record,
-            witness._replace(when=_when(story)),
-            parsed,
-            cause,
-        )
+        row = _new(state, record, witness._replace(when=_when(story)), parsed, cause)
     elif story.evidence in {"both", witness.kind} or witness.kind == LOG:
         return state, ()
     else:

@@ -157,10 +157,5 @@ def _of_one(
 
 
 REDUCER: Final = Reducer(
-    name="pressure_changes",
-    version=3,
-    log="node",
-    takes=(NodeRecord, EventRecord),
-    state=State,
-    step=step,
+    name="pressure_changes", version=3, log="node", takes=(NodeRecord, EventRecord), state=State, step=step
 )

@@ -1,6 +1,4 @@
-"""One trouble of a node's image garbage collection from its first failure on, its verdict and why (rules:
-invalid-capacity).
-"""
+"""One trouble of a node's image GC from its first failure on, its verdict and why (rules: invalid-capacity)."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -39,9 +37,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Settings(msgspec.Struct, frozen=True, array_like=True):
-    """The kubelet's settings: percent of the image file system, and whether they are defaults because `/configz` is
-    missing.
-    """
+    """The kubelet's settings in percent of the image file system; defaults where `/configz` is missing."""
 
     high_percent: int
     low_percent: int
@@ -174,10 +170,7 @@ def is_over(episode: Episode, failure: Failure) -> bool:
 
 
 def verdict(episode: Episode, starts: tuple[datetime, ...]) -> str:
-    """The verdict; empty while it is undecided.
-
-    `starts` are the kubelet's of the last quarter of an hour.
-    """
+    """The verdict; empty while it is undecided. `starts` are the kubelet's of the last quarter of an hour."""
     if episode.reported.reason != "invalid_capacity":
         return "insufficient_freed" if episode.reported.reason == "insufficient_freed" else "persistent"
     around = [s for s in starts if episode.first_at - AT_START <= s <= episode.last_at]

@@ -15,15 +15,7 @@ from common.amounts import counted
 from ingest.messages.reasons import is_kubelet_start
 from ingest.model.objects.event import Event, event_time
 from ingest.model.objects.node import KubeletConfiguration
-from ingest.model.records import (
-    EventRecord,
-    Metric,
-    MetricsRecord,
-    NodeRecord,
-    Record,
-    SampleRecord,
-    SettingsRecord,
-)
+from ingest.model.records import EventRecord, Metric, MetricsRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.analytics.image_gc.episode import (
     LOOP,
     NEXT_RUN,
@@ -76,9 +68,7 @@ class Above(msgspec.Struct, frozen=True, array_like=True):
 def follow(
     above: Above | None, decision: ImageGcDecision | None, now: datetime, collected: float | None, *, none_yet: bool
 ) -> Above | None:
-    """Follow the usage above the threshold; None below it. `none_yet`: there were metrics, but they did not count
-    images.
-    """
+    """Follow the usage above the threshold; None below it. `none_yet`: the metrics did not count images."""
     if decision is None or decision.verdict != "free":
         return None
     if above is None or now - above.last_at > GAP:
@@ -116,9 +106,7 @@ def deleted_since(above: Above, collected: float | None) -> float | None:
 
 
 def images_collected(metrics: Iterable[Metric]) -> float | None:
-    """Return the images deleted by age and for space; None if the kubelet has deleted none since its start, or does
-    not count them.
-    """
+    """Return the images deleted by age and for space; None if none since the kubelet's start, or not counted."""
     found = [metric.value for metric in metrics if metric.name == _COLLECTED]
     return sum(found) if found else None
 
@@ -145,9 +133,7 @@ class State(msgspec.Struct, frozen=True):
     failed_at: datetime | None = None
     """Time of the last failure for any reason."""
     above: Above | None = None
-    """Time above the threshold, by samples and by settings that were seen; None while usage is below the high
-    threshold.
-    """
+    """Time above the threshold, by samples and known settings; None while usage is below the high threshold."""
     collected: float | None = None
     """Images that the kubelet deleted since its start, by its metrics."""
     none_yet: bool = False

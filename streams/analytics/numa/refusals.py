@@ -106,9 +106,7 @@ def _of_event(state: State, record: EventRecord) -> _Refused | None:
 
 
 def _is_about_numa(state: State, found: _Refused, refusal: Refusal) -> bool:
-    """Tell whether the text names a manager of NUMA nodes or CPUs, or CPUs of a pod that this node gives
-    exclusively.
-    """
+    """Tell whether the text names a manager of NUMA or CPUs, or CPUs of a pod that holds them exclusively here."""
     return refusal.refused_by in _MANAGERS or (refusal.is_about_cpus and _is_exclusive(state, found))
 
 

@@ -19,13 +19,7 @@ from streams.analytics.numa.state import (
     topology_policy,
     topology_scope,
 )
-from streams.fold.findings import (
-    NumaAllocation,
-    NumaDisagreement,
-    NumaPod,
-    NumaResource,
-    NumaSkew,
-)
+from streams.fold.findings import NumaAllocation, NumaDisagreement, NumaPod, NumaResource, NumaSkew
 from streams.fold.reducer import Output
 from streams.rules.numa.memory_manager import without_pods
 from streams.rules.numa.resolve import WHOLE_NODE, Account, ordered_accounts, witnesses
@@ -234,9 +228,7 @@ def _bin(best: Account, numbers: NumaNumbers) -> NumaBin:
 
 
 def _claims(state: State, best: Account | None) -> list[NumaClaim]:
-    """Return the CPUs of each pod: of each container, the CPUs that no larger one before it holds (rules:
-    cpu-checkpoint).
-    """
+    """Return each pod's CPUs: of each container those that no larger one before it holds (rules: cpu-checkpoint)."""
     if best is None:
         return []
     if best.view.fidelity != "exact":

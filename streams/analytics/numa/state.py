@@ -15,13 +15,7 @@ from streams.rules.numa.memory_checkpoint import MemoryManagerState
 from streams.rules.numa.objects import with_crane_pods
 from streams.rules.numa.podresources import names_exclusive_cpus
 from streams.rules.numa.resolve import NodeFacts
-from streams.rules.numa.sources import (
-    CRANE,
-    KOORDINATOR,
-    POD_SPEC,
-    Holder,
-    NumaView,
-)
+from streams.rules.numa.sources import CRANE, KOORDINATOR, POD_SPEC, Holder, NumaView
 from streams.rules.numa.topology import NumaTopology, whole_cpus
 
 UNKNOWN_ARRIVAL: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -16,10 +16,7 @@ _NOTHING: Final = Skew(0.0, 0.0, 0, 0, 0)
 def whatif_rows(
     cluster: str, ts: datetime, node: str, nodes: Sequence[NodeNumaRecord], *, has_gangs: bool
 ) -> list[NumaWhatif]:
-    """Return one row for each strategy. The scope is `node` if `node` is given, otherwise `cluster`.
-
-    `gang` is left out unless a pod has, or had, a pod group.
-    """
+    """Return a row for each strategy, of the `node` or the cluster; `gang` only if a pod has, or had, a pod group."""
     shapes = [NodeBins(each.target, tuple(map(_bin, each.bins)), each.single_numa) for each in nodes]
     claims = [Claim(claim.arrived_at, claim.uid, claim.cpus, claim.group) for each in nodes for claim in each.claims]
     rows = []

@@ -79,9 +79,7 @@ def _named(state: State, at: datetime) -> Counted:
 
 
 def _counted(state: State, at: datetime) -> Counted:
-    """Count nodes for a number, which includes a deleted node while it has pods. A node's creation time is from
-    another clock.
-    """
+    """Count nodes for a number, with a deleted one while it has pods. Creation times are by another clock."""
     left = RETRIED + HELD
     complete = state.began is not None and state.began <= at - left
     highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)
@@ -127,15 +125,7 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
         name="scheduling",
         version=2,
         log="cluster",
-        takes=(
-            NodeRecord,
-            PodRecord,
-            PodPlacement,
-            EventRecord,
-            InventoryRecord,
-            HeardRecord,
-            SchedulerCacheRecord,
-        ),
+        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord, HeardRecord, SchedulerCacheRecord),
         state=State,
         step=step,
         expire=expire,

@@ -48,9 +48,7 @@ def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
-    """`witnessed` are the pods of open failures, by witness: an event adds nothing to the condition of its pod
-    (rules: blind-spots).
-    """
+    """`witnessed` has open failures' pods, by witness: an event adds nothing to a condition (rules: blind-spots)."""
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:
@@ -126,9 +124,7 @@ def _starved(state: State, now: datetime, cluster: Cluster) -> tuple[State, list
 
 
 def cluster_of(nodes: ClusterNodes, scheduler_version: str) -> Cluster:
-    """Return the facts about a cluster that the rules need; the newest kubelet stands in for a scheduler of unknown
-    version.
-    """
+    """Return a cluster's facts for the rules; the newest kubelet stands in for an unknown scheduler version."""
     known = nodes.nodes.values()
     version = scheduler_version or blind_spot.newest({node.version for node in known})
     return Cluster(Counter(node.zone for node in known), version, version_is_stand_in=not scheduler_version)

@@ -1,4 +1,5 @@
-"""The rows (tables.md), by subject: one NamedTuple a table, its fields in the order and by the names of columns.
+"""The rows (tables.md), by subject: one NamedTuple a table, its fields in the order and by the names of columns,
+whose comments define them (`sql/schema/migrations/0001_baseline`).
 
 All times are aware UTC. Units are in the names; where they are not, a resource's base unit holds: bytes, inodes,
 processes, pods, and millicores for cpu. A row replaces an earlier one of the same natural key (`ORDER BY`); where

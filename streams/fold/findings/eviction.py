@@ -26,29 +26,18 @@ class EvictionSignal(NamedTuple):
     hard_met: bool
     soft_met: bool
     slope_per_second: float | None
-    """Slope of `available`; None if the samples do not support one."""
     seconds_to_soft: float | None
-    """The likely time, as of hard."""
     seconds_to_hard: float | None
-    """The likely time, if nothing in `acts_first` acts before; None if nothing can be foretold."""
     gc_first: bool
     thresholds_assumed: bool
-    """No `configz` was seen: the defaults of that kubelet version, or what `intended_by` has."""
     seconds_to_soft_earliest: float | None = None
-    """One time of ten it is met before; after the latest too."""
     seconds_to_soft_latest: float | None = None
     seconds_to_hard_earliest: float | None = None
     seconds_to_hard_latest: float | None = None
     acts_first: str = ""
-    """The first to act if the trend continues: `hard`, `soft`, `image_gc`, or another signal of the same resource;
-    empty if nothing approaches.
-    """
     minimum_reclaim: int | None = None
-    """An eviction goes on until `available` is this much above the threshold."""
     soft_met_since: datetime | None = None
-    """The first of the samples in a row that are below the soft threshold; an eviction is due after its grace."""
     intended_by: str = ""
-    """The ConfigMap that the thresholds are from, if the kubelet did not answer."""
 
     @property
     def assumption(self) -> str:
@@ -68,12 +57,10 @@ class PressureChange(NamedTuple):
     condition: str
     status: bool
     lasted_seconds: float | None
-    """Duration of the state that ended; None if its beginning was not seen."""
     kubelet_restart: bool
     evidence: str
     updated_at: datetime
     time_known: bool = True
-    """False for an age in pasted text, and for a log without year or zone: `ts` is a bound then."""
 
     @property
     def what(self) -> str:
@@ -87,7 +74,6 @@ class PressureChange(NamedTuple):
 class Eviction(NamedTuple):
     cluster: str
     ts: datetime
-    """When the first witness saw it."""
     node: str
     namespace: str
     pod: str
@@ -95,30 +81,23 @@ class Eviction(NamedTuple):
     cause: str
     resource: str
     signal: str
-    """Empty if no witness or sample shows it."""
     threshold: int | None
     available: int | None
     predicted_rank: int | None
     predicted_at: datetime | None
-    """The sample that the rank was predicted from."""
     ranked_pods: int | None
     tied_pods: int | None
-    """Pods that are equal in the kubelet's comparison, this one counted: their ranks may be swapped."""
     pod_usage: int | None
-    """The use that the ranking compared, at that sample."""
     pods_usage_ratio: float | None
-    """Use of all pods together as a share of all use: near 0 means that no pod explains the pressure."""
     evidence: str
     message: str
     updated_at: datetime
     found_late: bool = False
-    """The first witness was seen minutes after the eviction: nobody watched then."""
     time_known: bool = True
     """A witness has the time; else `ts` is one of the bounds, and a row with the time takes the place of this."""
     earliest: datetime | None = None
     latest: datetime | None = None
     threshold_kind: str = ""
-    """`hard` or `soft`, of the threshold that the message names; empty if that is not known."""
 
     @property
     def cause_known(self) -> bool:
@@ -258,13 +237,10 @@ class Reclaim(NamedTuple):
     threshold: int | None
     available_low: int | None
     available_after: int | None
-    """At the first sample that meets no threshold of the signal any more."""
     images_removed: int | None
     logged: bool
-    """The kubelet's log says that this was enough."""
     time_known: bool
     version: int
-    """Number of facts that it rests on."""
 
     @property
     def what(self) -> str:
@@ -299,7 +275,6 @@ class Reclaim(NamedTuple):
 class ImageGc(NamedTuple):
     cluster: str
     ts: datetime
-    """The first occurrence of the episode."""
     node: str
     verdict: str
     result: str
@@ -316,7 +291,6 @@ class ImageGc(NamedTuple):
     settings_assumed: bool
     updated_at: datetime
     time_known: bool = True
-    """The same as of a PressureChange."""
 
     @property
     def what(self) -> str:

@@ -25,21 +25,15 @@ class NodeRow(NamedTuple):
     Event of a dump that is newer than the object counts.
     """
     taints: list[str]
-    """`key=value:effect` each."""
     capacity: dict[str, int]
     allocatable: dict[str, int]
     ready_since: datetime | None = None
-    """When Ready last changed, by its condition."""
     ready_message: str = ""
-    """Reason why the node is not ready, as it was first reported; empty if it is."""
     pool: str = ""
-    """The node pool that made it; empty if no label names one."""
     labels: dict[str, str] = {}  # noqa: RUF012  a NamedTuple's default; nobody mutates it
     problems: dict[str, str] = {}  # noqa: RUF012  as above
-    """Reason and message of each condition that shows trouble, beside the kubelet's own."""
     problems_since: dict[str, datetime] = {}  # noqa: RUF012  as above
     cordoned_since: datetime | None = None
-    """When it was cordoned, by its taint (rules: nodes-that-do-not-report); None if that has no time."""
 
     @property
     def says_ready(self) -> bool:
@@ -67,7 +61,6 @@ class NodeLease(NamedTuple):
     ts: datetime
     node: str
     age_seconds: float | None
-    """None if it lies ahead, or has no time."""
     duration_seconds: int | None
 
 
@@ -75,7 +68,6 @@ class NodeLease(NamedTuple):
 class NodeEvent(NamedTuple):
     cluster: str
     ts: datetime
-    """When it last occurred, by the event's own times (rules: event-fields)."""
     observed_at: datetime
     node: str
     namespace: str
@@ -91,7 +83,6 @@ class NodeEvent(NamedTuple):
     occurrences_lower_bound: bool
     component: str
     time_known: bool = True
-    """Not of pasted text, which has an Event's age: `ts` is a bound then."""
 
 
 @row(table="node_fit", high_rate=True)
@@ -105,7 +96,6 @@ class NodeFit(NamedTuple):
     requested: int
     used: int | None
     free: int
-    """allocatable - requested; negative where the node is over-committed."""
     pods: int
 
 
@@ -142,19 +132,15 @@ class KubeletSetting(NamedTuple):
     cpu_quota_enforced: bool
     cpu_quota_period_seconds: float
     intended_by: str = ""
-    """The ConfigMap that they are from, if the kubelet did not answer."""
 
 
 @row(table="settings_warnings")
 class SettingsWarning(NamedTuple):
     cluster: str
     ts: datetime
-    """When it was first concluded, or, where it no longer holds, when that was seen."""
     node: str
     rule: str
-    """The problem in one word, for example `nothing_reserved` (rules: kubelet-warnings)."""
     subject: str
-    """A resource, signal, setting, condition or DaemonSet."""
     holds: bool
     problem: str
     advice: str
@@ -166,15 +152,12 @@ class NodeStall(NamedTuple):
     ts: datetime
     node: str
     memory_some_percent: float | None
-    """Share of the window in which some task waited for memory; None if the sample does not show it."""
     memory_full_percent: float | None
-    """In which all did."""
     io_some_percent: float | None
     io_full_percent: float | None
     swap_usage_bytes: int | None
     swap_available_bytes: int | None
     major_faults_per_second: float | None
-    """Pages that were read from disk, from swap too."""
     window_seconds: float
 
 
@@ -183,14 +166,11 @@ class SourceError(NamedTuple):
     cluster: str
     ts: datetime
     node: str
-    """The node that was asked; empty for the API server."""
     resource: str
     kind: str
-    """silent, gap, behind, partial or unreadable."""
     silent_seconds: float | None
     error: str
     entries: int | None = None
-    """Number of entries of a state that had no room, if the kind is partial."""
 
 
 @row(table="watches", version=("ts",))
@@ -199,7 +179,6 @@ class Watch(NamedTuple):
 
     cluster: str
     ts: datetime
-    """Until when; the version of this row."""
     resource: str
     since: datetime
 
@@ -208,13 +187,11 @@ class Watch(NamedTuple):
 class DeadLetter(NamedTuple):
     cluster: str
     ts: datetime
-    """The observation's; the epoch where it could not be read."""
     source: str
     position: str
     error_type: str
     reason: str
     payload: str
-    """The first 64 KiB of what was received, as text."""
 
 
 REPEAT_EVERY: Final = timedelta(hours=1)
@@ -227,26 +204,17 @@ class Alert(NamedTuple):
 
     cluster: str
     ts: datetime
-    """`starts_at` of a firing row, `ends_at` of a resolved one."""
     fingerprint: str
     alertname: str
     severity: str
     status: str
     starts_at: datetime
-    """When it fired."""
     ends_at: datetime | None
-    """When it was resolved; None while it fires."""
     labels: dict[str, str]
-    """Its identity."""
     annotations: dict[str, str]
-    """`summary`, `description` and `runbook_url`."""
     node: str
-    """Empty if it is about the cluster."""
     updated_at: datetime
     reason: str = ""
-    """Reason of a resolved row: `unknown` if the log had no data for long, `deleted` or `cordoned` if the node was;
-    else empty.
-    """
 
 
 @row(table="kubelet_log", composed=("what",))

@@ -26,10 +26,8 @@ class PodBinding(NamedTuple):
     qos_class: str
     priority: int
     critical: bool
-    """Static, mirror, or priority of at least 2,000,000,000: never evicted under pressure (rules: eviction-loop)."""
     cpu_request_millicores: int
     cpu_limit_millicores: int | None
-    """None if a container has no limit."""
     memory_request_bytes: int
     memory_limit_bytes: int | None
     ephemeral_request_bytes: int
@@ -38,71 +36,49 @@ class PodBinding(NamedTuple):
     eviction_ephemeral_request_bytes: int
     exclusive_cpus: int
     requests: dict[str, int]
-    """Every requested resource, effective (rules: pod-requests)."""
     phase: str
     reason: str
     owner_kind: str
     owner_name: str
     created_at: datetime | None
     tolerations: list[str]
-    """Tolerations as key=value:effect, or key:effect for any value; an empty key or effect matches everything."""
     local_volumes: list[str] = []  # noqa: RUF012  a NamedTuple's default; nobody mutates it
-    """Names of its volumes that the eviction ranking counts (rules: eviction-order)."""
     labels: dict[str, str] = {}  # noqa: RUF012  as above
     constraints: str = ""
-    """Inputs of the scheduler besides requests and tolerations, as the JSON of `Constraints`, or empty."""
     deletion_asked_at: datetime | None = None
-    """None if its deletion was not asked for."""
     waits_for: str = ""
-    """Reason why it is Pending, by its own status."""
 
 
 @row(table="pod_ends", composed=("ending",), version=("actor", "cause_known", "time_known", "updated_at"))
 class PodEnd(NamedTuple):
     cluster: str
     ts: datetime
-    """When it ended, by the first witness."""
     node: str
     namespace: str
     pod: str
     uid: str
     container: str
-    """Empty for the pod itself."""
     attempt: int
-    """Number of earlier restarts of the container; 0 for the pod itself."""
     cause: str
     actor: str
-    """Empty if no witness names it."""
     reason: str
     message: str
     witness: str
-    """`event`, `status` or `both`."""
     exit_code: int | None
     restarted: bool
-    """The container was, or is being, started again."""
     deleted: bool
-    """The pod is gone since."""
     owner_kind: str
-    """Controller that recreates it; empty if an Event is the only witness."""
     owner_name: str
     updated_at: datetime
     time_known: bool = True
-    """A witness has the time; else `ts` is one of the bounds."""
     earliest: datetime | None = None
     latest: datetime | None = None
     restart_policy: str = ""
-    """Restart policy of the pod; empty if an Event is the only witness."""
     refused_by: str = ""
-    """The part of the kubelet that rejected it at admission (rules: admission-texts); empty if the text does not
-    say.
-    """
     resource: str = ""
-    """The resource that it was refused for, or the node's conditions; empty if the text names none."""
     requested: int | None = None
-    """These two by the kubelet's text, in base units, cpu in millicores."""
     available: int | None = None
     explanation: str = ""
-    """The text in words; empty if nothing is known beyond it."""
 
     @property
     def cause_known(self) -> bool:
@@ -163,40 +139,27 @@ KERNEL_KILLS: Final = (
 class StorageLimit(NamedTuple):
     cluster: str
     ts: datetime
-    """When they were first seen."""
     node: str
     namespace: str
     pod: str
     uid: str
     ephemeral_limit_bytes: int | None
-    """Limit of its containers together, above which the pod is evicted. None if no container has one."""
     log_limit_bytes: int | None
-    """Bytes that rotation leaves of its containers' logs, including those of earlier attempts; None without
-    /configz.
-    """
     volume_limits: dict[str, int]
-    """The `sizeLimit` in bytes of each emptyDir on disk; over it the pod is evicted."""
 
 
 @row(table="resizes")
 class Resize(NamedTuple):
     cluster: str
     ts: datetime
-    """When it was first seen to be so."""
     node: str
     namespace: str
     pod: str
     uid: str
     state: str
-    """`deferred`, `infeasible`, `pending` for another reason, `in_progress`; `done`, `withdrawn`, or `gone` with its
-    pod.
-    """
     message: str
-    """Message of the kubelet's condition; empty if it ended."""
     wanted: dict[str, int]
-    """Requests that the pod would have, in base units, cpu in millicores."""
     running: dict[str, int]
-    """Resources that it runs with: the larger of allocated and actual."""
 
 
 @row(table="cpu_throttling", high_rate=True)
@@ -208,7 +171,6 @@ class CpuThrottling(NamedTuple):
     node: str
     uid: str
     containers: list[str]
-    """Their ids; empty for the pod's own cgroup. A container that is not in it had no period."""
     periods: list[int]
     throttled_periods: list[int]
     throttled_nanoseconds: list[int]
@@ -218,21 +180,17 @@ class CpuThrottling(NamedTuple):
 class SchedulingFailure(NamedTuple):
     cluster: str
     ts: datetime
-    """When this text was first seen on the pod; of an event, when it first occurred."""
     namespace: str
     pod: str
     uid: str
     nodes_total: int
-    """The N of "0/N nodes": what the scheduler believes there is."""
     nodes_known: int
-    """Nodes that had existed for over a minute."""
     reasons: dict[str, int]
     reason_sum: int
     prefilter: str
     post_filter: str
     preemption: str
     truncated: bool
-    """The text was cut: counts are lower bounds."""
     pinned_node: str
     text_source: str
 
@@ -258,10 +216,8 @@ BLIND_ADVICE: Final = "Restart kube-scheduler, or add a node if it lost one"
 class SchedulerBlindSpot(NamedTuple):
     cluster: str
     ts: datetime
-    """Time of the text that shows it; for `placement`, the start of the time in which the node gets no pods."""
     verdict: str
     test: str
-    """The test that showed it: `nodes_evaluated`, `nodes_total`, `placement` or `text`."""
     node: str
     namespace: str
     pod: str
@@ -284,7 +240,6 @@ class ScheduledObject(NamedTuple):
     uid: str
     deleted: bool
     facts: str
-    """JSON; empty if it was deleted."""
 
 
 @row(table="scheduled_lists")
@@ -294,5 +249,4 @@ class ScheduledList(NamedTuple):
     resource: str
     after: str
     until: str
-    """Empty at the end of the list."""
     uids: list[str]

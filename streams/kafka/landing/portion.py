@@ -75,9 +75,7 @@ class Portion(NamedTuple):
 
     @property
     def intents(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """Return the group's commits before storing: the first offset of each range, with all ranges in the
-        metadata.
-        """
+        """Return the commits before storing: the first offset of each range, with all ranges in the metadata."""
         metadata = msgspec.json.encode(_Intent(self.token, self.ranges)).decode()
         return {
             TopicPartition(self.topic, span.partition): OffsetAndMetadata(span.start, metadata)
@@ -109,9 +107,7 @@ class Limits(NamedTuple):
     messages: int = 20_000
     """Messages of a partition, and of a portion."""
     bytes: int = 16 * 1024 * 1024
-    """Bytes of a partition, and of a portion. This also bounds the rows, because each takes at least about 100
-    bytes.
-    """
+    """Bytes of a partition, and of a portion. It bounds the rows too: each takes at least about 100 bytes."""
     seconds: float = 4.0
     buffered_bytes: int = 64 * 1024 * 1024
     """Bytes of all partitions together; above it nothing more is fetched until some of it is stored."""
@@ -161,9 +157,7 @@ class Buffers:
         self._buffers.pop(partition, None)
 
     def cut_due(self) -> Iterator[Portion]:
-        """Take out the messages to store now. If one partition of a topic is due, all of them are stored, because an
-        insert costs the database more than its rows.
-        """
+        """Take out the due messages, and all of their topic: an insert costs the database more than its rows."""
         due = {partition.topic for partition, buffer in self._buffers.items() if self._due(buffer)}
         for topic in sorted(due):
             partitions = sorted(each for each in self._buffers if each.topic == topic)

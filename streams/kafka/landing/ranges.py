@@ -49,9 +49,7 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
 async def read_logs(
     options: aiokafka_fixes.Options, partitions: Collection[TopicPartition], last: Mapping[TopicPartition, Landed]
 ) -> Mapping[TopicPartition, PartitionLog]:
-    """Read what the topics have of partitions, with the time of the message before each end in `last`. Raises
-    KafkaError.
-    """
+    """Read what topics have of partitions, and when the message before each end in `last` was. Raises KafkaError."""
     one_batch = {"enable_auto_commit": False, "max_partition_fetch_bytes": 1}
     async with aiokafka_fixes.started(AIOKafkaConsumer(**options, **one_batch)) as consumer:
         earliest = await consumer.beginning_offsets(list(partitions))

@@ -19,9 +19,7 @@ class Arrivals:
         self._next: dict[TopicPartition, int] = {}
 
     def start(self, partition: TopicPartition, committed: int, earliest: int) -> int:
-        """Return the offset to receive from. A negative `committed` means that nothing was committed, or that Kafka
-        has forgotten it.
-        """
+        """Return the offset to receive from. `committed` is negative without a commit, or if Kafka forgot it."""
         self._next[partition] = max(committed, 0)
         self._reach(partition, earliest, "lost" if committed >= 0 else "unknown")
         return self._next[partition]
@@ -69,9 +67,7 @@ class PartitionLog(NamedTuple):
     """Kafka's time of the last message that was received, or else landed; None if the topic does not have it."""
 
     def is_other_than(self, last: Landed) -> bool:
-        """Tell whether the log was cut back or recreated: its end is before that offset, or another message is
-        there.
-        """
+        """Tell whether the log was cut back or recreated: it ends before that offset, or has another message."""
         seen = self.timestamp_ms is not None and last.timestamp_ms != UNKNOWN_MS
         return self.end < last.end or (seen and self.timestamp_ms != last.timestamp_ms)
 

@@ -82,9 +82,7 @@ def decode_findings(value: bytes) -> Findings:
 
 
 def columns_of(findings: Findings) -> dict[str, dict[str, list[object]]]:
-    """Return the columns by table. A column that the message lacks is None in every row, or empty or zero if it
-    cannot be null.
-    """
+    """Return the columns by table. One that a message lacks is None in every row; empty or zero if not nullable."""
     found: dict[str, dict[str, list[object]]] = {}
     for table, columns_type in COLUMNS.items():
         columns = getattr(findings.tables, table)

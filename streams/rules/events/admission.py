@@ -37,10 +37,7 @@ _OF_CPUS: Final = frozenset({"cpu_manager", "topology_manager"})
 
 
 class Refusal(NamedTuple):
-    """The refusal of a pod: who refused it, and over what.
-
-    Amounts are in base units, cpu in millicores; None if the text has none.
-    """
+    """The refusal of a pod. Amounts are in base units, cpu in millicores; None if the text has none."""
 
     refused_by: RefusedBy = ""
     """Empty if the text does not name it."""

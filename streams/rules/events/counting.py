@@ -1,6 +1,4 @@
-"""Computes how often an Event occurred, from the counts of its object (rules: event-fields, event-counts,
-dropped-events).
-"""
+"""Computes how often an Event occurred by its object's counts (rules: event-fields, event-counts, dropped-events)."""
 
 from typing import Final, NamedTuple
 
@@ -59,9 +57,7 @@ def occurrences(event: Event, *, added: bool, before: Counted | None, now: Count
 
 
 def _first(event: Event, *, added: bool, now: Counted, vague: bool) -> Occurrences:
-    """An Event never seen before: a count above 1 may have been counted in a life before this object's
-    (rules: event-counts).
-    """
+    """An Event never seen before: a count above 1 may be from before this object's life (rules: event-counts)."""
     first = event.first_timestamp or event.deprecated_first_timestamp
     last = event.last_timestamp or event.deprecated_last_timestamp
     if now.total == 1 or (added and first is not None and first == last):

@@ -46,10 +46,7 @@ class RankedPod(NamedTuple):
 
 
 class SignalUse(NamedTuple):
-    """A pod's usage and request for one signal.
-
-    Usage is None without stats. Such a pod goes first, except for PIDs, where priority decides first.
-    """
+    """A pod's usage and request for one signal. Without stats usage is None: it goes first, except for PIDs."""
 
     usage: int | None
     request: int
@@ -106,9 +103,7 @@ _COMPARED: Final = 4
 
 
 def sort_key(is_pid: Amount, counts_processes: Amount) -> Comparison:
-    """Return a function from (has_stats, usage, request, discount, priority) to a pod's sort key; the pod with the
-    lowest key is evicted first.
-    """
+    """Return the sort key of (has_stats, usage, request, discount, priority): the lowest pod is evicted first."""
     return either(is_pid, either(counts_processes, _by_processes, _by_priority), _by_usage)
 
 
@@ -167,13 +162,7 @@ def _keys(signal: str, layout: Layout, pods: Sequence[RankedPod], kubelet_versio
     counts_processes = is_at_least(kubelet_version, PROCESSES_COUNT_SINCE)
     amounts = sort_key(signal == signals.PID_AVAILABLE, counts_processes)
     return [
-        (
-            *amounts(pod.has_stats, *_measured(fields, pod), pod.priority),
-            pod.namespace,
-            pod.name,
-            pod.uid,
-            index,
-        )
+        (*amounts(pod.has_stats, *_measured(fields, pod), pod.priority), pod.namespace, pod.name, pod.uid, index)
         for index, pod in enumerate(pods)
         if not pod.critical
     ]

@@ -2,11 +2,7 @@
 
 from typing import Final
 
-_SHORT_OF: Final = {
-    "ephemeral-storage": "ephemeral storage",
-    "pids": "process IDs",
-    "": "an unknown resource",
-}
+_SHORT_OF: Final = {"ephemeral-storage": "ephemeral storage", "pids": "process IDs", "": "an unknown resource"}
 PRESSURES: Final = {
     "MemoryPressure": "memory pressure",
     "DiskPressure": "disk pressure",

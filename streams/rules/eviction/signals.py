@@ -29,19 +29,10 @@ SIGNALS: Final[tuple[str, ...]] = (
     CONTAINERFS_INODES_FREE,
     PID_AVAILABLE,
 )
-"""Every signal. The kubelet acts on memory first (rules: eviction-loop); the order of the others is ours, for it
-sorts no further.
-"""
+"""Every signal. The kubelet acts on memory first (rules: eviction-loop); the order of the others is ours."""
 
 SETTABLE: Final = frozenset(
-    {
-        MEMORY_AVAILABLE,
-        NODEFS_AVAILABLE,
-        NODEFS_INODES_FREE,
-        IMAGEFS_AVAILABLE,
-        IMAGEFS_INODES_FREE,
-        PID_AVAILABLE,
-    }
+    {MEMORY_AVAILABLE, NODEFS_AVAILABLE, NODEFS_INODES_FREE, IMAGEFS_AVAILABLE, IMAGEFS_INODES_FREE, PID_AVAILABLE}
 )
 """Signals whose thresholds a person sets; the kubelet derives the others' (rules: eviction-thresholds)."""
 
@@ -105,9 +96,7 @@ class Observed(NamedTuple):
 
 
 def measured(signal: str) -> str:
-    """Return an eviction signal in words, for example "inodes of the node's file system"; an unknown signal stays
-    unchanged.
-    """
+    """Return a signal in words, such as "inodes of the node's file system"; an unknown one stays as it is."""
     return _MEASURED.get(signal, signal)
 
 

@@ -96,11 +96,7 @@ def effective_thresholds(
 def default_hard(kubelet_version: str, *, windows: bool = False) -> dict[str, str]:
     """The hard thresholds of a kubelet without configured ones."""
     if windows:
-        return {
-            signals.MEMORY_AVAILABLE: "500Mi",
-            signals.NODEFS_AVAILABLE: "10%",
-            signals.IMAGEFS_AVAILABLE: "15%",
-        }
+        return {signals.MEMORY_AVAILABLE: "500Mi", signals.NODEFS_AVAILABLE: "10%", signals.IMAGEFS_AVAILABLE: "15%"}
     defaults = {
         signals.MEMORY_AVAILABLE: "100Mi",
         signals.NODEFS_AVAILABLE: "10%",
@@ -219,9 +215,7 @@ def _allocatable_memory(
 def _with_containerfs(
     config: KubeletConfiguration, kubelet_version: str, layout: Layout, by_signal: Mapping[str, SignalThresholds]
 ) -> dict[str, SignalThresholds]:
-    """Replace containerfs thresholds: the kubelet never uses the user's, only those of the file system that contains
-    it.
-    """
+    """Replace the user's containerfs thresholds: the kubelet uses those of the file system that contains it."""
     separate_disk_gc = (config.feature_gates or {}).get("KubeletSeparateDiskGC", is_at_least(kubelet_version, 31))
     on_imagefs = layout is Layout.SEPARATE_IMAGEFS
     sources = {
@@ -235,9 +229,7 @@ def _with_containerfs(
 
 
 def _fraction(text: str) -> float:
-    """Return the fraction that the kubelet keeps of a percentage: the text and its hundredth, each rounded to 32
-    bits.
-    """
+    """Return the fraction that the kubelet keeps of a percentage: text and hundredth, each rounded to 32 bits."""
     number = text.rstrip("%")
     if not text.endswith("%") or _PERCENT.fullmatch(number) is None:
         raise InvalidQuantity(text)
@@ -255,9 +247,7 @@ def _float32(value: float, text: str) -> float:
 
 
 _SAME = 0.001
-"""Tolerance of a threshold: file systems are resized, and a Node's capacity is slightly below that of the mounted
-device.
-"""
+"""Tolerance of a threshold: file systems are resized, and a Node's capacity is a bit below its device's."""
 _CAPACITY_OF = {
     MEMORY_AVAILABLE: "memory",
     NODEFS_AVAILABLE: "ephemeral-storage",
@@ -323,9 +313,7 @@ def signal_by_node(
     kubelet_version: str,
     capacities: Mapping[str, int],
 ) -> str:
-    """Find the signal by the capacities of the Node. With known settings a disk other than the node's can only be
-    the images'.
-    """
+    """Find the signal by the Node's capacities. With known settings, a disk other than its own has the images."""
     if threshold is None or not capacities:
         return ""
     thresholds = effective_thresholds(config, kubelet_version)

@@ -157,9 +157,7 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
 
 
 def _line(n: float, slope: float, error: float, residue: float, steps: float, now: float, span: float) -> Line:
-    """Correct the error for noise that has a memory; `residue` and `steps` are sums of squares of residuals and
-    steps.
-    """
+    """Correct the error for noise with a memory; `residue` and `steps` are sums of squares of residuals and steps."""
     if residue > 0:
         # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
         alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))

@@ -104,10 +104,7 @@ _STATS_ERRORS: Final = (
 
 
 def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
-    """Parse an event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed; None for others.
-
-    An unknown text is judged by the event's reason alone.
-    """
+    """Parse FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed, an unknown text by the reason; else None."""
     if reason not in _BY_REASON_ALONE:
         return None
     alone = _BY_REASON_ALONE[reason]

@@ -51,10 +51,7 @@ _Level: TypeAlias = Callable[[_Core], int]
 
 
 def take_cpus(topology: NumaTopology, free: Cpus, count: int, affinity: Affinity | None, options: Assignment) -> Cpus:
-    """`count` of the free CPUs, first of the affinity's NUMA nodes (or their sockets), then of any.
-
-    Raises NotEnoughCpus.
-    """
+    """`count` of the free CPUs, first of the affinity's NUMA nodes (or sockets), then any. Raises NotEnoughCpus."""
     cores = _cores(topology)
     if affinity is None:
         return _take(cores, free, count, options)
@@ -93,9 +90,7 @@ def _take(cores: Sequence[_Core], free: Cpus, count: int, options: Assignment) -
 
 
 def _packed(cores: Sequence[_Core], free: Cpus, count: int, *, spread: bool) -> Cpus:
-    """Whole NUMA nodes and sockets, whole cores, single CPUs: each where least is free. `spread` takes no whole
-    cores, and CPUs in the order of their ids.
-    """
+    """Whole NUMA nodes and sockets, cores, then CPUs, each where least is free; with `spread` CPUs by their ids."""
     taken = frozenset[int]()
     levels = _levels(cores)
     for depth, level in enumerate(levels):

@@ -39,9 +39,7 @@ class CpuManagerState(NamedTuple):
     version: Version
 
     def exclusive_cpus(self) -> frozenset[int]:
-        """The union of all entries: CPUs of a finished init container stand under two keys
-        (rules: cpu-checkpoint).
-        """
+        """The union of all entries: a finished init container's CPUs are under two keys (rules: cpu-checkpoint)."""
         lists = [cpus for containers in self.entries.values() for cpus in containers.values()]
         return frozenset().union(*map(parse_cpuset, [*lists, *self.pod_entries.values()]))
 
@@ -118,9 +116,7 @@ def folded(value: object) -> dict[str, Any]:
 
 
 def typed(value: object, kind: type, default: Any, name: str) -> Any:
-    """`value` if it is of `kind`, `default` if it is absent; raises BadCheckpoint otherwise, and for a number that
-    Go's uint64 does not hold.
-    """
+    """`value` if of `kind`, `default` if absent; raises BadCheckpoint otherwise, and beyond Go's uint64."""
     if value is None:
         return default
     if type(value) is not kind or (isinstance(value, int) and not 0 <= value <= UINT64_MAX):

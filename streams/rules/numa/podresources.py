@@ -1,6 +1,4 @@
-"""The kubelet's podresources service as a source of exclusive CPUs and of devices (rules: podresources,
-numa-sources).
-"""
+"""The kubelet's podresources service as a source of CPUs and devices (rules: podresources, numa-sources)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence

@@ -50,8 +50,7 @@ class Account(NamedTuple):
     view: NumaView
     fidelity: Fidelity
     numbers: tuple[NumaNumbers, ...]
-    """Numbers by NUMA node; with fidelity none one of `WHOLE_NODE`, or NUMA nodes whose exclusive CPUs are unknown.
-    """
+    """Numbers by NUMA node; with fidelity none of `WHOLE_NODE`, or NUMA nodes of unknown exclusive CPUs."""
     assumed: tuple[str, ...] = ()
     explanation: str = ""
     topology: NumaTopology | None = None

@@ -1,7 +1,4 @@
-"""The numbers of NUMA skew (glossary.md#numa, rules: numa-sources).
-
-A number is None if its source does not report it: never a guess.
-"""
+"""The numbers of NUMA skew (glossary.md#numa, rules: numa-sources); None if no source reports one."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

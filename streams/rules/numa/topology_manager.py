@@ -5,7 +5,8 @@ Kubernetes: pkg/kubelet/cm/topologymanager/{scope_container,scope_pod,policy_*,p
 pkg/kubelet/cm/cpumanager/policy_static.go.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from streams.rules.numa.cpu_assignment import Assignment, NotEnoughCpus, sockets_of, take_cpus
@@ -66,9 +67,7 @@ class Request(NamedTuple):
 class Admission(NamedTuple):
     admitted: bool
     reason: str
-    """`TopologyAffinityError`, `SMTAlignmentError` or `UnexpectedAdmissionError`; empty if admitted, and where the
-    kubelet would not even start.
-    """
+    """The kubelet's reason, such as `SMTAlignmentError`; empty if admitted, or if the kubelet would not start."""
     message: str
     hint: Hint
     """The merged hint of the container that decided; any affinity with policy `none`."""
@@ -175,9 +174,7 @@ def _ended(machine: Machine, reuse: _Reuse) -> Machine:
 
 
 def whole_core_cpus(machine: Machine) -> frozenset[int]:
-    """Return the CPUs that `full-pcpus-only` gives: all free CPUs, also of half-free cores, except those of a core
-    with a reserved CPU.
-    """
+    """Return the CPUs that `full-pcpus-only` gives: all free ones but those of a core with a reserved CPU."""
     return machine.free - machine.topology.siblings(machine.reserved)
 
 
@@ -283,37 +280,20 @@ def _unexpected(error: Exception) -> _Refused:
 
 
 def _of_pod(containers: Sequence[Request]) -> Request:
-    """Return the maximum that the whole pod requests at one time: its last containers together, or an init
-    container with the sidecars before it.
-    """
+    """Return the most that the pod requests at a time: its last containers, or an init container with sidecars."""
     lasting = [[each for each in containers[:at] if not each.is_init] for at in range(len(containers) + 1)]
-    starting = [_sum([*before, each]) for before, each in zip(lasting, containers, strict=False) if each.is_init]
-    return _sum_of_most([_sum(lasting[-1]), *starting])
+    starting = [[*before, each] for before, each in zip(lasting, containers, strict=False) if each.is_init]
+    return _total([_total(each, sum) for each in (lasting[-1], *starting)], max)
 
 
-def _sum_of_most(requests: Sequence[Request]) -> Request:
+def _total(requests: Sequence[Request], join: Callable[[Iterable[int]], int]) -> Request:
+    """Join the amounts of requests, each of a name: by `sum` or `max`."""
+
+    def by_name(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+        return {name: join(each.get(name, 0) for each in amounts) for name in dict.fromkeys(chain(*amounts))}
+
     return Request(
-        max(each.cpus for each in requests),
-        _most([each.memory_bytes for each in requests]),
-        _most([each.devices for each in requests]),
+        join(each.cpus for each in requests),
+        by_name([each.memory_bytes for each in requests]),
+        by_name([each.devices for each in requests]),
     )
-
-
-def _most(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    return {name: max(each.get(name, 0) for each in amounts) for name in dict.fromkeys(n for a in amounts for n in a)}
-
-
-def _sum(containers: Sequence[Request]) -> Request:
-    return Request(
-        sum(container.cpus for container in containers),
-        _added([container.memory_bytes for container in containers]),
-        _added([container.devices for container in containers]),
-    )
-
-
-def _added(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for each in amounts:
-        for name, amount in each.items():
-            total[name] = total.get(name, 0) + amount
-    return total

@@ -53,21 +53,9 @@ _KNOWN: Final = (
         "api_eviction",
         "descheduler",
     ),
-    _Author(
-        ("", "vpa-updater"),
-        "EvictedByVPA",
-        r"Pod was evicted by VPA Updater",
-        "api_eviction",
-        "vpa-updater",
-    ),
+    _Author(("", "vpa-updater"), "EvictedByVPA", r"Pod was evicted by VPA Updater", "api_eviction", "vpa-updater"),
     _Author(("karpenter",), "Evicted", "Evicted pod", "api_eviction", "karpenter"),
-    _Author(
-        ("eks-auto-mode/compute",),
-        "Evicted",
-        "Evicted pod",
-        "api_eviction",
-        "EKS Auto Mode",
-    ),
+    _Author(("eks-auto-mode/compute",), "Evicted", "Evicted pod", "api_eviction", "EKS Auto Mode"),
     _Author(("karpenter",), "Disrupted", "Deleting the pod ", "deleted", "karpenter"),
     _Author(
         ("", "cluster-autoscaler"),

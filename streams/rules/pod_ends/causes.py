@@ -148,19 +148,13 @@ def pod_end(pod: Pod, read_at: datetime, *, is_gone: bool, is_first: bool = True
         return None
     return end and end._replace(
         when=ended_by_status(
-            pod,
-            read_at,
-            starts_with_it=end.cause == "admission" and is_first,
-            is_rejection=end.cause == "admission",
+            pod, read_at, starts_with_it=end.cause == "admission" and is_first, is_rejection=end.cause == "admission"
         )
     )
 
 
 def _is_shut_down(pod: Pod) -> bool:
-    """Tell whether a shutdown ended all containers of a pod whose phase kubelet 1.22 leaves at Running.
-
-    A pod that runs again afterwards keeps the reason.
-    """
+    """Tell whether a shutdown ended all containers of a pod that 1.22 leaves Running; if it runs again, not."""
     states = [each.state for each in pod.status.container_statuses or ()]
     ended = bool(states) and all(each is not None and each.terminated is not None for each in states)
     return ended and pod.status.reason in {"Shutdown", "Terminated"}

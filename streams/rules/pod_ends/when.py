@@ -30,10 +30,7 @@ class When(NamedTuple):
 
 
 def agreed(first: When, second: When) -> When:
-    """When something ended by two witnesses: the known time, else what the bounds of both allow.
-
-    It is the first if they contradict each other.
-    """
+    """When something ended by two witnesses: the known time, else what both bounds allow, else the first's."""
     if first.is_known or second.is_known:
         return first if first.is_known else second
     earliest = max((each for each in (first.earliest, second.earliest) if each), default=None)
@@ -45,10 +42,7 @@ def agreed(first: When, second: When) -> When:
 
 
 def event_when(event: Event, read_at: datetime) -> When:
-    """When an Event last occurred: text that people paste has its age, and a log may lack year and zone.
-
-    One without any time was before it was read.
-    """
+    """When an Event last occurred: pasted text has an age, a log may lack the year. Else before it was read."""
     at = event_time(event)
     if at is None:
         return When(read_at, is_known=False, earliest=event.earliest, latest=event.latest or read_at)

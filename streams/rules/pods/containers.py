@@ -125,10 +125,7 @@ def volume_limits(pod: Pod) -> dict[str, int]:
 
 @lru_cache(maxsize=65_536)
 def used_by(names: tuple[str, ...], volumes: str) -> Used:
-    """Return the use of a sample's volumes (`PodColumns.volumes`) that have one of these names.
-
-    Most volumes are unchanged since the sample before.
-    """
+    """Return the use of a sample's volumes (`PodColumns.volumes`) with these names; most are unchanged."""
     used = _VOLUME.findall(volumes)
     local = [(int(used_bytes), int(inodes)) for name, used_bytes, inodes in used if name in names]
     return Used(sum(each[0] for each in local), sum(each[1] for each in local))

@@ -22,10 +22,7 @@ _COMPARED: Final = ("cpu", "memory")
 
 @alike
 def qos_class(pod: Pod) -> str:
-    """Return `Guaranteed`, `Burstable`, `BestEffort` or `Unknown`: from the status, else derived from the spec.
-
-    Raises `quantity.InvalidQuantity`.
-    """
+    """Return `Guaranteed`, `Burstable`, `BestEffort` or `Unknown`, by status, else spec. Raises InvalidQuantity."""
     if pod.status.qos_class in _CLASSES:
         return pod.status.qos_class
     if pod.spec.resources is not None:

@@ -84,7 +84,7 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     reported = _reported(pod)
     limits = _effective(pod, lambda container: _container_limits(container, reported))
     limits |= _pod_level(declared_limits(pod.spec.resources))
-    return _in_units(_sum(limits, _where_present(_nanos(pod.spec.overhead), limits)))
+    return _in_units(_sum(limits, _where_present(nanos(pod.spec.overhead), limits)))
 
 
 @alike
@@ -100,22 +100,18 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
     if _has_pod_level_resources(pod):
         own = _own_names(pod)
         requests = {name: amount for name, amount in requests.items() if name in own}
-    return _in_units(_sum(requests, _where_present(_nanos(pod.spec.overhead), requests)))
+    return _in_units(_sum(requests, _where_present(nanos(pod.spec.overhead), requests)))
 
 
 @alike
 def cpu_limit(pod: Pod) -> int | None:
-    """Return the pod's cpu limit in millicores, None if a container has none and the pod itself neither
-    (rules: cgroup-values).
-    """
+    """Return the pod's cpu limit in millicores; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "cpu")
 
 
 @alike
 def memory_limit(pod: Pod) -> int | None:
-    """Return the pod's memory limit in bytes, None if a container has none and the pod itself neither
-    (rules: cgroup-values).
-    """
+    """Return the pod's memory limit in bytes; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "memory")
 
 
@@ -155,7 +151,7 @@ def _reserved(pod: Pod, *, without_spec: bool) -> dict[str, int]:
     reported = _reported(pod)._replace(without_spec=without_spec)
     own = _own_requests(pod, without_spec=without_spec)
     requests = _requests(pod, lambda container: _container_requests(container, reported), own)
-    return _in_units(_sum(requests, _nanos(pod.spec.overhead)))
+    return _in_units(_sum(requests, nanos(pod.spec.overhead)))
 
 
 def _requests(pod: Pod, amounts_of: Callable[[Container], _Amounts], own: _Amounts | None) -> _Amounts:
@@ -211,7 +207,7 @@ def _container_requests(container: Container, reported: _Reported) -> _Amounts:
     status = reported.containers.get(container.name)
     spec = declared_requests(container.resources)
     if status is None or status.resources is None:
-        return _nanos(spec)
+        return nanos(spec)
     seen = [status.allocated_resources, status.resources.requests]
     return _resized(spec, seen, without_spec=reported.without_spec)
 
@@ -219,21 +215,21 @@ def _container_requests(container: Container, reported: _Reported) -> _Amounts:
 def _allocated_requests(container: Container, reported: _Reported) -> _Amounts:
     status = reported.containers.get(container.name)
     allocated = status.allocated_resources if status else None
-    return _nanos(declared_requests(container.resources) if allocated is None else allocated)
+    return nanos(declared_requests(container.resources) if allocated is None else allocated)
 
 
 def _container_limits(container: Container, reported: _Reported) -> _Amounts:
     status = reported.containers.get(container.name)
     spec = declared_limits(container.resources)
     if status is None or status.resources is None:
-        return _nanos(spec)
+        return nanos(spec)
     return _resized(spec, [status.resources.limits], without_spec=reported.without_spec)
 
 
 def _resized(spec: ResourceList, seen: list[ResourceList | None], *, without_spec: bool) -> _Amounts:
     """While a resize is under way the larger amount counts; one that cannot happen does not count."""
-    known = [_nanos(each) for each in seen if each is not None]
-    return _max(*known) if without_spec else _max(_nanos(spec), *known)
+    known = [nanos(each) for each in seen if each is not None]
+    return _max(*known) if without_spec else _max(nanos(spec), *known)
 
 
 def _whole_cpus(container: Container, reported: _Reported) -> _Amounts:
@@ -262,12 +258,12 @@ def _has_pod_level_resources(pod: Pod) -> bool:
 def _pod_level(resources: ResourceList | None) -> _Amounts:
     return {
         name: amount
-        for name, amount in _nanos(resources).items()
+        for name, amount in nanos(resources).items()
         if name in {"cpu", "memory"} or name.startswith("hugepages-")
     }
 
 
-def _nanos(resources: ResourceList | None) -> _Amounts:
+def nanos(resources: ResourceList | None) -> _Amounts:
     return {name: nano_units(text) for name, text in (resources or {}).items()}
 
 

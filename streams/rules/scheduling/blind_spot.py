@@ -19,9 +19,7 @@ from streams.rules.values.version import minor_version
 Verdict: TypeAlias = Literal["lost_node", "stale_view", "ghost_nodes", "inconclusive"]
 
 PINNED_ALONE_SINCE: Final = (1, 24)
-"""Release from which a pinned pod is tried on its node alone, which is found by name: the sum of reasons proves
-nothing.
-"""
+"""Release from which a pinned pod is tried on its node alone: the sum of reasons proves nothing."""
 _UNMATCHED: Final = ("node(s) didn't match node selector", "node(s) didn't match Pod's node affinity")
 _CLOSED: Final = ("node(s) had taint", "node(s) had untolerated taint", "node(s) were unschedulable")
 """Reasons about nodes that are not open; an open node cannot be among them."""
@@ -42,9 +40,7 @@ class Cluster(NamedTuple):
     zones: Mapping[str, int]
     version: str
     version_is_stand_in: bool
-    """The version is the newest kubelet's. A kubelet is never newer than the API server, whose scheduler may be a
-    minor older.
-    """
+    """The newest kubelet's version: never newer than the API server, whose scheduler may be a minor older."""
 
     @property
     def nodes(self) -> int:
@@ -60,9 +56,7 @@ class Failure(NamedTuple):
     pinned_node: str
     """The node that alone the pod may go to, or empty."""
     pinned_node_is_open: bool
-    """True if that node has been Ready, schedulable and without a taint that the pod does not tolerate for over a
-    minute.
-    """
+    """True if that node was Ready, schedulable and without a taint against the pod for over a minute."""
 
     @property
     def reason_sum(self) -> int:
@@ -219,9 +213,7 @@ class Placement(NamedTuple):
 
 
 def can_be_starved(cluster: Cluster) -> bool:
-    """Only a version that keeps a wrong list until the next change can starve a node for minutes
-    (rules: node-tree).
-    """
+    """Only a version that keeps a wrong list until a change can starve a node for minutes (rules: node-tree)."""
     try:
         return affected(cluster.version) == "persistent" and len(cluster.zones) > 1
     except UnknownVersion:
@@ -288,17 +280,13 @@ def condition_text(pod: Pod) -> str:
 
 
 def text_time(event: Event) -> datetime | None:
-    """When the text of an event was written: in a series the note stays that of the first occurrence
-    (rules: event-counts).
-    """
+    """When an event's text was written: a series keeps the note of its first occurrence (rules: event-counts)."""
     last = event.last_timestamp or event.deprecated_last_timestamp
     return (None if event.series else last) or event.event_time or last or event.metadata.creation_timestamp
 
 
 def pinned_node(pod: Pod) -> str:
-    """The only node that a pod may go to by the field metadata.name (rules: blind-spots); empty if there are
-    others.
-    """
+    """The only node that a pod may go to by its metadata.name (rules: blind-spots); empty if others may."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     terms = affinity.required.node_selector_terms if affinity and affinity.required else None
     names: set[str] = set()

@@ -1,6 +1,4 @@
-"""The scheduler's inputs of a pod besides its requests and tolerations, in the form in which they are stored (rules:
-scheduler-fit).
-"""
+"""The stored inputs of the scheduler from a pod besides requests and tolerations (rules: scheduler-fit)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias

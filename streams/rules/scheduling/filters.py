@@ -167,9 +167,7 @@ class NodeState(NamedTuple):
 
 
 def scheduler_reasons(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
-    """Return why the scheduler does not place the pod there, in its version's words (rules: scheduler-fit,
-    scheduler-messages).
-    """
+    """Return why the scheduler refuses the pod, in its version's words (rules: scheduler-fit, scheduler-messages)."""
     reasons = [GATED] if pod.itself.constraints.gates else []
     if pod.node_name not in {"", node.node}:
         reasons.append(OTHER_NAME)

@@ -54,9 +54,7 @@ class NumaRoom(NamedTuple):
 
 
 def take(node: NodeState, pod: PodRequest, scheduler_minor: int, count: int) -> tuple[Judgement, int, list[int]]:
-    """The judgement of the first of `count` such pods, how many the node takes one after the other, and on which
-    NUMA nodes they come to lie.
-    """
+    """Judge the first of `count` such pods; how many the node takes in turn, and on which NUMA nodes."""
     first, after = judge(node, pod, scheduler_minor)
     taken, where = 0, list[tuple[int, ...]]()
     judgement = first
@@ -77,9 +75,7 @@ def rooms(node: NodeState, pod: PodRequest) -> list[NumaRoom]:
 
 
 def kubelets_verdict(node: NodeState, pod: PodRequest) -> str:
-    """Return the kubelet's own verdict about its exclusive CPUs: admitted, not_exclusive (it requests none),
-    not_pinned, unknown, or the reason of its refusal.
-    """
+    """Return the kubelet's verdict on CPUs: admitted, not_exclusive, not_pinned, unknown, or why it refuses."""
     if not pod.exclusive_cpus:
         return "not_exclusive"
     judgement, _ = _kubelets(node, pod)

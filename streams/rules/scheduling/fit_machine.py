@@ -17,8 +17,7 @@ ACROSS_CORES: Final = "distribute-cpus-across-cores"
 BY_SOCKET: Final = "align-by-socket"
 UNCORE_CACHE: Final = "prefer-align-cpus-by-uncorecache"
 NOT_FOLLOWED: Final = (PREFER_CLOSEST,)
-"""Options that choose among NUMA nodes by facts that are unknown here; they rarely change whether a pod is admitted.
-"""
+"""Options that choose NUMA nodes by facts unknown here; they rarely change whether a pod is admitted."""
 TRUE: Final = ("1", "t", "T", "true", "TRUE", "True")
 """Texts of an option that is on."""
 

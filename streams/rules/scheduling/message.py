@@ -1,6 +1,4 @@
-"""The scheduler's text when it finds no node for a pod, in the words of every version, and why the pod waits
-(rules: scheduler-messages, recorded-behaviour).
-"""
+"""The scheduler's text of all versions, and why a pod waits (rules: scheduler-messages, recorded-behaviour)."""
 
 import re
 from collections.abc import Mapping

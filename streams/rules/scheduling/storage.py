@@ -1,6 +1,4 @@
-"""The scheduler's inputs from claims, volumes, classes and drivers, in the form in which they are stored (rules:
-scheduler-volumes).
-"""
+"""The stored inputs of the scheduler from claims, volumes, classes and drivers (rules: scheduler-volumes)."""
 
 from typing import Final
 

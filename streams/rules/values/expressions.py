@@ -30,43 +30,43 @@ class Expression:
         raise TypeError(f"a rule decides by {self} with `if`, `and`, `or`, `not` or `in`: use `choose`")
 
     def __and__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} AND {_sql(other)})")
+        return Expression(f"({self} AND {sql_of(other)})")
 
     def __or__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} OR {_sql(other)})")
+        return Expression(f"({self} OR {sql_of(other)})")
 
     def __eq__(self, other: Amount) -> "Expression":  # type: ignore[override]
-        return Expression(f"({self} = {_sql(other)})")
+        return Expression(f"({self} = {sql_of(other)})")
 
     def __ne__(self, other: Amount) -> "Expression":  # type: ignore[override]
-        return Expression(f"({self} != {_sql(other)})")
+        return Expression(f"({self} != {sql_of(other)})")
 
     def __lt__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} < {_sql(other)})")
+        return Expression(f"({self} < {sql_of(other)})")
 
     def __le__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} <= {_sql(other)})")
+        return Expression(f"({self} <= {sql_of(other)})")
 
     def __ge__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} >= {_sql(other)})")
+        return Expression(f"({self} >= {sql_of(other)})")
 
     def __gt__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} > {_sql(other)})")
+        return Expression(f"({self} > {sql_of(other)})")
 
     def __sub__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} - {_sql(other)})")
+        return Expression(f"({self} - {sql_of(other)})")
 
     def __rsub__(self, other: Amount) -> "Expression":
-        return Expression(f"({_sql(other)} - {self})")
+        return Expression(f"({sql_of(other)} - {self})")
 
     def __add__(self, other: Amount) -> "Expression":
-        return Expression(f"({self} + {_sql(other)})")
+        return Expression(f"({self} + {sql_of(other)})")
 
     def __mul__(self, other: Amount) -> "Expression":
-        return Expression(f"(toInt128({self}) * {_sql(other)})")
+        return Expression(f"(toInt128({self}) * {sql_of(other)})")
 
     def __floordiv__(self, other: Amount) -> "Expression":
-        return Expression(f"toInt64(intDiv({self}, {_sql(other)}))")
+        return Expression(f"toInt64(intDiv({self}, {sql_of(other)}))")
 
     def __abs__(self) -> "Expression":
         return Expression(f"abs({self})")
@@ -74,7 +74,7 @@ class Expression:
 
 def choose(condition: Amount, then: Amount, otherwise: Amount) -> Amount:
     if isinstance(condition, Expression):
-        return Expression(f"if({condition}, {_sql(then)}, {_sql(otherwise)})")
+        return Expression(f"if({condition}, {sql_of(then)}, {sql_of(otherwise)})")
     return then if condition else otherwise
 
 
@@ -89,13 +89,13 @@ def either(
 
 def least(one: Amount, other: Amount) -> Amount:
     if isinstance(one, Expression) or isinstance(other, Expression):
-        return Expression(f"least({_sql(one)}, {_sql(other)})")
+        return Expression(f"least({sql_of(one)}, {sql_of(other)})")
     return min(one, other)
 
 
 def most(one: Amount, other: Amount) -> Amount:
     if isinstance(one, Expression) or isinstance(other, Expression):
-        return Expression(f"greatest({_sql(one)}, {_sql(other)})")
+        return Expression(f"greatest({sql_of(one)}, {sql_of(other)})")
     return max(one, other)
 
 
@@ -129,5 +129,5 @@ def literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _sql(amount: Amount) -> str:
+def sql_of(amount: Amount) -> str:
     return literal(amount) if isinstance(amount, str) else str(amount)

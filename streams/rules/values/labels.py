@@ -11,10 +11,7 @@ _BETA_ZONE: Final = "failure-domain.beta.kubernetes.io/zone"
 
 
 def zone_key(labels: Mapping[str, str] | None) -> str:
-    """Return region + ":\\0:" + zone, or the empty text where a node has neither.
-
-    A beta label that is present wins over the stable one, even when it is empty.
-    """
+    """Return region + ":\0:" + zone, or empty without either; a beta label wins over the stable, even when empty."""
     labels = labels or {}
     zone = labels.get(_BETA_ZONE, labels.get(ZONE, ""))
     region = labels.get(_BETA_REGION, labels.get(REGION, ""))

@@ -46,10 +46,7 @@ class InvalidQuantity(BadValue):
 
 
 def nano_units(text: Quantity) -> int:
-    """Return a quantity as a whole number of 10^-9 units: sums and comparisons of these are exact.
-
-    Raises InvalidQuantity.
-    """
+    """Return a quantity in 10^-9 units, whose sums and comparisons are exact. Raises InvalidQuantity."""
     return _parse(_text(text))
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from common import amounts
 from common.durations import UNITS, in_words
-from streams.rules.values.expressions import Amount, Expression, choose, literal
+from streams.rules.values.expressions import Amount, Expression, choose, literal, sql_of
 
 
 class _Text(Expression):
@@ -44,7 +44,7 @@ def first_of(*cases: tuple[Amount, Amount], otherwise: Amount) -> Amount:
     if not any(isinstance(each, Expression) for each, _ in cases):
         return next((value for condition, value in cases if condition), otherwise)
     given = (each for case in cases for each in case)
-    return Expression(f"multiIf({', '.join(map(_sql, given))}, {_sql(otherwise)})")
+    return Expression(f"multiIf({', '.join(map(sql_of, given))}, {sql_of(otherwise)})")
 
 
 def among(words: Mapping[str, str], key: Amount) -> Amount:
@@ -119,7 +119,7 @@ def where_known(amount: Amount, words: Callable[[Amount], Amount]) -> Amount:
 def joined(separator: str, *texts: Amount) -> Amount:
     """Join the texts that are not empty."""
     if any(isinstance(each, Expression) for each in texts):
-        parts = ", ".join(map(_sql, texts))
+        parts = ", ".join(map(sql_of, texts))
         return Expression(f"arrayStringConcat(arrayFilter(x -> x != '', [{parts}]), {literal(separator)})")
     return separator.join(filter(None, texts))
 
@@ -139,7 +139,3 @@ def shown_to(text: Amount, characters: int) -> Amount:
 
 def _whole(number: Expression) -> Expression:
     return Expression(f"toString({number})")
-
-
-def _sql(amount: Amount) -> str:
-    return literal(amount) if isinstance(amount, str) else str(amount)

@@ -10,7 +10,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
 
 from components.kafka import Kafka
-from ingest.kafka.admin import ensure_topics, lag
+from components.lag import lag
+from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
 from streams.kafka.gaps import Gaps

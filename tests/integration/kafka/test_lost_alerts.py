@@ -10,7 +10,8 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from components.hook import Hook
 from components.kafka import Kafka
-from ingest.kafka.admin import ensure_topics, lag
+from components.lag import lag
+from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.model.topics import topics as topics_of
 from integration.alerts.test_receivers import alert, message

@@ -18,9 +18,10 @@ from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 
 from components.command import dsn
 from components.kafka import Kafka, KafkaCluster
+from components.lag import lag
 from components.rows import T0, lose_newest, row
 from ingest.files.envelope import decode_line
-from ingest.kafka.admin import TopicsUnusable, ensure_topics, lag
+from ingest.kafka.admin import TopicsUnusable, ensure_topics
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import replay_into_kafka
 from ingest.model.observation import Position

@@ -14,8 +14,6 @@ from sql.questions.queries import saved_queries
 from streams.alerting.rules_file import ALERT_NAMES, DEFAULTS, BadRules, default_rules, read_rules
 from streams.alerting.runbook import FOLDER
 
-OLD_SWITCH = "every_invalid_disk_capacity: true\n"
-
 
 def written(folder: Path, text: str) -> Path:
     file = folder / "rules.yaml"
@@ -40,14 +38,6 @@ def test_every_setting_stands_in_the_packaged_file() -> None:
 
 def test_the_switch_is_off_by_default() -> None:
     assert default_rules().of("ImageGCInvalidCapacity").every_invalid_disk_capacity is False
-
-
-def test_the_switch_is_accepted_where_it_once_was(tmp_path: Path) -> None:
-    rules = read_rules(written(tmp_path, OLD_SWITCH))
-    assert rules.of("ImageGCInvalidCapacity").every_invalid_disk_capacity is True
-    beside = read_rules(written(tmp_path, f"{OLD_SWITCH}alerts:\n  ImageGCInvalidCapacity: {{for: 5s}}\n"))
-    assert beside.of("ImageGCInvalidCapacity").for_seconds == 5.0
-    assert beside.of("ImageGCInvalidCapacity").every_invalid_disk_capacity is True
 
 
 def test_a_file_says_only_what_differs(tmp_path: Path) -> None:
@@ -86,12 +76,7 @@ def test_an_empty_file_changes_nothing(tmp_path: Path) -> None:
         ),
         ("runbooks: javascript:alert(1)\n", "line 1: runbooks: String should match pattern"),
         ("alerts: 3\n", "line 1: alerts: Input should be"),
-        (f"{OLD_SWITCH}alerts: 3\n", "line 2: alerts: Input should be"),
-        ("every_invalid_disk_capacity: maybe\n", "line 1: alerts.ImageGCInvalidCapacity.every_invalid_disk_capacity"),
-        (
-            f"{OLD_SWITCH}alerts:\n  ImageGCInvalidCapacity:\n    every_invalid_disk_capacity: false\n",
-            "line 1: every_invalid_disk_capacity occurs twice, also in line 4",
-        ),
+        ("every_invalid_disk_capacity: true\n", "line 1: every_invalid_disk_capacity: there is no such setting"),
         ("- 3\n", "line 1: rules are `name: value`, this is a list"),
         ("runbooks: a\nrunbooks: b\n", "line 2: runbooks occurs twice"),
         ("a: 1\nb: [\n", "line 3: not valid YAML: "),

@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from components.reading import GIB, Text, page, ready, report, running, sampled, story
 from components.rows import T0, row, store
-from leadsman.cli.present.findings import read_findings
+from leadsman.cli.present.findings import findings_in
 from leadsman.web.attention.badges import Severity
+from leadsman.web.reading.overview import read_spans
 from sql.database.open import Database
 from streams.fold.findings import (
     Alert,
@@ -186,8 +187,8 @@ def test_each_is_reported_while_it_holds_and_is_over_everywhere_at_once(database
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, *names, minutes=1)
     now = at(120)
-    found = read_findings(database, "c")
-    assert found is not None
+    (span,) = read_spans(database)
+    found = findings_in(database, span)
     for name, pair in names.items():
         (item,) = (each for each in found.items if pair.title in each.title)
         assert item.now
@@ -222,8 +223,8 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, "stays", *names, minutes=1)
     store(database, *(row(NodeRow, ts=at(50), node=name, uid=name, ready=True, deleted=True) for name in names))
-    found = read_findings(database, "c")
-    assert found is not None
+    (span,) = read_spans(database)
+    found = findings_in(database, span)
     assert [item.title for item in found.items if item.now] == ["No recent statistics of 1 of 2 nodes"]
     assert "2 nodes" in story(database).partition("At the end")[0]
     of_gc = [item.text for item in found.items if item.title.startswith("Image GC")]

@@ -1,0 +1,23 @@
+"""The messages of topics that a group of consumers has not acknowledged."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
+
+from ingest.kafka import admin, aiokafka_fixes
+
+
+async def lag(servers: str, group: str, names: Sequence[str], options: Mapping[str, Any] | None = None) -> int:
+    """Return their number; raises TopicsUnusable."""
+    try:
+        async with admin._clients(servers, options) as (client, consumer):
+            described = await client.describe_topics(list(names))
+            partitions = [TopicPartition(t["topic"], p["partition"]) for t in described for p in t["partitions"]]
+            begins = await consumer.beginning_offsets(partitions)
+            ends = await consumer.end_offsets(partitions)
+            committed = await aiokafka_fixes.committed(client, group, set(partitions))
+    except KafkaError as error:
+        raise admin.TopicsUnusable(f"Kafka at {servers} does not return its offsets: {error}") from None
+    return sum(ends[tp] - max(begins[tp], committed[tp].offset, 0) for tp in partitions)
