@@ -8,6 +8,7 @@ The first line of a file is `-- ` and what it answers. These lines may follow:
 `-- events REASON, REASON`: the Events that contradict an empty answer.
 `-- shows COLUMN, COLUMN`: the columns of a table that is not `wide`.
 `-- newest`: its rows go from the oldest to the newest.
+`-- was NAME K=V`: an older name, and the parameters with which it is asked.
 `-- param NAME, NAME`: parameters of COMMON.
 `-- param NAME TYPE DEFAULT: meaning`: another parameter, one a line.
 
@@ -81,10 +82,19 @@ class SavedQuery(NamedTuple):
     """The columns that answer it, in their order; empty if all do."""
     newest: bool = False
     """The last rows are the newest: where not all are shown, those are."""
+    was: Mapping[str, Mapping[str, str]] = {}  # never changed
+    """Older names, which no list has, each with the parameters that it stands for."""
     form: tuple[str, str] = ("", "")
     """The question that it is a form of, and the value of `by` that asks for it."""
     forms: Mapping[str, "SavedQuery"] = {}  # never changed
     """Other counts of the same rows, by the value of `by` that asks for each."""
+
+    def under_old_name(self, name: str) -> "SavedQuery":
+        """The question as an older name of it asks."""
+        given = self.was[name]
+        return self._replace(
+            parameters=tuple(each._replace(default=given.get(each.name, each.default)) for each in self.parameters)
+        )
 
 
 def saved_queries() -> list[SavedQuery]:
@@ -98,7 +108,7 @@ def with_forms() -> list[SavedQuery]:
 
 
 def names() -> set[str]:
-    return {query.name for query in with_forms()}
+    return {name for query in with_forms() for name in (query.name, *query.was)}
 
 
 def _families() -> list[tuple[SavedQuery, list[SavedQuery]]]:
@@ -148,6 +158,9 @@ def chosen(query: SavedQuery, given: Mapping[str, str]) -> tuple[SavedQuery, dic
 def saved_query(name: str) -> SavedQuery:
     """Raises UnknownQuery, which names the nearest, or all there are."""
     every = with_forms()
+    older = next((query for query in every if name in query.was), None)
+    if older is not None:
+        return older.under_old_name(name)
     found = next((query for query in every if name == query.name), None)
     if found is None:
         listed = [query.name for query in every if not query.form[0]]
@@ -234,6 +247,7 @@ def _read(file: Path) -> SavedQuery:
         events,
         shows,
         newest="-- newest" in lines,
+        was=dict(_old_name(line.removeprefix("-- was ")) for line in lines if line.startswith("-- was ")),
         form=(of, by),
     )
 
@@ -243,6 +257,11 @@ def _parameters(line: str) -> list[Parameter]:
     if own is None:
         return [COMMON[name] for name in line.removeprefix("-- param ").split(", ")]
     return [Parameter(own["name"], own["type"], own["default"].strip("'"), own["meaning"])]
+
+
+def _old_name(line: str) -> tuple[str, dict[str, str]]:
+    name, *given = line.split()
+    return name, dict(each.split("=", 1) for each in given)
 
 
 def _line(lines: Sequence[str], key: str) -> str:

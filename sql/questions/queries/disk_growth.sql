@@ -2,6 +2,8 @@
 -- group Nodes
 -- shows node, kind, pod, used_bytes, bytes_per_second, seconds_to_threshold
 -- needs samples
+-- was disk_unexplained kind=outside_pods
+-- was ephemeral_storage kind=pod
 -- param cluster, node
 -- param namespace String '': only pods of this namespace; empty is all
 -- param kind String '': only this kind, such as logs or outside_pods; pod is the sum of each pod; empty is all

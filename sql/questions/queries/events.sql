@@ -2,6 +2,7 @@
 -- group What happened
 -- needs events
 -- shows last_at, node, reason, occurrences, last_message
+-- was event_lower_bounds uncertain=1
 -- param cluster, node
 -- param namespace String '': only about objects of this namespace; empty is all
 -- param type String '': Normal or Warning; empty is both

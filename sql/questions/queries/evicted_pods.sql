@@ -4,6 +4,7 @@
 -- needs pods or events
 -- events Evicted
 -- newest
+-- was rank_accuracy ranked=1
 -- param cluster, node, namespace, since, until
 -- param ranked UInt8 0: 1 shows only pods with a predicted rank
 SELECT

@@ -2,6 +2,7 @@
 -- group Nodes
 -- shows node, resource, allocatable, requested, limits, used
 -- needs requests
+-- was limits limited=1
 -- param cluster, node
 -- param resource String '': only this resource; empty is all
 -- param limited UInt8 0: 1 shows only CPU and memory of nodes with known pod limits, the most overcommitted first

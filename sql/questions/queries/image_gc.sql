@@ -3,6 +3,9 @@
 -- needs events or samples
 -- events FreeDiskSpaceFailed, ImageGCFailed, InvalidDiskCapacity
 -- shows node, usage_percent, high_percent, decision, verdict, explanation
+-- was image_gc_now
+-- was broken_image_gc broken=1
+-- was image_gc_episodes episodes=1
 -- param cluster, node
 -- param broken UInt8 0: 1 shows only nodes with broken image GC
 -- param episodes UInt8 0: 1 shows every episode, including past and harmless ones

@@ -1,6 +1,8 @@
 -- How close each node is to its next eviction, and which pod goes first, the closest first
 -- group Evictions and pressure
 -- needs samples
+-- was thresholds signal=all
+-- was time_to_thresholds signal=all
 -- shows node, signal, room, seconds_to_threshold, pod, growth_per_hour, threshold
 -- param cluster, node
 -- param signal String '': a signal such as memory.available, or all; empty is the nearest of each node

@@ -2,6 +2,8 @@
 -- group NUMA
 -- needs numa
 -- shows node, numa_node, exclusive_cpus, free_cpus, largest_fit_cpus, verdict
+-- was numa_largest_fit by=node
+-- was numa_skew by=node
 -- param cluster, node
 -- param cpus UInt32 8: exclusive CPUs of the pod that the verdict is about
 -- param by String '': node gives a row for each node and one for the cluster; empty is by NUMA node

@@ -2,6 +2,7 @@
 -- group NUMA
 -- shows node, pod, cpuset, numa_nodes, aligned, explanation
 -- needs pods or held
+-- was numa_alignment
 -- param cluster, node
 -- param spanning UInt8 0: 1 shows only pods that span several NUMA nodes
 SELECT

@@ -3,6 +3,7 @@
 -- needs pods or events
 -- events FailedScheduling
 -- shows said_at, namespace, pod, fits_on, said
+-- was pods_not_retried fitting=1
 -- param cluster, namespace
 -- param fitting UInt8 0: 1 shows only pods that a node would take
 SELECT

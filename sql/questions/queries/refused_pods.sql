@@ -4,6 +4,7 @@
 -- needs pods or events
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest
+-- was numa_admission_failures numa=1
 -- param cluster, node, namespace
 -- param numa UInt8 0: 1 shows only pods that were refused for NUMA or exclusive CPUs
 -- param since, until

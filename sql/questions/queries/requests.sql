@@ -2,6 +2,9 @@
 -- group Pods
 -- shows node, pod, resource, request, used, verdict
 -- needs pods, samples
+-- was over_request verdict=exceeded
+-- was unused_requests verdict=unused
+-- was without_requests verdict=none
 -- param cluster, node, namespace
 -- param verdict String '': only this verdict: none (requested), exceeded or unused; empty is all
 -- param ratio Float64 2: unused means a memory request of at least this many times the highest use

@@ -4,6 +4,7 @@
 -- needs pods or events
 -- events FailedScheduling
 -- newest
+-- was scheduler_node_count
 -- param cluster
 -- param bucket_seconds UInt32 300: length of a step in seconds
 -- param namespace, since, until

@@ -3,6 +3,8 @@
 -- needs samples, psi
 -- shows ts, node, pod, memory_full_percent, io_full_percent, swap_usage_bytes
 -- newest
+-- was node_stalls rows=samples
+-- was pod_stalls rows=pods
 -- param cluster, node
 -- param rows String '': nodes, samples (nodes, each sample) or pods; empty is nodes and pods
 -- param percent Float64 1: at least this share of the time

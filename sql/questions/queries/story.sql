@@ -2,6 +2,7 @@
 -- group What happened
 -- shows ts, node, what
 -- newest
+-- was timeline all=1
 -- param cluster, node
 -- param namespace String '': only pods of this namespace; empty is all
 -- param since, until

@@ -137,6 +137,19 @@ def test_a_question_about_a_cluster_and_a_node_has_rows_of_no_other(database: Da
         assert len(column(database, name, "pod")) == 3, name
 
 
+def test_an_older_name_asks_the_question_that_took_its_place_and_no_list_has_it() -> None:
+    older = {name: query for query in ALL for name in query.was}
+    assert not older.keys() & {query.name for query in ALL}
+    for name, query in older.items():
+        parameters = {each.name: each.default for each in saved_query(name).parameters}
+        assert saved_query(name).name == query.name
+        assert query.was[name].items() <= parameters.items(), name
+        values(query, query.was[name])
+    with pytest.raises(UnknownQuery) as refused:
+        saved_query("nonesuch")
+    assert "time_to_thresholds" not in str(refused.value)
+
+
 @pytest.mark.parametrize("query", ALL, ids=lambda query: query.name)
 def test_a_table_has_three_to_six_columns_that_answer(query: SavedQuery, on_nothing: dict[str, OnNothing]) -> None:
     """The next eviction has seven: node, signal, room, time, pod, its growth and the threshold."""
