@@ -232,6 +232,8 @@ GARBAGE: Final = (
     b"POST /own HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n\xff\xfe",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\n--x",
+    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded; charset=no\r\n"
+    b"Content-Length: 3\r\n\r\na=b",
 )
 
 
@@ -249,6 +251,21 @@ def test_what_cannot_be_read_or_is_left_is_no_traceback_in_the_log(served: Serve
         running = "SELECT count() FROM system.processes WHERE query LIKE '%repeat%' AND query NOT LIKE '%processes%'"
         eventually("they have ended", lambda: held.query(running).rows == [(0,)])
     assert "Traceback" not in served.serve.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_fault_of_ours_is_not_taken_for_a_request_that_cannot_be_read(
+    migrated_folder: Path, tmp_path: Path
+) -> None:
+    async def faulty(_: bytes) -> bytes:
+        raise ValueError("ours")
+
+    db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+    with connect(dsn(db), read_only=True) as reader:
+        async with answering(reader, {"/faulty": faulty}):
+            with connected(db, PATIENCE_SECONDS) as asker:
+                asker.sendall(b"POST /faulty HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+                assert (await asyncio.to_thread(asker.recv, 100)).split()[1] == b"500"
 
 
 @pytest.mark.asyncio
