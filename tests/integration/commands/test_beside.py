@@ -178,7 +178,8 @@ def test_a_query_ends_when_its_asker_leaves(served: Served) -> None:
 @pytest.mark.asyncio
 async def test_a_process_that_writes_answers_with_what_it_has_stored(migrated_folder: Path, tmp_path: Path) -> None:
     """Holds a database like `leadsman up`."""
-    db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+    deep = tmp_path / ("deeper than a socket's name can be" * 3) / "db"  # 108 bytes
+    db = Path(shutil.copytree(migrated_folder, deep, symlinks=True))
     with connect(dsn(db)) as writer, connect(dsn(db), read_only=True) as reader:
         async with answering(reader, {"/silences": Silences(lambda: connect(dsn(db))).reply}):
             store(writer, row(NodeRow, node="n1", ready=True))
