@@ -37,7 +37,8 @@ def endless() -> Iterator[Observed | Unreadable]:
 def level() -> Iterator[Observed | Unreadable]:
     """Real captures once, then nodes of one cluster that live an hour each, ALIVE at once.
 
-    An hour of theirs passes in half a minute, so soon as many logs are forgotten as begin: what still grows is a leak.
+    An hour of theirs passes in half a minute. Soon as many logs are forgotten as begin, and what still grows is a
+    leak.
     """
     yield from examples(CAPTURES)
     for number, observation in enumerate(observations(MOST_NODES, ALIVE, empty_hours=0)):

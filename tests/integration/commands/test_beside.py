@@ -233,8 +233,10 @@ GARBAGE: Final = (
     b"POST /own HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n\xff\xfe",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\n--x",
-    b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded; charset=no\r\n"
-    b"Content-Length: 3\r\n\r\na=b",
+    (
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded; charset=no\r\n"
+        b"Content-Length: 3\r\n\r\na=b"
+    ),
 )
 
 

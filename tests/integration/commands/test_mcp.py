@@ -188,7 +188,10 @@ ODD = {
     "a tool that is none": call(method="tools/call", params={"name": 7, "arguments": "x"}),
     "an argument that is none": call(method="tools/call", params={"name": "story", "arguments": {"depth": {}}}),
     "deep lists": b"[" * 100_000,
-    "deep objects": b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": ' + b'{"a":' * 5000 + b"1" + b"}" * 5001,
+    "deep objects": b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": '
+    + b'{"a":' * 5000
+    + b"1"
+    + b"}" * 5001,
 }
 
 
@@ -215,7 +218,7 @@ def test_an_odd_message_on_standard_input_ends_nothing(database: Path) -> None:
     last = call(id="last", method="tools/call", params={"name": "clusters", "arguments": {}})
     messages = [call(method="initialize", params=begin), b'{"jsonrpc": "2.0", "method": "notifications/initialized"}']
     command, pipe = [sys.executable, "-m", "leadsman", "mcp", "--db", f"chdb://{database}"], subprocess.PIPE
-    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:  # noqa: S603 - our own
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         process.stdin.write(b"\n".join([*messages, *ODD.values(), last, b""]))
