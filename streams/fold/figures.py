@@ -85,7 +85,7 @@ class Figures:
     def take(self, row: object, at: float = 0.0) -> None:
         """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
 
-        What is silent goes too, since nobody may ever scrape these figures.
+        Silent rows go too, since nobody may ever scrape these figures.
         """
         if at - self._dropped_at >= SILENT.total_seconds():
             self.drop(at)

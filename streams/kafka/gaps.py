@@ -29,7 +29,7 @@ from streams.kafka.takeover import Gap, start
 SHOWN_SECONDS: Final = 600.0
 """Time for which /readyz shows a gap as a reason."""
 MOST_REPORTED: Final = 10_000
-"""Gaps that are not reported again. A reader that is behind retention for good finds new ones for ever."""
+"""Gaps that are not reported again. A reader that stays behind retention never stops finding new ones."""
 log = structlog.get_logger(__name__)
 
 

@@ -81,7 +81,7 @@ class Generator:
                 self._create(kind)
             elif thing is None:
                 continue
-            elif not is_full and kind != "events" and what < (0.8 if len(alive) > ALIVE else 0.6):
+            elif not is_full and kind != "events" and what < (0.9 if len(alive) > ALIVE else 0.6):
                 self._delete(thing)
             else:
                 self._update(thing)
