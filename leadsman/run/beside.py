@@ -7,8 +7,8 @@ limits.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from functools import partial
 from typing import Any, Final
 
@@ -98,9 +98,6 @@ class _Beside:
         self.busy.add(request.protocol)
         try:
             return await handler(request)
-        except (ValueError, msgspec.DecodeError):  # nothing of it is repeated in the log
-            log.warning("a command's request was refused: it cannot be read")
-            return web.Response(status=400)
         finally:
             self.busy.discard(request.protocol)
 
@@ -108,9 +105,10 @@ class _Beside:
         return web.Response(text="Ok.\n")
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        form = {name: str(value) for name, value in (await request.post()).items()}
-        body = "" if form else (await request.read()).decode()
-        statement = Statement.of(dict(request.query), form, body)
+        with _reading():
+            form = {name: str(value) for name, value in (await request.post()).items()}
+            body = "" if form else (await request.read()).decode()
+            statement = Statement.of(dict(request.query), form, body)
         stop = Stop()
         stop.name = statement.settings.get(NAME, stop.name)
         response = web.StreamResponse(headers={"X-ClickHouse-Timezone": "UTC"})
@@ -151,7 +149,8 @@ class _Beside:
                 asyncio.run_coroutine_threadsafe(write(piece), loop).result()
 
     async def _answer_own(self, request: web.Request) -> web.Response:
-        asked: Asked = msgspec.msgpack.decode(await request.read(), type=Asked)
+        with _reading():
+            asked: Asked = msgspec.msgpack.decode(await request.read(), type=Asked)
         limits = Limits(*map(min, asked.limits, SHARED))
         async with self._own_turn:
             self._database.stop = stop = Stop()
@@ -167,6 +166,16 @@ class _Beside:
 
     async def _answer_other(self, ask: Ask, request: web.Request) -> web.Response:
         return web.Response(body=await ask(await request.read()))
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Refuse a request that cannot be read; nothing of it is repeated in the log."""
+    try:
+        yield
+    except (ValueError, LookupError, msgspec.DecodeError):  # LookupError: there is no such charset
+        log.warning("a command's request was refused: it cannot be read")
+        raise web.HTTPBadRequest from None
 
 
 async def _unless_left(stop: Stop, act: Callable[[], Any], kill_it: Callable[[], None]) -> Any:

@@ -185,6 +185,7 @@ class InProcess:
             lambda: self._replay.checkpoint([Entry(self._cluster, JOURNAL, "", covered.encode())])
         )
         self._journal.drop(covered)
+        self._replay.report.in_part.clear()  # by segments, of which new ones always come
 
     async def _exclusively(self, act: Callable[[], None]) -> None:
         async with self._busy:

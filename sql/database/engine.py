@@ -118,6 +118,11 @@ def load(target: Embedded, *, read_only: bool) -> None:
         raise DatabaseHeld(
             f"{target}: process {holder} holds this database. Wait for it to end, or use another folder"
         )
+    if not os.access(folder, os.W_OK):
+        raise DatabaseError(
+            f"{target}: the folder cannot be written, which the engine needs also to read. Copy it to another disk, "
+            "or check who may write there"
+        )
     if not read_only:
         check_folder(folder, str(target))
         mend(folder)

@@ -79,9 +79,15 @@ class Figures:
 
     def __init__(self) -> None:
         self._rows: dict[type, dict[tuple[str, ...], tuple[Any, float]]] = {kind: {} for kind in _KEYS}
+        self._dropped_at = 0.0
 
     def take(self, row: object, at: float = 0.0) -> None:
-        """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go."""
+        """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
+
+        Silent rows go too, since nobody may ever scrape these figures.
+        """
+        if at - self._dropped_at >= SILENT.total_seconds():
+            self.drop(at)
         if isinstance(row, NodeRow) and row.deleted:
             self._forget(row.cluster, row.node)
         elif (names := _KEYS.get(type(row))) is not None:
@@ -93,6 +99,7 @@ class Figures:
 
     def drop(self, now: float) -> None:
         """Forget nodes and alerts of which nothing has arrived: their partition may have gone to another worker."""
+        self._dropped_at = now
         silent_at = now - SILENT.total_seconds()
         self._keep(EvictionSignal, lambda _, at: at >= silent_at)
         alive = {key[:2] for key in self._rows[EvictionSignal]}

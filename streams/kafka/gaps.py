@@ -26,6 +26,8 @@ from streams.kafka.takeover import Gap, start
 
 SHOWN_SECONDS: Final = 600.0
 """Time for which /readyz shows a gap as a reason."""
+MOST_REPORTED: Final = 10_000
+"""Gaps that are not reported again. A reader that stays behind retention never stops finding new ones."""
 log = structlog.get_logger(__name__)
 
 
@@ -52,7 +54,7 @@ class Gaps:
     def __init__(self) -> None:
         self.counts: Counter[tuple[str, ...]] = Counter()
         """Messages by topic and kind."""
-        self._reported: set[Gap] = set()
+        self._reported: dict[Gap, None] = {}
         self._shown: list[tuple[float, Gap]] = []
         self._found: asyncio.Queue[tuple[Reported, list[str]]] = asyncio.Queue()
 
@@ -62,10 +64,12 @@ class Gaps:
         """
         if gap in self._reported:
             return
-        self._reported.add(gap)
+        self._reported[gap] = None
+        if len(self._reported) > MOST_REPORTED:
+            del self._reported[next(iter(self._reported))]
         log.error("messages are missing", resource=gap.resource, messages=gap.message_count, reason=gap.error)
         self.counts[gap.topic, gap.kind] += gap.message_count
-        self._shown.append((time.monotonic(), gap))
+        self._shown = [*self._shown_still(), (time.monotonic(), gap)]
         self.publish_soon(gap, clusters)
 
     def publish_soon(self, found: Reported, clusters: Iterable[str]) -> None:
@@ -74,9 +78,12 @@ class Gaps:
 
     def why_not(self) -> Iterator[str]:
         """Yield reasons for /readyz."""
-        self._shown = [each for each in self._shown if time.monotonic() - each[0] < SHOWN_SECONDS]
-        for _, gap in self._shown:
+        for _, gap in self._shown_still():
             yield f"{gap.resource}: {gap.error}"
+
+    def _shown_still(self) -> list[tuple[float, Gap]]:
+        now = time.monotonic()
+        return [each for each in self._shown if now - each[0] < SHOWN_SECONDS]
 
     async def found(self) -> None:
         """Return when there is something to publish."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from common.cycles import rare_cycle_searches
 from common.errors import BadRecord
-from ingest.model.records import DeadLetterRecord, Record, SampleRecord, SettingsRecord
+from ingest.model.records import DeadLetterRecord, ForgetRecord, Record, SampleRecord, SettingsRecord
 from ingest.model.topics import encode_record
 from ingest.normalize.dead_letters import Buried
 from ingest.normalize.decoded import Decoded
@@ -41,6 +41,10 @@ class Logs:
         if not log.states:
             self._logs.pop(key, None)
         return concluded
+
+    def has(self, record: Record) -> bool:
+        """Tell whether the log of a record has a state."""
+        return LogKey(record.cluster, record.node) in self._logs
 
     def resume(self, cluster: str, stored: Mapping[str, bytes]) -> None:
         """Replace all logs of a cluster with the stored ones, given by node."""
@@ -251,6 +255,8 @@ class Replay:
             elif not isinstance(output, Withdrawal):
                 rows.append(output)
         self._batch.add(rows)
+        if isinstance(record, ForgetRecord) and not self._logs.has(record):
+            self._answered.discard(LogKey(record.cluster, record.node))
 
     def _bury(
         self, cluster: str, ts: datetime | None, item: Decoded, error: BadRecord, raw: bytes, *, counted: bool = True

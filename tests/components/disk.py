@@ -52,6 +52,10 @@ class Disk:
             except OSError:
                 return
 
+    def protect(self) -> None:
+        """Nothing can be written afterwards."""
+        subprocess.run([tool("mount"), "-o", "remount,ro", str(self.folder)], check=True, capture_output=True)
+
     def free(self) -> None:
         """Undo `fill`."""
         self._ballast.unlink(missing_ok=True)

@@ -12,14 +12,18 @@ from typing import Final, Self
 import msgspec
 
 from components.pipeline import Pipeline, examples
+from faults.churn import observations
 from faults.form import OBSERVATIONS_A_SECOND
 from ingest.kafka.publish import Publisher
 from ingest.kafka.replay import Feed
-from ingest.model.observation import Observed, Unreadable
+from ingest.model.observation import Observed, Position, Unreadable
 from paths import CAPTURES
 from waiting import NotReady
 
 DAY: Final = timedelta(days=1)
+ALIVE: Final = 12
+MOST_NODES: Final = 20_000
+"""More than any run gets to."""
 SHUFFLED: Final = 500
 """Observations among which the order of arrival is left to chance."""
 
@@ -28,6 +32,17 @@ def endless() -> Iterator[Observed | Unreadable]:
     """Real captures again and again, each time under clusters of their own."""
     for copy in count():
         yield from examples(CAPTURES, copy)
+
+
+def level() -> Iterator[Observed | Unreadable]:
+    """Real captures once, then nodes of one cluster that live an hour each, ALIVE at once.
+
+    An hour of theirs passes in half a minute. Soon as many logs are forgotten as begin, and what still grows is a
+    leak.
+    """
+    yield from examples(CAPTURES)
+    for number, observation in enumerate(observations(MOST_NODES, ALIVE, empty_hours=0)):
+        yield Observed(observation, Position("churn", f"{number}"), b"")
 
 
 def disordered() -> Iterator[Observed | Unreadable]:

@@ -1,8 +1,10 @@
 """Makes, changes and deletes numbered objects on a real API server; notes each request's time and acknowledgement."""
 
+import math
 import random
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -27,12 +29,16 @@ KINDS: Final[tuple[Kind, ...]] = ("nodes", "pods", "events")
 class Generator:
     """Asks from a thread of its own while it is entered; `history` is of what has names that begin with `name`."""
 
-    def __init__(self, cluster: Cluster, pause_seconds: float = 0.0) -> None:
-        """Pauses after each request."""
+    def __init__(self, cluster: Cluster, pause_seconds: float = 0.0, most: float = math.inf) -> None:
+        """Pauses after each request. Nodes and Events, of which something is kept for hours, are `most` of each: then
+        they stay, and only change.
+        """
         self.name = f"history-{uuid.uuid4().hex[:6]}"
         self.history: dict[Thing, list[Asked]] = {}
         self._cluster = cluster
         self._pause_seconds = pause_seconds
+        self._most = most
+        self._made: Counter[Kind] = Counter()
         self._chance = random.Random(7)  # noqa: S311  # no secret
         self._over = Event()
         self._done = False
@@ -69,11 +75,13 @@ class Generator:
         while not self._over.wait(self._pause_seconds):
             kind = self._chance.choice(KINDS)
             alive = self._alive(kind)
-            thing = self._chance.choice(alive) if alive else None
-            what = self._chance.random()
-            if thing is None or what < 0.4:
+            thing = self._chance.choice(alive[-ALIVE:]) if alive else None
+            what, is_full = self._chance.random(), kind != "pods" and self._made[kind] >= self._most
+            if not is_full and (thing is None or what < 0.4):
                 self._create(kind)
-            elif kind != "events" and what < (0.8 if len(alive) > ALIVE else 0.6):
+            elif thing is None:
+                continue
+            elif not is_full and kind != "events" and what < (0.9 if len(alive) > ALIVE else 0.6):
                 self._delete(thing)
             else:
                 self._update(thing)
@@ -85,11 +93,12 @@ class Generator:
         return [thing for thing in certain if thing.kind == kind]
 
     def _alive(self, kind: Kind) -> list[Thing]:
-        """The last of them, but the homes."""
-        return [thing for thing in self._there(kind) if thing not in self._homes][-ALIVE:]
+        """But the homes."""
+        return [thing for thing in self._there(kind) if thing not in self._homes]
 
     def _create(self, kind: Kind) -> Thing:
         thing = Thing(kind, f"{self.name}-{len(self.history)}")
+        self._made[kind] += 1
         body: dict[str, Any] = {"metadata": {"name": thing.name}}
         if kind == "nodes":
             body["spec"] = {"taints": [_taint(0)]}

@@ -69,7 +69,7 @@ class Soak:
         self._began = time.monotonic()
         self._over = Event()
         self.tended = Lock()
-        self._threads = [Thread(target=each, name=each.__name__) for each in (self._tend, self._look)]
+        self._threads = [Thread(target=each, name=each.__name__) for each in (self._tend, self._look, self._read)]
 
     def _part(self, name: str) -> Process:
         kubeconfig = self._folder / "kubeconfig"
@@ -162,8 +162,12 @@ class Soak:
                 with suppress(NotReady, OSError):
                     resident[name] = round(resident_bytes(part.pid) / MIB, 1)
                     files[name] = open_files(part.pid)
-            get(self._ports["serve"], "")  # somebody has the page open
             self.figures.append(Figures(round(time.monotonic() - self._began), self.faults, resident, files))
+
+    def _read(self) -> None:
+        """Somebody has the page open; beside `_look`, which would miss what happens while the page takes its time."""
+        while not self._over.wait(SAMPLE_SECONDS):
+            get(self._ports["serve"], "")
 
 
 Fault: TypeAlias = Callable[[Soak], None]

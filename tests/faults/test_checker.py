@@ -1,11 +1,15 @@
 """The checker of histories finds each way in which a history can be broken, and nothing in a whole one."""
 
+from collections import Counter
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, cast
 
 import pytest
 
+from components.cluster.kubernetes import Cluster
+from faults.generator import ALIVE, Generator
 from faults.history import ON_ITS_WAY_SECONDS, SEEN_WITHIN_SECONDS, Asked, Row, Span, Thing, Wrong, faults
+from waiting import eventually
 
 POD: Final = Thing("pods", "p")
 EVENT: Final = Thing("events", "e")
@@ -109,3 +113,24 @@ def test_a_deletion_at_a_takeover_has_the_state_that_was_known() -> None:
     unseen, later = GONE._replace(sequence=0), GONE._replace(ts=GONE.ts + 0.1)
     assert wrong([*WHOLE[:2], unseen, later], takeover=Span(21, later.ts)) == []
     assert wrong([*WHOLE[:2], unseen, later]) == ["reordered"]
+
+
+class _Anything:
+    """An API server that takes everything."""
+
+    def make_namespace(self, name: str) -> None:
+        """It is there."""
+
+    def request(self, *_: object, **__: object) -> None:
+        """Done."""
+
+
+def test_a_generator_reaches_a_plateau() -> None:
+    with Generator(cast("Cluster", _Anything()), most=10) as generator:
+        eventually("many objects came and went", lambda: generator.gone > 10 * ALIVE)
+        generator._over.set()
+        generator._thread.join()
+        there = Counter(thing.kind for thing, asked in generator.history.items() if not asked[-1].deleted)
+        made = Counter(thing.kind for thing in generator.history)
+    assert made["nodes"] == made["events"] == 10
+    assert ALIVE / 2 < there["pods"] < 2 * ALIVE < made["pods"]

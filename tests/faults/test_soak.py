@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from components.cluster.kubernetes import Cluster
-from faults.feeding import Feeder, endless
+from faults.feeding import Feeder, level
 from faults.fire import Ground
 from faults.form import SOAK_SECONDS
 from faults.generator import KINDS, Generator
@@ -30,6 +30,8 @@ from waiting import eventually, lasting
 pytestmark = [pytest.mark.components("cluster"), pytest.mark.night]
 
 CHANGES_A_SECOND, OBSERVATIONS_A_SECOND = 8.0, 10.0
+MOST_THAT_STAY = 100
+"""Nodes, and Events, of the API server."""
 OTHERS = f"cluster != '{CLUSTER}'"
 """Clusters whose observations are fed; those of the API server are checked by their history."""
 
@@ -43,9 +45,9 @@ def soak(cluster: Cluster, tmp_path: Path) -> Iterator[Soak]:
 
 
 def test_whatever_happens_for_an_hour_nothing_is_lost_and_nothing_grows(soak: Soak) -> None:
-    with ExitStack() as rest, Feeder(soak.pipeline, endless(), OBSERVATIONS_A_SECOND) as feeder:
+    with ExitStack() as rest, Feeder(soak.pipeline, level(), OBSERVATIONS_A_SECOND) as feeder:
         eventually("all parts are ready", lambda: not soak.unready(), every_seconds=0.5)
-        with Generator(soak.cluster, 1 / CHANGES_A_SECOND) as generator:
+        with Generator(soak.cluster, 1 / CHANGES_A_SECOND, MOST_THAT_STAY) as generator:
             _befall(soak)
             last = generator.stop()
             acknowledged = feeder.stop()

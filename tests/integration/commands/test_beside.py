@@ -178,7 +178,8 @@ def test_a_query_ends_when_its_asker_leaves(served: Served) -> None:
 @pytest.mark.asyncio
 async def test_a_process_that_writes_answers_with_what_it_has_stored(migrated_folder: Path, tmp_path: Path) -> None:
     """Holds a database like `leadsman up`."""
-    db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+    deep = tmp_path / ("deeper than a socket's name can be" * 3) / "db"  # 108 bytes
+    db = Path(shutil.copytree(migrated_folder, deep, symlinks=True))
     with connect(dsn(db)) as writer, connect(dsn(db), read_only=True) as reader:
         async with answering(reader, {"/silences": Silences(lambda: connect(dsn(db))).reply}):
             store(writer, row(NodeRow, node="n1", ready=True))
@@ -232,6 +233,10 @@ GARBAGE: Final = (
     b"POST /own HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n\xff\xfe",
     b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: multipart/form-data; boundary=x\r\nContent-Length: 3\r\n\r\n--x",
+    (
+        b"POST / HTTP/1.1\r\nHost: h\r\nContent-Type: application/x-www-form-urlencoded; charset=no\r\n"
+        b"Content-Length: 3\r\n\r\na=b"
+    ),
 )
 
 
@@ -249,6 +254,21 @@ def test_what_cannot_be_read_or_is_left_is_no_traceback_in_the_log(served: Serve
         running = "SELECT count() FROM system.processes WHERE query LIKE '%repeat%' AND query NOT LIKE '%processes%'"
         eventually("they have ended", lambda: held.query(running).rows == [(0,)])
     assert "Traceback" not in served.serve.log.read_text()
+
+
+@pytest.mark.asyncio
+async def test_a_fault_of_ours_is_not_taken_for_a_request_that_cannot_be_read(
+    migrated_folder: Path, tmp_path: Path
+) -> None:
+    async def faulty(_: bytes) -> bytes:
+        raise ValueError("ours")
+
+    db = Path(shutil.copytree(migrated_folder, tmp_path / "db", symlinks=True))
+    with connect(dsn(db), read_only=True) as reader:
+        async with answering(reader, {"/faulty": faulty}):
+            with connected(db, PATIENCE_SECONDS) as asker:
+                asker.sendall(b"POST /faulty HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n")
+                assert (await asyncio.to_thread(asker.recv, 100)).split()[1] == b"500"
 
 
 @pytest.mark.asyncio

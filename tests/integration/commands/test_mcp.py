@@ -1,6 +1,7 @@
 """`leadsman mcp`, asked by the protocol's own client: as a child process, and over HTTP."""
 
 import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -160,3 +161,70 @@ async def test_http_answers_only_requests_with_the_token(address: str) -> None:
 def test_other_machines_are_answered_with_a_token_only(database: Path) -> None:
     done = leadsman("mcp", "--http", "--host", "192.0.2.1", db=database)
     assert (done.returncode, "--token-file" in done.stderr) == (2, True)
+
+
+def call(**other: Any) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping", **other}).encode()
+
+
+ODD = {
+    "no bytes": b"",
+    "no JSON": b"{",
+    "no UTF-8": b'{"jsonrpc": "2.0", "id": "\xff", "method": "ping"}',
+    "half a pair": b'{"jsonrpc": "2.0", "id": "\\ud800", "method": "ping"}',
+    "an empty batch": b"[]",
+    "a batch": b"[" + call() + b"," + call(id=2) + b"]",
+    "another version": call(jsonrpc="1.0"),
+    "no version": b'{"id": 1, "method": "ping"}',
+    "no method": b'{"jsonrpc": "2.0", "id": 1}',
+    "an unknown method": call(method="shutdown"),
+    "an answer that nobody asked for": b'{"jsonrpc": "2.0", "id": 7, "result": {}}',
+    "an id beyond 64 bits": call(id=2**70),
+    "an id that JSON cannot count": b'{"jsonrpc": "2.0", "method": "ping", "id": 1' + b"0" * 5000 + b"}",
+    "a long id": call(id="x" * 10_000),
+    "an id that is no id": call(id={"a": [1.5, None]}),
+    "a number that is none": b'{"jsonrpc": "2.0", "id": NaN, "method": "ping"}',
+    "parameters in a list": call(params=[1, 2]),
+    "a tool that is none": call(method="tools/call", params={"name": 7, "arguments": "x"}),
+    "an argument that is none": call(method="tools/call", params={"name": "story", "arguments": {"depth": {}}}),
+    "deep lists": b"[" * 100_000,
+    "deep objects": b'{"jsonrpc": "2.0", "id": 1, "method": "ping", "params": '
+    + b'{"a":' * 5000
+    + b"1"
+    + b"}" * 5001,
+}
+
+
+@pytest.mark.asyncio
+async def test_an_odd_message_is_answered_over_http_and_ends_nothing(address: str) -> None:
+    given = {
+        "Authorization": f"Bearer {TOKEN}",
+        "Accept": "application/json, text/event-stream",
+        "Content-Type": "application/json",
+    }
+    async with httpx2.AsyncClient(headers=given, timeout=PATIENCE_SECONDS) as http:
+        for what, message in ODD.items():
+            answer = await http.post(address, content=message)
+            assert answer.status_code in {200, 202, 400}, what
+        for version in ("x" * 1000, "1999-01-01"):
+            answer = await http.post(address, content=call(), headers={"MCP-Protocol-Version": version})
+            assert answer.status_code == 400
+        async with Client(streamable_http_client(address, http_client=http)) as client:
+            assert (await answered(client, "clusters"))["clusters"]
+
+
+def test_an_odd_message_on_standard_input_ends_nothing(database: Path) -> None:
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
+    last = call(id="last", method="tools/call", params={"name": "clusters", "arguments": {}})
+    messages = [call(method="initialize", params=begin), b'{"jsonrpc": "2.0", "method": "notifications/initialized"}']
+    command, pipe = [sys.executable, "-m", "leadsman", "mcp", "--db", f"chdb://{database}"], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n".join([*messages, *ODD.values(), last, b""]))
+        process.stdin.flush()
+        answers = map(json.loads, process.stdout)
+        assert "result" in next(each for each in answers if each.get("id") == "last")
+        _, logged = process.communicate(timeout=PATIENCE_SECONDS)  # standard input ends
+    assert process.returncode == 0
+    assert b"Traceback" not in logged

@@ -131,6 +131,20 @@ async def test_a_glance_has_what_the_lists_show_stored_before_it_watches_on(tmp_
     assert stop.is_set()
 
 
+@pytest.mark.asyncio
+async def test_dead_letters_are_not_counted_by_segments_that_are_gone(tmp_path: Path) -> None:
+    database, clock = Database(), hurried()
+    database.go_on.set()
+    async with _server() as server:
+        with closing(Journal(tmp_path, "")) as journal:
+            replay = Replay(REDUCERS, database, database)
+            process = InProcess("lab", _live(server, clock), journal, replay, print, clock)
+            for segment in range(3):
+                replay.report.in_part[f"{tmp_path}/{segment}"] += 1
+                await process._checkpoint()
+    assert not replay.report.in_part
+
+
 def test_each_database_has_a_journal_of_its_own() -> None:
     """Streams resume behind what a journal has, and that is dropped once its own database has it."""
     databases = [

@@ -16,6 +16,7 @@ from clickhouse_connect.driver.binding import bind_query
 from hypothesis import given
 from hypothesis import strategies as st
 
+from components.disk import Disk, why_no_disk
 from components.rows import T0, dicts, row, store, store_samples, summary
 from sql.database.dsn import Embedded, Server, parse_dsn
 from sql.database.engine import ENGINE_SETTINGS
@@ -144,6 +145,16 @@ def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(DatabaseError, match="cannot be used"):
         connect(f"chdb://{tmp_path}/file")
+
+
+@pytest.mark.skipif(bool(why_no_disk()), reason=why_no_disk() or "one can be")
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_folder_that_cannot_be_written_is_refused_in_words(tmp_path: Path, read_only: bool) -> None:
+    with Disk(tmp_path / "disk", 1) as disk:
+        (disk.folder / "status").touch()
+        disk.protect()
+        with pytest.raises(DatabaseError, match=r"cannot be written.*Copy it to another disk"):
+            connect(f"chdb://{disk.folder}", read_only=read_only)
 
 
 def test_a_folder_that_another_process_holds_is_refused_with_its_number(tmp_path: Path) -> None:

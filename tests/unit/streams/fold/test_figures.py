@@ -105,6 +105,15 @@ def test_what_went_to_another_worker_is_dropped_and_the_rest_is_kept() -> None:
     assert vars(active)["REPEAT_EVERY"] is REPEAT_EVERY
 
 
+def test_what_is_silent_is_forgotten_also_where_nobody_scrapes() -> None:
+    taken = Figures()
+    for number in range(100):  # clusters that end, one in 5 minutes
+        for each in (signal(cluster=f"c{number}"), row(NumaSkew, cluster=f"c{number}", scope="node", node="n1")):
+            taken.take(each, 300.0 * number)
+    assert {key[0] for key in taken.values()[ROOM]} <= {f"c{number}" for number in range(95, 100)}
+    assert sum(map(len, taken._rows.values())) <= 2 * 5
+
+
 def test_numa_findings_of_a_cluster_without_samples_are_kept() -> None:
     taken = found(row(NumaSkew, scope="node", node="n1", skew_ratio=0.5))
     taken.drop(1e6)

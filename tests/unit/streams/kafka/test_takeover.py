@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.kafka import faust_fixes
+from streams.kafka import gaps as gaps_module
 from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
-from streams.kafka.gaps import Takeovers
+from streams.kafka.gaps import Gaps, Takeovers
 from streams.kafka.takeover import Gap, Start, start
 
 
@@ -56,6 +57,17 @@ def test_a_topic_that_ends_before_what_was_read_is_read_from_its_beginning(cover
     """It was cut back or made anew; logs know by the times which messages they have."""
     assert start("x.nodes", 3, 100, covered, 5, 80) == Start(5, (Gap("replaced", "x.nodes", 3, 80, 100),))
     assert start("x.nodes", 3, 100, covered, 5, 100).offset >= 90
+
+
+def test_gaps_without_end_are_kept_in_a_bounded_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaps_module, "MOST_REPORTED", 3)
+    monkeypatch.setattr(gaps_module, "SHOWN_SECONDS", 0.0)  # nobody asks whether it is ready
+    found = Gaps()
+    for first in range(10):
+        for _ in range(2):
+            found.add(Gap("lost", "leadsman.nodes", 0, first, first + 1))
+    assert found.counts == {("leadsman.nodes", "lost"): 10}
+    assert (len(found._reported), len(found._shown)) == (3, 1)
 
 
 def test_a_gap_is_reported_with_its_size_and_place() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from common.errors import BadValue
 from components.captures import Json, configz, event, node, observed, pod, pod_stats, summary
+from faults.churn import observations
 from ingest.files.sources import read_sources
 from ingest.model.observation import Observed, Position, Unreadable
 from ingest.model.records import PodPlacement, PodRecord, Record, SampleRecord
@@ -271,3 +272,13 @@ def test_a_sample_that_a_reducer_refuses_is_a_dead_letter_with_all_that_it_repor
     (letter,) = database.of(DeadLetter)
     (record,) = normalize(told.observation)
     assert (letter.reason, letter.payload) == ("n makes no sense", encode_record(record).decode())
+
+
+def test_nothing_is_kept_of_nodes_that_are_forgotten() -> None:
+    database = MemoryDatabase()
+    replay = Replay(REDUCERS, database, database.checkpoints)
+    for number, each in enumerate(observations(12, 4, empty_hours=8)):
+        replay.take(decode(Observed(each, Position("churn", f"{number}"), b"")))
+    replay.checkpoint()
+    assert {key.node for key in replay._logs._logs} == {""}
+    assert replay._answered == set()
