@@ -30,12 +30,26 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseHttp]:
         yield running
 
 
-@pytest.fixture
-def server(http: ClickHouseHttp, request: pytest.FixtureRequest) -> Iterator[Database]:
-    """A migrated database of its own on the server."""
-    with connect(http.dsn(request.node.name)) as db:
+@pytest.fixture(scope="module")
+def migrated(http: ClickHouseHttp) -> str:
+    with connect(http.dsn("migrated")) as db:
         migrate(db)
+    return http.dsn("migrated")
+
+
+@pytest.fixture
+def server(migrated: str) -> Iterator[Database]:
+    """A migrated database on the server, without rows but those of its migrations."""
+    with connect(migrated) as db:
+        before = filled(db)
         yield db
+        for table in filled(db) - before:
+            db.command(f"TRUNCATE TABLE {table}")
+
+
+def filled(db: Database) -> set[str]:
+    sql = "SELECT name FROM system.tables WHERE database = currentDatabase() AND total_rows > 0"
+    return {name for (name,) in db.query(sql).rows}
 
 
 def fill(db: Database) -> None:
@@ -77,15 +91,18 @@ def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
     assert digest(server) == before
 
 
-def test_a_server_has_a_retention_from_the_beginning_until_set_otherwise(server: Database) -> None:
+def test_a_server_has_a_retention_from_the_beginning_until_set_otherwise(http: ClickHouseHttp) -> None:
     def kept() -> dict[str, set[int | None]]:
         return {each.name: {retention_of(server, table) for table in each.tables} for each in KEPT}
 
-    assert kept() == {"samples": {7}, "rollups": {90}, "events": {90}, "findings": {365}}
-    keep(server, RAW_TABLES, 30)
-    keep(server, ROLLUP_TABLES, None)
-    migrate(server)
-    assert kept() == {"samples": {30}, "rollups": {None}, "events": {90}, "findings": {365}}
+    with connect(http.dsn("kept")) as server:
+        migrate(server)
+        assert kept() == {"samples": {7}, "rollups": {90}, "events": {90}, "findings": {365}}
+        keep(server, RAW_TABLES, 30)
+        keep(server, ROLLUP_TABLES, None)
+        migrate(server)
+        after = kept()
+    assert after == {"samples": {30}, "rollups": {None}, "events": {90}, "findings": {365}}
 
 
 def test_a_capture_of_years_ago_stays_on_a_server_with_retention(server: Database) -> None:
@@ -133,11 +150,11 @@ def test_a_question_to_a_server_only_reads(server: Database, sql: str) -> None:
 
 @pytest.mark.parametrize("fault", ["drop_before", "drop_after", "error"])
 def test_a_retried_insert_is_there_once(server: Database, http: ClickHouseHttp, fault: str) -> None:
-    table = to_arrow(NodeRow, [row(NodeRow, node="n")])
+    table, token = to_arrow(NodeRow, [row(NodeRow, node="n")]), f"token of {fault}"
     http.inject(fault)
     with pytest.raises(DatabaseError):
-        server.insert("nodes", table, "token")
-    server.insert("nodes", table, "token")
+        server.insert("nodes", table, token)
+    server.insert("nodes", table, token)
     assert server.query("SELECT count() FROM nodes SETTINGS final = 0").rows == [(1,)]
 
 
