@@ -26,7 +26,20 @@ COMMAND: Final = str(Path(sys.executable).with_name("leadsman"))
 ENVIRONMENT: Final = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "TZ": "UTC"}
 """Without colours, at one width and in one zone, whoever runs the tests."""
 IN_THIS_PROCESS: Final = frozenset(
-    {"backtest", "config", "digest", "fit", "inspect", "migrate", "query", "replay", "report"}
+    {
+        "backtest",
+        "config",
+        "digest",
+        "fit",
+        "inspect",
+        "migrate",
+        "query",
+        "replay",
+        "report",
+        "silence",
+        "simulate-drain",
+        "simulate-scheduler",
+    }
 )
 """Commands that read, answer and end: they start no loop, take no signal and set up no log."""
 PROGRESS: Final = re.compile(r"^read(?:ing| [0-9.]+ (?:of [0-9.]+ )?MiB.*)\n", re.MULTILINE)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from common.clock import SYSTEM
-from components.command import Done, dsn, leadsman, succeeds
+from components.command import Done, dsn, in_a_process, leadsman, succeeds
 from components.rows import row
 from fakes.clock import hurried
 from leadsman.run.beside import answering
@@ -80,7 +80,7 @@ def test_what_cannot_be_silenced_is_refused_in_a_sentence(arguments: tuple[str, 
 
 
 async def meanwhile(*arguments: object, db: Path) -> Done:
-    return await asyncio.to_thread(leadsman, *arguments, db=db)
+    return await asyncio.to_thread(in_a_process, *arguments, db=db)
 
 
 @pytest.mark.asyncio
