@@ -4,7 +4,6 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from copy import copy
 from functools import cache
 from io import StringIO
 from itertools import chain
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from components.alone import Alone, each_alone
 from components.command import dsn, leadsman
 from field.folding import shown
 from field.test_cases import case
@@ -24,7 +24,6 @@ from leadsman.run.settings import Settings
 from paths import TESTS
 from sql.database.open import Database, connect
 from sql.questions.queries import run, saved_query
-from sql.schema.statements import tables
 
 ASKED = [
     path.parent
@@ -52,15 +51,9 @@ def opened(every_case: Path) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def filled(opened: Database) -> dict[str, set[str]]:
-    """The tables that have rows of each cluster."""
-    of_clusters = "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'cluster'"
-    asked = {name for (name,) in opened.query(of_clusters).rows} & tables()
-    found: dict[str, set[str]] = {}
-    each = (f"SELECT DISTINCT cluster, '{name}' FROM {name} SETTINGS final = 0" for name in sorted(asked))
-    for cluster, name in opened.query(" UNION ALL ".join(f"({sql})" for sql in each)).rows:
-        found.setdefault(cluster, set()).add(name)
-    return found
+def alone(opened: Database) -> Alone:
+    """The database as a look at one of these reports has it."""
+    return each_alone(opened)
 
 
 @pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
@@ -94,14 +87,10 @@ def test_a_pod_that_the_kubelet_refused_does_not_fit(folder: Path, every_case: P
 
 
 @pytest.mark.parametrize("folder", ASKED, ids=lambda folder: folder.name)
-def test_look_says_of_a_report_what_is_right_and_nothing_that_is_not(
-    folder: Path, opened: Database, filled: dict[str, set[str]]
-) -> None:
+def test_look_says_of_a_report_what_is_right_and_nothing_that_is_not(folder: Path, alone: Alone) -> None:
     told = json.loads((folder / "facts.json").read_text())
     cluster, written = told.get("cluster", folder.name), StringIO()
-    alone = copy(opened)  # as a look at this report has it: the other tables are known to be empty
-    alone.without_rows = tables() - filled.get(cluster, set())
-    print_story(alone, [cluster], Console(width=10_000, file=written), None, EVERY_LINE, "")
+    print_story(alone(cluster), [cluster], Console(width=10_000, file=written), None, EVERY_LINE, "")
     text = " ".join(written.getvalue().split())
     for sentence in told.get("says", []):
         assert sentence in text, text

@@ -74,15 +74,14 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     capture.write_text("".join(sorted(lines)))
     with empty_database() as database:
         replay(database, map(decode, read_sources([capture])), Settings())
+        read = {name: run(database, saved_query(name), {}) for name in ("alerts", "image_gc", "next_eviction")}
+        rows = {name: [dict(zip(of.column_names, row, strict=True)) for row in of.rows] for name, of in read.items()}
         found = {}
         for kind in KINDS:
             out = StringIO()
             print_story(database, [kind], Console(file=out, width=10_000), None, EVERY_LINE)
             report = write_report(database, Asked(cluster=kind, last=ALL), so.T0 + timedelta(minutes=so.END))
-            answers = {}
-            for name in ("alerts", "image_gc", "next_eviction"):
-                read = run(database, saved_query(name), {"cluster": kind})
-                answers[name] = [dict(zip(read.column_names, row, strict=True)) for row in read.rows]
+            answers = {name: [each for each in of if each["cluster"] == kind] for name, of in rows.items()}
             found[kind] = Told(" ".join(out.getvalue().split()), Text(report).text, answers)
         yield found
 

@@ -17,6 +17,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, NamedTuple
@@ -72,6 +73,7 @@ class Copy:
         for path in _tracked():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / path, folder / path)
+        _copy_compiled(folder)
         self.edited = {self._apply(edit) for edit in made}
         """Paths of all files that the page creates or changes."""
 
@@ -128,6 +130,16 @@ def _tracked() -> list[str]:
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     return [path for path in listed.split("\0") if path and (ROOT / path).is_file()]
+
+
+def _copy_compiled(folder: Path) -> None:
+    """Copy what Python made of the modules: they have kept their time and size, so it is theirs. To compile them all
+    takes longer than the tests.
+    """
+    for caches in [each for each in folder.rglob("*") if each.is_dir()]:
+        place = caches.relative_to(folder) / "__pycache__"
+        with suppress(FileNotFoundError):
+            shutil.copytree(ROOT / place, folder / place, ignore=shutil.ignore_patterns("*.pyc.*"))
 
 
 def _with(text: str, edit: Edit) -> str:

@@ -33,6 +33,8 @@ ELSEWHERE: Final = re.compile(
     rf"|\[V\]|(?<![\w.@'\"/=-]){CODE}(?![\w'\"%-])|[(,;] ?[GH]\)"
 )
 """Documents that are not in the repository, and the codes of their sections."""
+CITING: Final = (PAGE, RULES, MODULE, PATH, TARGET, ELSEWHERE)
+"""What a comment may cite."""
 _TOPICS: Final = frozenset({"leadsman.flat", *(topic.name for topic in topics())})
 _NOT_MODULES: Final = (".md", ".yaml", ".dev")
 """Files and hosts that look like modules."""
@@ -69,9 +71,17 @@ def _prose(path: Path) -> Iterator[Prose]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             yield Prose(path, node.lineno, node.value.value)
+    if not any(map(_cites, text.splitlines())):
+        return  # to find the comments takes longer than to parse
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.COMMENT:
             yield Prose(path, token.start[0], token.string)
+
+
+def _cites(line: str) -> bool:
+    """Tell whether anything behind a number sign, which may begin a comment, cites something."""
+    _, sign, behind = line.partition("#")
+    return bool(sign) and any(pattern.search(sign + behind) for pattern in CITING)
 
 
 def unresolved(

@@ -13,6 +13,8 @@ NOUNS: Final = (
 )
 """Plurals of what Leadsman counts."""
 COUNTED: Final = re.compile(rf" (?:(?!about\b)[a-z]+ )?{NOUNS}\b")
+PERHAPS: Final = re.compile(rf"\}}(?:[\"']\s*\w{{0,2}}[\"'])?{COUNTED.pattern}")
+"""One of these in a text that is not parsed yet; a text may go on in another literal."""
 MAY: Final = {
     "common/amounts.py": "it is the helper",
     "streams/fold/reducer.py": "a failed reducer is a bug of Leadsman, and the report needs the class",
@@ -22,6 +24,8 @@ MAY: Final = {
 
 def uncounted(code: str) -> Iterator[str]:
     """The f-strings that put a number which may be 1 before a plural."""
+    if not PERHAPS.search(code):
+        return
     for text in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.JoinedStr)):
         for value, after in zip(text.values, text.values[1:], strict=False):
             if isinstance(value, ast.FormattedValue) and isinstance(after, ast.Constant) and _may_be_one(value.value):
@@ -44,6 +48,8 @@ def _may_be_one(value: ast.expr) -> bool:
 
 def classes(code: str) -> Iterator[str]:
     """The expressions that show an error's class."""
+    if not re.search(r"\b__name__\b|\b(?:error|problem)\s*!r", code):
+        return
     for node in ast.walk(ast.parse(code)):
         match node:
             case ast.Attribute(attr="__name__", value=ast.Call(func=ast.Name(id="type"), args=[ast.Name(id=name)])):
@@ -69,5 +75,6 @@ def test_no_error_is_shown_with_its_class() -> None:
 
 def test_the_ways_of_the_past_would_be_found() -> None:
     assert list(uncounted('f"{free} CPUs are free"; f"{len(names)} running pods"; f"{row.nodes} nodes"'))[2:]
+    assert list(uncounted('print(f"{free}"\n    f" CPUs are free")'))
     assert list(uncounted('f"at least {LEAST} times"; f"{counted(free, word)} of pods"')) == []
     assert list(classes('f"{type(problem).__name__}: {problem}"; f"{error!r}"'))[1:]

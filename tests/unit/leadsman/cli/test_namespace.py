@@ -1,23 +1,41 @@
 """`-n`: what is about pods and objects of other namespaces is left out; nodes and the cluster stay."""
 
 import io
+from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
+from typing import Any
 
 import pytest
 from rich.console import Console
 
+from components.database import EmptyDatabase
 from components.rows import T0, row, store
 from leadsman.cli.present.story import print_story
 from sql.database.open import Database
 from sql.questions.queries import run, saved_query
 from streams.fold.findings import Alert, Eviction, NodeEvent, NodeRow, PodBinding, PodEnd
 
+pytestmark = pytest.mark.engine
+
 OURS, OTHERS = "shop", "bank"
 
 
-@pytest.fixture
-def two(database: Database) -> Database:
-    """On one node that is not Ready, the same happens to a pod of each of two namespaces."""
+@pytest.fixture(scope="module")
+def two(empty_database: EmptyDatabase) -> Iterator[Database]:
+    """On one node that is not Ready, the same happens to a pod of each of two namespaces. In another cluster, a line
+    is about a pod of each.
+    """
+    with empty_database() as database:
+        _fill(database)
+        for nth, namespace in enumerate((OURS, OTHERS)):
+            pod = {"namespace": namespace, "pod": "p", "uid": namespace, "node": "n"}
+            at = T0 + timedelta(seconds=nth)
+            store(database, row(PodEnd, cluster="several", ts=at, cause="taint_manager", **pod))
+        yield database
+
+
+def _fill(database: Database) -> None:
     store(database, row(NodeRow, node="n", uid="n", ready=False))
     warning = {"type": "Warning", "node": "n", "occurrences": 1, "count": 1}
     store(database, row(NodeEvent, reason="Rebooted", object_kind="Node", object_name="n", **warning))
@@ -45,7 +63,6 @@ def two(database: Database) -> Database:
                 **alert,
             ),
         )
-    return database
 
 
 def _story(database: Database, namespace: str) -> str:
@@ -76,18 +93,20 @@ def test_the_saved_story_narrows_the_same(two: Database) -> None:
     assert kinds[""] == {"node", "pod_end", "limit", "pending", "warning", "unknown"}
     assert kinds[OURS] == kinds[""]
     assert kinds["shpo"] == {"node", "warning", "unknown"}
-    assert not any(OTHERS in line[-1] for line in run(two, saved_query("story"), {"namespace": OURS}).rows)
+    assert not any(OTHERS in line["what"] for line in _lines(two, OURS) if line["cluster"] == "c")
 
 
 def _kinds(database: Database, namespace: str) -> set[str]:
-    return {line[3] for line in run(database, saved_query("story"), {"namespace": namespace}).rows}
+    return {line["kind"] for line in _lines(database, namespace) if line["cluster"] == "c"}
 
 
-def test_a_line_about_several_namespaces_is_in_the_story_of_each(database: Database) -> None:
-    for nth, namespace in enumerate((OURS, OTHERS)):
-        at = T0 + timedelta(seconds=nth)
-        store(
-            database, row(PodEnd, ts=at, cause="taint_manager", namespace=namespace, pod="p", uid=namespace, node="n")
-        )
+@cache
+def _lines(database: Database, namespace: str) -> list[dict[str, Any]]:
+    """What the question answers of both clusters."""
+    found = run(database, saved_query("story"), {"namespace": namespace})
+    return [dict(zip(found.column_names, line, strict=True)) for line in found.rows]
+
+
+def test_a_line_about_several_namespaces_is_in_the_story_of_each(two: Database) -> None:
     for namespace, lines in ((OURS, 1), (OTHERS, 1), ("shpo", 0)):
-        assert len(run(database, saved_query("story"), {"namespace": namespace}).rows) == lines
+        assert [line["cluster"] for line in _lines(two, namespace)].count("several") == lines

@@ -30,7 +30,7 @@ def folder(migrated_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reader(folder: Path) -> Iterator[Database]:
     with connect(f"chdb://{folder}", make=False, read_only=True) as db:
         yield db

@@ -38,7 +38,7 @@ REACHES = [
 ]
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def reader(migrated_folder: Path) -> Iterator[Database]:
     with connect(f"chdb://{migrated_folder}", make=False, read_only=True) as db:
         yield db

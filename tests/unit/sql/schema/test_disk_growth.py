@@ -1,13 +1,15 @@
 """Causes of a full disk, by hand: kinds, slopes, limits, and null where the evidence is missing."""
 
+from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import pytest
+from msgspec.structs import replace
 
+from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store, store_samples, summary
 from ingest.model.records import SummaryRecord
-from sql.database.open import Database
 from streams.fold.findings import EvictionSignal, StorageLimit
 
 MIB = 1 << 20
@@ -46,22 +48,61 @@ def signal() -> EvictionSignal:
     )
 
 
-def growth(db: Database) -> dict[str, dict[str, Any]]:
-    return {each["kind"]: each for each in dicts(db, "SELECT * FROM disk_growth")}
+LIMITS = row(
+    StorageLimit,
+    node="n",
+    uid="u",
+    volume_limits={"data": GIB},
+    log_limit_bytes=100 * MIB,
+    ephemeral_limit_bytes=4 * GIB,
+)
 
 
-def test_each_kind_has_its_use_slope_limit_and_the_time_to_both_limits(database: Database) -> None:
-    limits = row(
-        StorageLimit,
-        node="n",
-        uid="u",
-        volume_limits={"data": GIB},
-        log_limit_bytes=100 * MIB,
-        ephemeral_limit_bytes=4 * GIB,
-    )
-    store(database, signal(), limits)
-    store_samples(database, *[sample(minute) for minute in range(5)])
-    found = growth(database)
+class Case(NamedTuple):
+    samples: Sequence[SummaryRecord]
+    rows: Sequence[EvictionSignal | StorageLimit] = ()
+
+
+CASES: Final = {
+    "each kind": Case([sample(minute) for minute in range(5)], [signal(), LIMITS]),
+    "without": Case([sample(minute, imagefs_used_bytes=None) for minute in range(3)]),
+    "two disks": Case([sample(minute, imagefs_capacity_bytes=50 * GIB) for minute in range(5)]),
+    "gone": Case([sample(minute, pods=minute < 4) for minute in range(5)]),
+    "older": Case([sample(minute) for minute in (0, 1, 2, 3, 60, 61)]),
+    "slow": Case(
+        [
+            summary(
+                T0 + timedelta(minutes=minute),
+                "n",
+                nodefs_capacity_bytes=100 * GIB,
+                imagefs_capacity_bytes=100 * GIB,
+                nodefs_used_bytes=30 * GIB + minute * 60,
+                imagefs_used_bytes=20 * GIB,
+            )
+            for minute in range(11)
+        ],
+        [signal()],
+    ),
+}
+"""Clusters of one database, which one query answers."""
+Growth: TypeAlias = dict[str, dict[str, dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def growth(empty_database: EmptyDatabase) -> Growth:
+    """What is told of each kind, by case."""
+    found: Growth = {name: {} for name in CASES}
+    with empty_database() as database:
+        for name, case in CASES.items():
+            store(database, *(each._replace(cluster=name) for each in case.rows))
+            store_samples(database, *(replace(each, cluster=name) for each in case.samples))
+        for each in dicts(database, "SELECT * FROM disk_growth"):
+            found[each["cluster"]][each["kind"]] = each
+    return found
+
+
+def test_each_kind_has_its_use_slope_limit_and_the_time_to_both_limits(growth: Growth) -> None:
+    found = growth["each kind"]
     assert {kind: each["used_bytes"] for kind, each in found.items()} == {
         "logs": 240 * MIB,
         "volume": 480 * MIB,
@@ -83,47 +124,28 @@ def test_each_kind_has_its_use_slope_limit_and_the_time_to_both_limits(database:
     assert found["images"]["bytes_per_second"] == 0
 
 
-def test_without_limits_thresholds_or_samples_nothing_is_forecast(database: Database) -> None:
-    store_samples(database, *[sample(minute, imagefs_used_bytes=None) for minute in range(3)])
-    found = growth(database)
+def test_without_limits_thresholds_or_samples_nothing_is_forecast(growth: Growth) -> None:
+    found = growth["without"]
     # of images nothing is known, so neither of what lies beside them
     assert found.keys() == {"logs", "volume", "writable_layer", "pod"}
     unknown = ("bytes_per_second", "limit_bytes", "over_limit", "seconds_to_limit", "seconds_to_threshold")
     assert {each[name] for each in found.values() for name in unknown} == {None}
 
 
-def test_images_on_a_disk_of_their_own_are_no_part_of_the_nodes(database: Database) -> None:
-    store_samples(database, *[sample(minute, imagefs_capacity_bytes=50 * GIB) for minute in range(5)])
-    assert growth(database)["everything_else"]["used_bytes"] == 30 * GIB
+def test_images_on_a_disk_of_their_own_are_no_part_of_the_nodes(growth: Growth) -> None:
+    assert growth["two disks"]["everything_else"]["used_bytes"] == 30 * GIB
 
 
-def test_a_pod_that_is_gone_fills_nothing(database: Database) -> None:
-    store_samples(database, *[sample(minute, pods=minute < 4) for minute in range(5)])
-    assert growth(database).keys() == {"images", "everything_else"}
+def test_a_pod_that_is_gone_fills_nothing(growth: Growth) -> None:
+    assert growth["gone"].keys() == {"images", "everything_else"}
 
 
-def test_what_is_older_than_half_an_hour_does_not_count(database: Database) -> None:
-    store_samples(database, *[sample(minute) for minute in (0, 1, 2, 3, 60, 61)])
-    assert growth(database)["logs"]["bytes_per_second"] is None
+def test_what_is_older_than_half_an_hour_does_not_count(growth: Growth) -> None:
+    assert growth["older"]["logs"]["bytes_per_second"] is None
 
 
-def test_minutes_support_no_forecast_of_years(database: Database) -> None:
+def test_minutes_support_no_forecast_of_years(growth: Growth) -> None:
     """60 bytes in a minute, and 30 GiB to go."""
-    store(database, signal())
-    store_samples(
-        database,
-        *(
-            summary(
-                T0 + timedelta(minutes=minute),
-                "n",
-                nodefs_capacity_bytes=100 * GIB,
-                imagefs_capacity_bytes=100 * GIB,
-                nodefs_used_bytes=30 * GIB + minute * 60,
-                imagefs_used_bytes=20 * GIB,
-            )
-            for minute in range(11)
-        ),
-    )
-    found = growth(database)["everything_else"]
+    found = growth["slow"]["everything_else"]
     assert found["bytes_per_second"] == pytest.approx(1)
     assert found["seconds_to_threshold"] is None

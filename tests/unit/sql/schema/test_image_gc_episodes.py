@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from components.cases import Cases, Told
+from components.database import EmptyDatabase
 from components.rows import T0, dicts, row, store
 from ingest.files.sources import read_sources
 from ingest.normalize.decoded import decode
@@ -30,14 +32,17 @@ def episode(start: int, last: int, **values: Any) -> ImageGc:
     return row(ImageGc, **(known | at | values))
 
 
-def begun(database: Database) -> list[int]:
-    found = dicts(database, "SELECT ts FROM image_gc_episodes ORDER BY ts")
-    return [round((each["ts"] - T0).total_seconds() / 60) for each in found]
+CASES = Cases()
 
 
-@pytest.mark.parametrize(
-    ("rows", "left"),
-    [
+@pytest.fixture(scope="module")
+def told_of(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT * FROM image_gc_episodes ORDER BY ts")
+
+
+LEFT = [
+    (CASES.add(*rows), left)
+    for rows, left in (
         ([episode(0, 20), episode(5, 20)], [0]),
         ([episode(0, 20), episode(5, 10), episode(10, 20)], [0]),
         ([episode(0, 20), episode(30, 40)], [0, 30]),
@@ -45,20 +50,25 @@ def begun(database: Database) -> list[int]:
         ([episode(0, 20), episode(5, 20, reason="invalid_capacity")], [0, 5]),
         ([episode(0, 20), episode(26, 20, verdict="recovered"), episode(40, 50)], [0, 26, 40]),
         ([episode(0, 40), episode(26, 20, verdict="recovered")], [0]),
-    ],
+    )
+]
+
+
+@pytest.mark.parametrize(("case", "left"), LEFT)
+def test_an_episode_that_a_longer_one_covers_is_left_out(case: str, left: list[int], told_of: Told) -> None:
+    assert [round((each["ts"] - T0).total_seconds() / 60) for each in told_of[case]] == left
+
+
+OVERLAPPING = CASES.add(
+    episode(0, 20, occurrences=5, explanation="five"),
+    episode(15, 40, occurrences=6, explanation="six"),
+    episode(50, 60, occurrences=3),
 )
-def test_an_episode_that_a_longer_one_covers_is_left_out(
-    rows: list[ImageGc], left: list[int], database: Database
-) -> None:
-    store(database, *rows)
-    assert begun(database) == left
 
 
-def test_episodes_that_overlap_are_one_from_the_first_to_the_last(database: Database) -> None:
+def test_episodes_that_overlap_are_one_from_the_first_to_the_last(told_of: Told) -> None:
     """Neither part has all of it: the words are those of the part that counts more."""
-    parts = episode(0, 20, occurrences=5, explanation="five"), episode(15, 40, occurrences=6, explanation="six")
-    store(database, *parts, episode(50, 60, occurrences=3))
-    found = dicts(database, "SELECT ts, last_at, occurrences, explanation FROM image_gc_episodes ORDER BY ts")
+    found = told_of[OVERLAPPING]
     told = [[(each[at] - T0) // timedelta(minutes=1) for at in ("ts", "last_at")] for each in found]
     assert told == [[0, 40], [50, 60]]
     assert (found[0]["occurrences"], found[0]["explanation"]) == (6, "six")

@@ -62,15 +62,20 @@ def migrations(tmp_path: Path) -> Path:
     return copied
 
 
-def columns_of(db: Database, table: str) -> list[tuple[Any, ...]]:
-    sql = """SELECT name, type, comment, default_kind FROM system.columns
-        WHERE database = currentDatabase() AND table = {table:String} ORDER BY position"""
-    return list(db.query(sql, {"table": table}).rows)
+def columns(db: Database) -> dict[str, list[tuple[Any, ...]]]:
+    """The name, type, comment and kind of default of each column, by table."""
+    sql = """SELECT table, name, type, comment, default_kind FROM system.columns
+        WHERE database = currentDatabase() ORDER BY table, position"""
+    found: dict[str, list[tuple[Any, ...]]] = {}
+    for table, *of in db.query(sql).rows:
+        found.setdefault(table, []).append(tuple(of))
+    return found
 
 
 def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database) -> None:
+    found = columns(database)
     for table, schema in SCHEMAS.items():
-        stored = [(name, kind) for name, kind, _, default in columns_of(database, table) if default != "MATERIALIZED"]
+        stored = [(name, kind) for name, kind, _, default in found[table] if default != "MATERIALIZED"]
         assert [name for name, _ in stored] == schema.names, table
         for field, (name, kind) in zip(schema, stored, strict=True):
             nullable = re.fullmatch(r"Nullable\((.+)\)", kind)
@@ -79,13 +84,15 @@ def test_a_migrated_table_has_the_columns_of_its_row_type(database: Database) ->
 
 
 def test_a_table_with_a_retention_says_when_a_row_was_stored(database: Database) -> None:
+    found = columns(database)
     for table in EVERY_KEPT:
-        assert "landed_at" in [name for name, *_ in columns_of(database, table)], table
+        assert "landed_at" in [name for name, *_ in found[table]], table
 
 
 def test_every_column_says_what_it_means(database: Database) -> None:
+    found = columns(database)
     for table in (*SCHEMAS, *ROLLUP_TABLES, *INNER):
-        silent = [name for name, _, comment, _ in columns_of(database, table) if not comment]
+        silent = [name for name, _, comment, _ in found[table] if not comment]
         assert silent == [], table
 
 
@@ -298,14 +305,16 @@ def test_what_is_kept_for_ever_and_what_is_no_table_get_no_retention() -> None:
             assert with_retention(statement) == statement
 
 
-def ttl_of(db: Database, table: str) -> str:
-    sql = """SELECT extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
-        WHERE database = currentDatabase() AND name = {table:String}"""
-    return str(db.query(sql, {"table": table}).rows[0][0])
+def ttls(db: Database) -> dict[str, str]:
+    """The TTL of each table."""
+    sql = """SELECT name, extract(engine_full, 'TTL (.+?) SETTINGS') FROM system.tables
+        WHERE database = currentDatabase()"""
+    return dict(db.query(sql).rows)
 
 
 def test_nothing_expires_in_the_embedded_database(database: Database) -> None:
-    assert {ttl_of(database, table) for table in EVERY_KEPT} == {""}
+    found = ttls(database)
+    assert {found[table] for table in EVERY_KEPT} == {""}
 
 
 def test_every_table_has_one_retention_or_is_kept_for_ever() -> None:
@@ -316,9 +325,10 @@ def test_retention_is_changed_and_lifted(database: Database) -> None:
     for days in ((7, 90, 90, 365), (3, 30, None, 1), (None, None, None, None), (None, 1, 2, None)):
         for kept, number in zip(KEPT, days, strict=True):
             keep(database, kept.tables, number)
+        found = ttls(database)
         for kept, number in zip(KEPT, days, strict=True):
             ttl = f"landed_at + toIntervalDay({number})" if number else ""
-            assert {ttl_of(database, table) for table in kept.tables} == {ttl}
+            assert {found[table] for table in kept.tables} == {ttl}
             assert {retention_of(database, table) for table in kept.tables} == {number}
 
 

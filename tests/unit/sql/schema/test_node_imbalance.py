@@ -2,15 +2,15 @@
 removed.
 """
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, TypeAlias
 
 import pytest
 
-from components.cases import Cases
+from components.cases import Cases, Told
 from components.database import EmptyDatabase
-from components.rows import T0, dicts, row, store
-from sql.database.open import Database
+from components.rows import T0, row
 from streams.fold.findings import NodeEvent, NodeFit, NodeRow, PodBinding, Row, SchedulingFailure
 
 LONG_AGO = T0 - timedelta(days=30)
@@ -44,113 +44,149 @@ def pods(number: int, on: str, minutes: float = 0, **values: Any) -> list[Row]:
     return [pod(f"{on}-{index}-{minutes}", on, minutes, **values) for index in range(number)]
 
 
-def causes(database: Database) -> dict[str, tuple[str, Any]]:
-    found = dicts(database, "SELECT node, cause, since FROM node_imbalance WHERE resource = 'cpu' AND cause != ''")
-    return {each["node"]: (each["cause"], each["since"]) for each in found}
+CASES = Cases()
+Causes: TypeAlias = Callable[[str], dict[str, tuple[str, Any]]]
 
 
-def test_nodes_that_are_alike_have_no_cause(database: Database) -> None:
-    store(database, *node("a", 5), *node("b", 6), *pods(3, "a"), *pods(3, "b"))
-    assert causes(database) == {}
+@pytest.fixture(scope="module")
+def imbalance(empty_database: EmptyDatabase) -> Told:
+    return CASES.told(empty_database, "SELECT * FROM node_imbalance WHERE resource = 'cpu' AND cause != ''")
 
 
-def test_a_new_node_that_is_not_ready_yet_is_no_loss(database: Database) -> None:
+@pytest.fixture(scope="module")
+def causes(imbalance: Told) -> Causes:
+    """Return the cause, and since when, of each node of a case that has one."""
+
+    def of(case: str) -> dict[str, tuple[str, Any]]:
+        return {each["node"]: (each["cause"], each["since"]) for each in imbalance.get(case, ())}
+
+    return of
+
+
+ALIKE = CASES.add(*node("a", 5), *node("b", 6), *pods(3, "a"), *pods(3, "b"))
+
+
+def test_nodes_that_are_alike_have_no_cause(causes: Causes) -> None:
+    assert causes(ALIKE) == {}
+
+
+NEW = row(NodeRow, node="new", ready=False, ready_since=after(0), created_at=after(0), ts=after(0))
+UP = row(NodeRow, node="new", ready=True, ready_since=after(1), created_at=after(0), ts=after(1))
+LOST = row(NodeRow, node="new", ready=None, ready_since=after(3), created_at=after(0), ts=after(3))
+FULL = [*node("full", 9), *node("b", 4), *node("c", 4), *pods(4, "full", 5), *pods(2, "b")]
+CAME_UP = CASES.add(NEW, UP, *FULL)
+WAS_LOST = CASES.add(NEW, UP, *FULL, LOST)
+
+
+def test_a_new_node_that_is_not_ready_yet_is_no_loss(causes: Causes) -> None:
     """Its pods came within the hour after it registered; nothing was lost."""
-    new = row(NodeRow, node="new", ready=False, ready_since=after(0), created_at=after(0), ts=after(0))
-    up = row(NodeRow, node="new", ready=True, ready_since=after(1), created_at=after(0), ts=after(1))
-    store(database, new, up, *node("full", 9), *node("b", 4), *node("c", 4), *pods(4, "full", 5), *pods(2, "b"))
-    assert causes(database)["full"][0] == "unknown"
-    lost = row(NodeRow, node="new", ready=None, ready_since=after(3), created_at=after(0), ts=after(3))
-    store(database, lost)
-    assert causes(database)["full"] == ("took_over", after(3))
+    assert causes(CAME_UP)["full"][0] == "unknown"
+    assert causes(WAS_LOST)["full"] == ("took_over", after(3))
 
 
-def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(database: Database) -> None:
-    back = {"ready_since": after(60), "ts": after(60)}
-    down = row(NodeRow, node="b", ready=None, ready_since=after(30), created_at=LONG_AGO, ts=after(31))
-    store(database, down, *node("a", 8), *node("b", 0, **back), *node("c", 8), *pods(4, "a"), *pods(4, "c"))
-    assert causes(database)["b"] == ("came_back", after(60))
+DOWN = row(NodeRow, node="b", ready=None, ready_since=after(30), created_at=LONG_AGO, ts=after(31))
+BACK = [
+    *node("a", 8),
+    *node("b", 0, ready_since=after(60), ts=after(60)),
+    *node("c", 8),
+    *pods(4, "a"),
+    *pods(4, "c"),
+]
+CAME_BACK = CASES.add(DOWN, *BACK)
+CAME_FROM_NOWHERE = CASES.add(*BACK)
 
 
-def test_without_its_outage_nobody_knows_why_it_is_empty(database: Database) -> None:
-    back = {"ready_since": after(60), "ts": after(60)}
-    store(database, *node("a", 8), *node("b", 0, **back), *node("c", 8), *pods(4, "a"), *pods(4, "c"))
-    assert causes(database)["b"] == ("unknown", None)
+def test_a_node_that_came_back_stays_empty_for_pods_do_not_move(causes: Causes) -> None:
+    assert causes(CAME_BACK)["b"] == ("came_back", after(60))
 
 
-def test_a_node_that_joined_later_is_emptier(database: Database) -> None:
-    store(
-        database, *node("a", 8), *node("b", 8), *node("young", 1, created_at=after(60)), *pods(4, "a"), *pods(4, "b")
-    )
-    assert causes(database)["young"] == ("joined_later", after(60))
+def test_without_its_outage_nobody_knows_why_it_is_empty(causes: Causes) -> None:
+    assert causes(CAME_FROM_NOWHERE)["b"] == ("unknown", None)
 
 
-def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(database: Database) -> None:
+YOUNG = node("young", 1, created_at=after(60))
+JOINED = CASES.add(*node("a", 8), *node("b", 8), *YOUNG, *pods(4, "a"), *pods(4, "b"))
+
+
+def test_a_node_that_joined_later_is_emptier(causes: Causes) -> None:
+    assert causes(JOINED)["young"] == ("joined_later", after(60))
+
+
+WAS_THERE = CASES.add(*node("a", 9), *node("b", 5), *YOUNG, *pods(4, "a"), *pods(2, "b"))
+
+
+def test_a_node_whose_pods_are_older_than_the_emptier_nodes_is_fuller(causes: Causes, imbalance: Told) -> None:
     """Its 4 pods came at 0, the emptier node an hour later."""
-    young = node("young", 1, created_at=after(60))
-    store(database, *node("a", 9), *node("b", 5), *young, *pods(4, "a"), *pods(2, "b"))
-    assert causes(database) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
-    evidence = dicts(database, "SELECT evidence FROM node_imbalance WHERE node = 'a' AND resource = 'cpu'")
-    assert evidence == [
-        {"evidence": "100 % of its pods are older than the first of the emptier nodes, and pods do not move."}
-    ]
+    assert causes(WAS_THERE) == {"a": ("was_there_before", after(60)), "young": ("joined_later", after(60))}
+    evidence = [each["evidence"] for each in imbalance[WAS_THERE] if each["node"] == "a"]
+    assert evidence == ["100 % of its pods are older than the first of the emptier nodes, and pods do not move."]
 
 
-@pytest.mark.parametrize("values", [{}, {"created_at": after(60), "unschedulable": True}])
-def test_without_an_emptier_node_that_joined_later_nobody_knows_why_it_is_fuller(
-    database: Database, values: dict[str, Any]
-) -> None:
+NO_EMPTIER = [
+    CASES.add(*node("a", 9), *node("b", 4), *node("young", 1, **values), *pods(4, "a"), *pods(2, "b"))
+    for values in ({}, {"created_at": after(60), "unschedulable": True})
+]
+
+
+@pytest.mark.parametrize("case", NO_EMPTIER, ids=["always there", "takes no pods"])
+def test_without_an_emptier_node_that_joined_later_nobody_knows_why_it_is_fuller(causes: Causes, case: str) -> None:
     """Neither with one that was always there, nor with one that takes no pods."""
-    store(database, *node("a", 9), *node("b", 4), *node("young", 1, **values), *pods(4, "a"), *pods(2, "b"))
-    assert causes(database)["a"] == ("unknown", None)
+    assert causes(case)["a"] == ("unknown", None)
 
 
-def test_pods_that_came_after_the_emptier_node_are_no_reason(database: Database) -> None:
-    young = node("young", 1, created_at=after(60))
-    store(database, *node("a", 9), *node("b", 5), *young, *pods(4, "a", 61), *pods(9, "b"))
-    assert causes(database) == {"a": ("unknown", None), "young": ("joined_later", after(60))}
+CAME_AFTER = CASES.add(*node("a", 9), *node("b", 5), *YOUNG, *pods(4, "a", 61), *pods(9, "b"))
 
 
-def test_a_node_that_took_over_from_a_lost_one_is_fuller(database: Database) -> None:
-    lost = row(NodeRow, node="gone", ready=None, ready_since=after(10), ts=after(10))
-    store(database, lost, *node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90))
-    assert causes(database)["a"] == ("took_over", after(10))
+def test_pods_that_came_after_the_emptier_node_are_no_reason(causes: Causes) -> None:
+    assert causes(CAME_AFTER) == {"a": ("unknown", None), "young": ("joined_later", after(60))}
 
 
-def test_without_the_loss_nobody_knows_why_it_is_fuller(database: Database) -> None:
-    store(database, *node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90))
-    assert causes(database)["a"] == ("unknown", None)
+WENT = row(NodeRow, node="gone", ready=None, ready_since=after(10), ts=after(10))
+FULLER = [*node("a", 9), *node("b", 3), *node("c", 3), *pods(4, "a", 15), *pods(2, "b", -90)]
+TOOK_OVER = CASES.add(WENT, *FULLER)
+NOTHING_WENT = CASES.add(*FULLER)
+
+
+def test_a_node_that_took_over_from_a_lost_one_is_fuller(causes: Causes) -> None:
+    assert causes(TOOK_OVER)["a"] == ("took_over", after(10))
+
+
+def test_without_the_loss_nobody_knows_why_it_is_fuller(causes: Causes) -> None:
+    assert causes(NOTHING_WENT)["a"] == ("unknown", None)
 
 
 SSD = '{"nodes":[[["disk","In",["ssd"]]]]}'
-
-
-def test_affinity_makes_one_node_full_and_leaves_another_empty(database: Database) -> None:
-    store(
-        database,
-        *node("fast", 9, labels={"disk": "ssd"}),
-        *node("slow", 1, labels={"disk": "hdd"}),
-        *pods(4, "fast", constraints=SSD),
-    )
-    assert causes(database) == {"fast": ("affinity", None), "slow": ("affinity", None)}
-
-
-def test_pods_that_choose_nothing_are_no_affinity(database: Database) -> None:
-    store(database, *node("fast", 9), *node("slow", 1), *pods(4, "fast"))
-    assert causes(database) == {"fast": ("unknown", None), "slow": ("unknown", None)}
-
-
-@pytest.mark.parametrize(
-    ("values", "cause"),
-    [
-        ({"ready": None}, "not_ready"),
-        ({"unschedulable": True}, "cordoned"),
-        ({"taints": ["a=b:NoSchedule"]}, "tainted"),
-    ],
+CHOSEN = CASES.add(
+    *node("fast", 9, labels={"disk": "ssd"}),
+    *node("slow", 1, labels={"disk": "hdd"}),
+    *pods(4, "fast", constraints=SSD),
 )
-def test_a_closed_node_needs_no_other_cause(values: dict[str, Any], cause: str, database: Database) -> None:
-    store(database, *node("a", 8), *node("b", 0, **values), *pods(4, "a"))
-    assert causes(database)["b"] == (cause, None)
+
+
+def test_affinity_makes_one_node_full_and_leaves_another_empty(causes: Causes) -> None:
+    assert causes(CHOSEN) == {"fast": ("affinity", None), "slow": ("affinity", None)}
+
+
+NOT_CHOSEN = CASES.add(*node("fast", 9), *node("slow", 1), *pods(4, "fast"))
+
+
+def test_pods_that_choose_nothing_are_no_affinity(causes: Causes) -> None:
+    assert causes(NOT_CHOSEN) == {"fast": ("unknown", None), "slow": ("unknown", None)}
+
+
+CLOSED: dict[str, dict[str, Any]] = {
+    "not_ready": {"ready": None},
+    "cordoned": {"unschedulable": True},
+    "tainted": {"taints": ["a=b:NoSchedule"]},
+}
+IS_CLOSED = {
+    cause: CASES.add(*node("a", 8), *node("b", 0, **values), *pods(4, "a")) for cause, values in CLOSED.items()
+}
+
+
+@pytest.mark.parametrize("cause", CLOSED)
+def test_a_closed_node_needs_no_other_cause(causes: Causes, cause: str) -> None:
+    assert causes(IS_CLOSED[cause])["b"] == (cause, None)
 
 
 # Pods that are not tried again.
@@ -164,7 +200,6 @@ def later(minutes: float) -> list[Row]:
     return [each._replace(ts=after(minutes)) for each in node("n", 1)]  # type: ignore[attr-defined]
 
 
-CASES = Cases()
 LONG_SILENT = CASES.add(*later(60), pod("p", ""), failed(10))
 TRIED = CASES.add(*later(60), pod("p", ""), failed(30))
 NO_ROOM = row(SchedulingFailure, ts=after(1), namespace="ns", pod="p", uid="u-p", reasons={"Insufficient cpu": 1})

@@ -1,10 +1,14 @@
 """Attention of one node: its own part of the cluster's, with its own counts."""
 
 import re
-from datetime import timedelta
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cache
 
 import pytest
+from msgspec.structs import replace
 
+from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.item import Item
@@ -15,16 +19,26 @@ from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
 from streams.fold.findings import Eviction, EvictionSignal, NodeEvent, NodeRow, PodBinding, PodEnd, SourceError
 
+pytestmark = pytest.mark.engine
+
 GIB = 1 << 30
 END = T0 + timedelta(minutes=1)
 CARDS = 'class="compact"'
+ASKED = Asked(cluster="c")
+"""Of clusters of one database."""
 
 
-@pytest.fixture
-def troubled(database: Database) -> Database:
+@pytest.fixture(scope="module")
+def troubled(empty_database: EmptyDatabase) -> Iterator[Database]:
     """`hot`: 2 pods evicted, an OOM kill, 3 failed probes, not Ready, its kubelet silent. `cold`: 1 pod evicted, 4
     failed probes. `quiet`: nothing.
     """
+    with empty_database() as database:
+        _fill(database)
+        yield database
+
+
+def _fill(database: Database) -> None:
     for name, evictions, probes in (("hot", 2, 3), ("cold", 1, 4), ("quiet", 0, 0)):
         store(
             database,
@@ -46,12 +60,16 @@ def troubled(database: Database) -> Database:
     )
     sample = {"memory_available_bytes": GIB, "memory_working_set_bytes": GIB}
     store_samples(database, *(summary(T0, name, (), **sample) for name in ("hot", "cold", "quiet")))
-    return database
 
 
+@cache
 def cards(db: Database, node: str) -> list[Item]:
     spans = read_spans(db)
-    return attention(read_overview(db, choose(spans, Asked(), END), spans, node))
+    return attention(read_overview(db, choose(spans, ASKED, END), spans, node))
+
+
+def _page(db: Database, node: str, cluster: str = "c", now: datetime = END) -> str:
+    return node_of(db, Request.of({"cluster": cluster, "node": node}), lambda: now) or ""
 
 
 def test_a_node_has_cards_of_what_happened_there_and_of_nothing_else(troubled: Database) -> None:
@@ -71,7 +89,7 @@ def test_a_node_has_cards_of_what_happened_there_and_of_nothing_else(troubled: D
 
 def test_the_report_narrows_the_cluster_to_what_the_page_reads_of_each_node(troubled: Database) -> None:
     spans = read_spans(troubled)
-    scope = choose(spans, Asked(), END)
+    scope = choose(spans, ASKED, END)
     whole = read_overview(troubled, scope, spans)
     assert [node.name for node in whole.nodes] == ["cold", "hot", "quiet"]
     for line in whole.nodes:
@@ -80,8 +98,8 @@ def test_the_report_narrows_the_cluster_to_what_the_page_reads_of_each_node(trou
 
 
 def test_page_and_report_have_them_before_the_charts(troubled: Database) -> None:
-    page = node_of(troubled, Request.of({"node": "hot"}), lambda: END) or ""
-    report = write_report(troubled, Asked(), END)
+    page = _page(troubled, "hot")
+    report = write_report(troubled, ASKED, END)
     part = report[report.index('id="node-1"') : report.index('id="node-2"')]
     for text in (page, part):
         assert text.count(CARDS) == 1
@@ -90,18 +108,15 @@ def test_page_and_report_have_them_before_the_charts(troubled: Database) -> None
 
 
 def test_a_quiet_node_has_no_cards_and_is_never_all_clear_without_evidence(troubled: Database) -> None:
-    def of(minutes: int) -> str:
-        return node_of(troubled, Request.of({"node": "quiet"}), lambda: T0 + timedelta(minutes=minutes)) or ""
-
-    assert CARDS not in of(1)
-    silent = of(11)
+    assert CARDS not in _page(troubled, "quiet")
+    silent = _page(troubled, "quiet", now=T0 + timedelta(minutes=11))
     assert "No current data" in silent
     assert "all clear" not in silent
 
 
-def test_a_node_without_statistics_is_not_called_well(database: Database) -> None:
-    store(database, row(NodeRow, node="n", uid="n", ready=True))
-    page = node_of(database, Request.of({"node": "n"}), lambda: END) or ""
+def test_a_node_without_statistics_is_not_called_well(troubled: Database) -> None:
+    store(troubled, row(NodeRow, cluster="unsampled", node="n", uid="n", ready=True))
+    page = _page(troubled, "n", "unsampled")
     assert "No recent statistics" in page
     assert "Its free room and upcoming pressure are unknown." in page
 
@@ -114,19 +129,21 @@ def opened(page: str) -> tuple[list[str], list[str]]:
     return now, earlier
 
 
-def test_what_is_critical_now_is_open_on_a_node_s_page_and_of_the_range_the_first(database: Database) -> None:
+def test_what_is_critical_now_is_open_on_a_node_s_page_and_of_the_range_the_first(troubled: Database) -> None:
     """Not Ready, four signals below their thresholds, two of one disk; and the warnings of the range."""
     signals = ("memory.available", "nodefs.available", "nodefs.inodesFree", "pid.available")
+    n = {"cluster": "critical", "node": "n"}
     store(
-        database,
-        row(NodeRow, node="n", uid="n", ready=False, ready_since=T0),
-        *(row(EvictionSignal, node="n", signal=each, available=1, capacity=9, hard_threshold=2, hard_met=True)
+        troubled,
+        row(NodeRow, uid="n", ready=False, ready_since=T0, **n),
+        *(row(EvictionSignal, signal=each, available=1, capacity=9, hard_threshold=2, hard_met=True, **n)
           for each in signals),
-        *(row(NodeEvent, node="n", type="Warning", reason=reason, object_kind="Node", object_name="n", name=reason,
-              occurrences=1, count=1, observed_at=T0) for reason in ("Rebooted", "Odd", "Strange")),
+        *(row(NodeEvent, type="Warning", reason=reason, object_kind="Node", object_name="n", name=reason,
+              occurrences=1, count=1, observed_at=T0, **n) for reason in ("Rebooted", "Odd", "Strange")),
     )  # fmt: skip
-    store_samples(database, summary(T0, "n", (), memory_available_bytes=1, memory_working_set_bytes=8))
-    now, earlier = opened(node_of(database, Request.of({"node": "n"}), lambda: END) or "")
+    sample = summary(T0, "n", (), memory_available_bytes=1, memory_working_set_bytes=8)
+    store_samples(troubled, replace(sample, cluster="critical"))
+    now, earlier = opened(_page(troubled, "n", "critical"))
     assert now == [
         "Not Ready",
         "Memory is below its hard threshold",

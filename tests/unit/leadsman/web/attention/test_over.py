@@ -6,13 +6,16 @@ Each pair has a node of its own, and all are read at once: a page takes a second
 import re
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from io import StringIO
 from typing import NamedTuple
+
+from rich.console import Console
 
 from components.reading import GIB, Text, page, ready, report, running, sampled, story
 from components.rows import T0, row, store
-from leadsman.cli.present.findings import findings_in
+from leadsman.cli.present.findings import Findings
+from leadsman.cli.present.story import print_story
 from leadsman.web.attention.badges import Severity
-from leadsman.web.reading.overview import read_spans
 from sql.database.open import Database
 from streams.fold.findings import (
     Alert,
@@ -176,6 +179,13 @@ def _of(name: str, rows: Sequence[Row]) -> list[Row]:
     return [each._replace(**of) for each, of in zip(rows, fields, strict=True)]  # type: ignore[attr-defined] # each is a NamedTuple
 
 
+def _looked(database: Database) -> tuple[Findings, str]:
+    """What look finds and prints, read once."""
+    out = StringIO()
+    (found,) = print_story(database, ["c"], Console(file=out, width=400), None)
+    return found, out.getvalue()
+
+
 def _open(text: Text) -> list[str]:
     """The cards of what lasts."""
     return [each for each in text.classes if each.startswith("item ") and not each.endswith((" over", " allclear"))]
@@ -187,14 +197,12 @@ def test_each_is_reported_while_it_holds_and_is_over_everywhere_at_once(database
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, *names, minutes=1)
     now = at(120)
-    (span,) = read_spans(database)
-    found = findings_in(database, span)
+    found, told = _looked(database)
     for name, pair in names.items():
         (item,) = (each for each in found.items if pair.title in each.title)
         assert item.now
         assert name in item.nodes or f"shop/{name}:" in item.text
         assert (item.severity <= Severity.WARNING) is (pair.title not in NOTES), "this alone is something wrong"
-    told = story(database)
     lasting = told.partition("Earlier")[0].partition("At the end")[2]
     shown = [page(database, now), report(database)]
     for text in (lasting, *(each.text for each in shown)):
@@ -223,10 +231,9 @@ def test_nothing_holds_of_a_node_that_is_gone(database: Database) -> None:
     store(database, *(each for name, pair in names.items() for each in _of(name, pair.holds)))
     sampled(database, "stays", *names, minutes=1)
     store(database, *(row(NodeRow, ts=at(50), node=name, uid=name, ready=True, deleted=True) for name in names))
-    (span,) = read_spans(database)
-    found = findings_in(database, span)
+    found, told = _looked(database)
     assert [item.title for item in found.items if item.now] == ["No recent statistics of 1 of 2 nodes"]
-    assert "2 nodes" in story(database).partition("At the end")[0]
+    assert "2 nodes" in told.partition("At the end")[0]
     of_gc = [item.text for item in found.items if item.title.startswith("Image GC")]
     assert of_gc
     assert [text for text in of_gc if not text.endswith("gone.")] == []

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 from rich.console import Console
 
+from components.alone import each_alone
 from components.database import EmptyDatabase
 from components.reading import page
 from ingest.files.sources import Entry, read_sources
@@ -179,7 +180,8 @@ def read(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     folder = tmp_path_factory.mktemp("taken")
     with empty_database() as database:
         replay(database, map(decode, _sources(folder)), Settings())
-        yield {span.cluster: Read.of(database, span.cluster) for span in read_spans(database)}
+        alone = each_alone(database)
+        yield {span.cluster: Read.of(alone(span.cluster), span.cluster) for span in read_spans(database)}
 
 
 def _sources(folder: Path) -> Iterator[Entry]:

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,9 @@ from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
-from leadsman.web.reading.scope import ALL, Asked
+from leadsman.web.reading.evidence import Evidence, nothing_found, paced, read_evidence
+from leadsman.web.reading.overview import read_spans
+from leadsman.web.reading.scope import ALL, Asked, choose
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database
 from sql.questions.missing import why_empty
@@ -52,6 +54,8 @@ WATCHES: Final[dict[str, list[tuple[float, str, dict[str, Any]]]]] = {
 }
 """Observations of the stream of Events: minutes after T0, type and object."""
 WELL: Final = ("watched", "again")
+UNWELL: Final = [name for name in WATCHES if name not in WELL]
+NOW: Final = T0 + timedelta(minutes=END, seconds=20)
 UNKNOWN: Final = re.compile(r"No Event was seen(?: after 2026-0[67]-\d\d \d\d:\d\d:\d\d UTC)?: image GC, Warnings")
 
 
@@ -85,37 +89,62 @@ def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
     """Return the texts of look, page and report."""
     out, asked = StringIO(), Asked(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=2000), None)
-    shown = page(database, T0 + timedelta(minutes=END, seconds=20), **asked.address())
+    shown = page(database, NOW, **asked.address())
     written = write_report(database, asked, T0 + timedelta(days=1))
     return " ".join(out.getvalue().split()), shown, Text(written)
 
 
-@pytest.mark.parametrize("cluster", WELL)
-def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(seen: Database, cluster: str) -> None:
-    look, *pages = _told(seen, cluster)
+def _evidence(database: Database, cluster: str, now: datetime | None) -> Evidence:
+    """The evidence of a page at a time; that of a look or a report without one."""
+    scope = choose(read_spans(database), Asked(cluster=cluster, last=ALL), now)
+    return read_evidence(database, paced(database, scope))
+
+
+def _says_that_nothing_happened(text: str) -> None:
+    assert "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC" in text
+    assert f"No Event arrived since {SINCE}, when their watch began." in text
+    assert "No Event was seen" not in text
+
+
+def _calls_nothing_well(text: str) -> None:
+    assert "No Event arrived since" not in text
+    assert UNKNOWN.search(text)
+
+
+def test_look_page_and_report_say_what_the_evidence_is(seen: Database) -> None:
+    """The evidence of one cluster of each kind; what it is of the others, the tests below prove."""
+    look, *pages = _told(seen, "watched")
     for text in (look, *(each.text for each in pages)):
-        assert "No evictions, node pressure, nodes that are not Ready, pending pods, Warning Events, image-GC" in text
-        assert f"No Event arrived since {SINCE}, when their watch began." in text
-        assert "No Event was seen" not in text
+        _says_that_nothing_happened(text)
     for each in pages:
         assert "all clear" in each.text
         assert f"Nothing needs attention, since {SINCE}" in each.text
+    look, *pages = _told(seen, "refused later")
+    for text in (look, *(each.text for each in pages)):
+        _calls_nothing_well(text)
+        assert "all clear" not in text
+
+
+@pytest.mark.parametrize("cluster", WELL)
+def test_a_watch_without_an_event_proves_that_nothing_happened_since_it_began(seen: Database, cluster: str) -> None:
+    for now in (NOW, None):
+        evidence = _evidence(seen, cluster, now)
+        assert evidence.complete
+        assert f"{evidence.quiet_since:%F %T} UTC" == SINCE
+        _says_that_nothing_happened(nothing_found(evidence))
     told = why_empty(seen, saved_query("image_gc"), {"cluster": cluster})
     assert told.startswith(f"Cluster {cluster}: nothing of this kind in ")
 
 
-@pytest.mark.parametrize("cluster", [name for name in WATCHES if name not in WELL])
+@pytest.mark.parametrize("cluster", UNWELL)
 def test_without_a_complete_watch_nothing_is_called_well(seen: Database, cluster: str) -> None:
     """Events that are not listed, refused from the beginning or later, silent, or that nobody watches any more."""
-    look, *pages = _told(seen, cluster)
-    for each in pages:
-        assert "all clear" not in each.text
-    for text in (look, *(each.text for each in pages)):
-        assert "No Event arrived since" not in text
-        assert UNKNOWN.search(text)
+    for now in (NOW, None):
+        evidence = _evidence(seen, cluster, now)
+        assert not evidence.complete
+        _calls_nothing_well(nothing_found(evidence))
 
 
 def test_a_watch_that_shows_no_sign_of_life_proves_nothing_of_now(seen: Database) -> None:
     """Signs of life of a watch of Events come every 100 s; the last of this one came at 12:04:30."""
-    late = page(seen, T0 + timedelta(minutes=9, seconds=40), cluster="watched", last=ALL)
-    assert "all clear" not in late.text
+    assert not _evidence(seen, "watched", T0 + timedelta(minutes=9, seconds=40)).complete

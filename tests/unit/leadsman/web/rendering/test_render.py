@@ -24,7 +24,7 @@ from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
 from sql.questions.queries import saved_queries
-from streams.fold.findings import DeadLetter
+from streams.fold.findings import DeadLetter, NodeRow
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
 INVISIBLE = "innocent\u202etxt.exe\u200b\x1b[31m"
@@ -207,7 +207,7 @@ def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None
 
 
 def test_an_unknown_cluster_gets_the_known_ones(database: Database) -> None:
-    everything(database, "n")
+    store(database, row(NodeRow, node="n"))
     with pytest.raises(BadScope, match="There are: c"):
         report(database, Asked(cluster="d"))
 
@@ -229,7 +229,7 @@ def test_an_empty_database_mentions_what_could_not_be_read(database: Database) -
 
 
 def test_a_database_without_alerts_is_reported_without_them(database: Database) -> None:
-    everything(database, "n")
+    store(database, row(NodeRow, node="n"))
     database.command("DROP TABLE alerts")
     text = Page(report(database)).text
     assert "This database has no alerts." in text

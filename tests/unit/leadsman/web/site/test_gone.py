@@ -1,14 +1,17 @@
 """Nodes that are gone: a card's link leads to what happened there, or to what is known of it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
+from functools import cache
 from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import pytest
 import pytest_asyncio
 from aiohttp.test_utils import TestClient, TestServer
+from msgspec.structs import replace
 
+from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.overview import read_overview, read_spans
@@ -16,7 +19,9 @@ from leadsman.web.reading.scope import Asked, choose
 from leadsman.web.site.pages import NoSuchNode, Request, node_of
 from leadsman.web.site.serve import Site
 from sql.database.open import Database
-from streams.fold.findings import NodeEvent, NodeRow, PodEnd
+from streams.fold.findings import NodeEvent, NodeRow, PodEnd, Row
+
+pytestmark = pytest.mark.engine
 
 Client = TestClient[aiohttp.web.Request, aiohttp.web.Application]
 GONE = "gone <b>&1"
@@ -34,25 +39,30 @@ def killed(node: str, ts: datetime, uid: str) -> PodEnd:
     return row(PodEnd, ts=ts, node=node, namespace="shop", pod=uid, uid=uid, container="app", cause="oom_kill")
 
 
-@pytest.fixture
-def left(database: Database) -> Database:
+@pytest.fixture(scope="module")
+def left(empty_database: EmptyDatabase) -> Iterator[Database]:
     """`here` stays until 15:00. GONE: an OOM kill at 12:10, its object deleted at 12:20, Events of it until 12:25.
     `unseen`: only an OOM kill at 12:10 names it.
     """
-    store(
-        database,
-        row(NodeRow, node="here", uid="here", ready=True),
-        row(NodeRow, node="here", uid="here", ready=True, ts=at(180), taints=["a=b:NoSchedule"]),
-        row(NodeRow, node=GONE, uid="gone", ready=True, kubelet_version="v1.36.3"),
-        row(NodeRow, node=GONE, uid="gone", ready=True, kubelet_version="v1.36.3", deleted=True, ts=DELETED_AT),
-        row(NodeEvent, ts=at(25), node=GONE, type="Warning", reason="Rebooted", object_kind="Node", object_name=GONE,
-            name="rebooted", occurrences=1, count=1, observed_at=at(25)),
-        killed(GONE, at(10), "a"),
-        killed("unseen", at(10), "b"),
-    )  # fmt: skip
-    return database
+    with empty_database() as database:
+        store(
+            database,
+            row(NodeRow, node="here", uid="here", ready=True),
+            row(NodeRow, node="here", uid="here", ready=True, ts=at(180), taints=["a=b:NoSchedule"]),
+            *deleted(GONE),
+            row(NodeEvent, ts=at(25), node=GONE, type="Warning", reason="Rebooted", object_kind="Node",
+                object_name=GONE, name="rebooted", occurrences=1, count=1, observed_at=at(25)),
+            killed("unseen", at(10), "b"),
+        )  # fmt: skip
+        yield database
 
 
+def deleted(node: str) -> list[Row]:
+    version = {"node": node, "uid": "gone", "ready": True, "kubelet_version": "v1.36.3"}
+    return [row(NodeRow, **version), row(NodeRow, deleted=True, ts=DELETED_AT, **version), killed(node, at(10), "a")]
+
+
+@cache
 def page(db: Database, node: str, **asked: str) -> str:
     return node_of(db, Request.of({"node": node, **asked}), lambda: at(190)) or ""
 
@@ -97,12 +107,14 @@ def test_a_node_that_was_deleted_in_the_range_is_of_it_though_nothing_else_happe
 
 
 def test_a_deleted_node_with_samples_is_not_ready_unknown_in_the_list(left: Database) -> None:
-    store_samples(left, summary(at(10), GONE, (), memory_available_bytes=1, memory_working_set_bytes=1))
+    store(left, *(each._replace(cluster="sampled") for each in deleted(GONE)))
+    sample = summary(at(10), GONE, (), memory_available_bytes=1, memory_working_set_bytes=1)
+    store_samples(left, replace(sample, cluster="sampled"))
     spans = read_spans(left)
-    view = read_overview(left, choose(spans, Asked(**HOUR), at(190)), spans)
+    view = read_overview(left, choose(spans, Asked(cluster="sampled", **HOUR), at(190)), spans)
     (gone,) = [node for node in view.nodes if node.name == GONE]
     assert (gone.known, gone.ready, gone.deleted_at) == (False, None, DELETED_AT)
-    assert "1 OOM kill of 1 container" in page(left, GONE, **HOUR)
+    assert "1 OOM kill of 1 container" in page(left, GONE, cluster="sampled", **HOUR)
 
 
 def test_of_a_range_without_it_the_page_says_when_it_was_last_seen_and_leads_there(left: Database) -> None:
