@@ -15,11 +15,13 @@ from streams.rules.numa.skew import NumaNumbers, counted_numbers
 
 
 def on_one(free: list[int], cpus: int, *, fullest_first: bool) -> list[int] | None:
-    fitting = [i for i, available in enumerate(free) if available >= cpus]
-    if not fitting:
-        return None
-    chosen = min(fitting, key=lambda i: (free[i] if fullest_first else -free[i], i))
-    return [cpus if i == chosen else 0 for i in range(len(free))]
+    chosen = -1
+    for i, available in enumerate(free):
+        if available < cpus:
+            continue
+        if chosen < 0 or (available < free[chosen] if fullest_first else available > free[chosen]):
+            chosen = i
+    return None if chosen < 0 else [cpus if i == chosen else 0 for i in range(len(free))]
 
 
 def split_widest(free: list[int], cpus: int) -> list[int] | None:
