@@ -459,7 +459,7 @@ class Told(NamedTuple):
     look: str
     page: str
     report: str
-    """Of the stale cluster none: a report is judged at the end of what was seen."""
+    """Empty of the stale cluster: a report is judged at the end of what was seen."""
     of_node: str
     """The page of NODE, in the cluster that has it."""
     answers: dict[str, str]

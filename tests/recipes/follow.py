@@ -138,7 +138,7 @@ def _copy_compiled(folder: Path) -> None:
     """
     for caches in [each for each in folder.rglob("*") if each.is_dir()]:
         place = caches.relative_to(folder) / "__pycache__"
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, shutil.Error):  # none is there, or one went meanwhile
             shutil.copytree(ROOT / place, folder / place, ignore=shutil.ignore_patterns("*.pyc.*"))
 
 

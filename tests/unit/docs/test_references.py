@@ -34,7 +34,7 @@ ELSEWHERE: Final = re.compile(
 )
 """Documents that are not in the repository, and the codes of their sections."""
 CITING: Final = (PAGE, RULES, MODULE, PATH, TARGET, ELSEWHERE)
-"""What a comment may cite."""
+"""Patterns of what a comment may cite."""
 _TOPICS: Final = frozenset({"leadsman.flat", *(topic.name for topic in topics())})
 _NOT_MODULES: Final = (".md", ".yaml", ".dev")
 """Files and hosts that look like modules."""

@@ -102,7 +102,7 @@ def _kinds(database: Database, namespace: str) -> set[str]:
 
 @cache
 def _lines(database: Database, namespace: str) -> list[dict[str, Any]]:
-    """What the question answers of both clusters."""
+    """Return what the question answers of both clusters."""
     found = run(database, saved_query("story"), {"namespace": namespace})
     return [dict(zip(found.column_names, line, strict=True)) for line in found.rows]
 

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from components.rows import T0, dicts, row, store, store_samples, summary
+from ingest.model.records import SummaryRecord
 from sql.database.open import Database, Result
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import run, saved_query, with_forms
@@ -50,8 +51,16 @@ RESOURCES = ("configz", "events", "metrics", "nodes", "numa_usage", "podresource
 NEEDS = sorted({need for query in with_forms() for need in query.needs})
 
 
-def evidence(database: Database, cluster: str, without: str = "") -> None:
-    """Everything that a question can need, and nothing that answers one; `without` names one input."""
+def evidence(database: Database, *clusters: str) -> None:
+    """Everything that a question can need, and nothing that answers one; a cluster with the name of an input is
+    without it.
+    """
+    found = [_evidence(cluster, cluster if cluster in NEEDS else "") for cluster in clusters]
+    store(database, *(each for rows, _ in found for each in rows))
+    store_samples(database, *(each for _, samples in found for each in samples))
+
+
+def _evidence(cluster: str, without: str) -> tuple[list[Row], list[SummaryRecord]]:
     of = {"cluster": cluster, "node": "n"}
     pod = {"namespace": "shop", "pod": "web-1", "uid": "w"}
     numa = {"scope": "node", "fidelity": "exact"}
@@ -69,10 +78,9 @@ def evidence(database: Database, cluster: str, without: str = "") -> None:
         "pods": row(PodBinding, **of, change="bound", **pod),
         "events": event("Pulled", cluster=cluster, node="n"),
     }
-    if without not in {"samples", "events or samples"}:
-        sample = summary(T0, "n", [pod | {"cpu_usage_core_nanoseconds": 1}], cpu_psi_some_total_nanoseconds=psi)
-        store_samples(database, msgspec.structs.replace(sample, cluster=cluster))
-    store(database, *(each for name, each in rows.items() if name not in without.split(" or ")))
+    sample = summary(T0, "n", [pod | {"cpu_usage_core_nanoseconds": 1}], cpu_psi_some_total_nanoseconds=psi)
+    samples = [] if "samples" in without.split(" or ") else [msgspec.structs.replace(sample, cluster=cluster)]
+    return [each for name, each in rows.items() if name not in without.split(" or ")], samples
 
 
 def remembering(database: Database) -> Database:
@@ -96,11 +104,10 @@ def asked(database: Database, cluster: str) -> dict[str, str]:
 
 def test_nothing_is_said_only_where_nothing_that_is_needed_is_missing(database: Database) -> None:
     """Each kind of evidence is taken away from each question."""
-    evidence(database, "all")
+    evidence(database, "all", *NEEDS)
     for name, told in asked(database, "all").items():
         assert told.startswith("Cluster all: nothing of this kind in 1 node, 1 pod and 1 Event that were seen"), name
     for need in NEEDS:
-        evidence(database, need, without=need)
         known = remembering(database)
         for query in with_forms():
             if need in query.needs:

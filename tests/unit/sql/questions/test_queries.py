@@ -236,7 +236,7 @@ def test_a_hostile_parameter_stays_text(database: Database) -> None:
 
 
 ANSWERS: dict[tuple[str, str], Result] = {}
-"""What was asked since something was stored: a test looks at several columns of one answer."""
+"""Has the answers since something was stored: a test looks at several columns of one."""
 
 
 @pytest.fixture(autouse=True)

@@ -90,7 +90,7 @@ Growth: TypeAlias = dict[str, dict[str, dict[str, Any]]]
 
 @pytest.fixture(scope="module")
 def growth(empty_database: EmptyDatabase) -> Growth:
-    """What is told of each kind, by case."""
+    """Return what is told of each kind, by case."""
     found: Growth = {name: {} for name in CASES}
     with empty_database() as database:
         for name, case in CASES.items():

@@ -60,7 +60,7 @@ USUAL = [
 ]
 """`greedy` uses 1,500 millicores more than it requests, `capped` all of its limit."""
 Told: TypeAlias = dict[str, dict[str, dict[str, Any]]]
-"""What is told of each pod, by the name of its case."""
+"""Has what is told of each pod, by the name of its case."""
 
 
 def case(*rows: Row, pods: Sequence[Sequence[dict[str, Any]]], node_cpus: float | None = None) -> str:

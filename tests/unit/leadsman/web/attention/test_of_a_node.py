@@ -25,7 +25,7 @@ GIB = 1 << 30
 END = T0 + timedelta(minutes=1)
 CARDS = 'class="compact"'
 ASKED = Asked(cluster="c")
-"""Of clusters of one database."""
+"""One of the clusters of the database."""
 
 
 @pytest.fixture(scope="module")

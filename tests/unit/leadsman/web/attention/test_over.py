@@ -180,7 +180,7 @@ def _of(name: str, rows: Sequence[Row]) -> list[Row]:
 
 
 def _looked(database: Database) -> tuple[Findings, str]:
-    """What look finds and prints, read once."""
+    """Return what look finds and prints, read once."""
     out = StringIO()
     (found,) = print_story(database, ["c"], Console(file=out, width=400), None)
     return found, out.getvalue()

@@ -35,8 +35,9 @@ def at(minutes: int) -> datetime:
     return T0 + timedelta(minutes=minutes)
 
 
-def killed(node: str, ts: datetime, uid: str) -> PodEnd:
-    return row(PodEnd, ts=ts, node=node, namespace="shop", pod=uid, uid=uid, container="app", cause="oom_kill")
+def killed(node: str, ts: datetime, uid: str, cluster: str = "c") -> PodEnd:
+    of = {"cluster": cluster, "ts": ts, "node": node, "namespace": "shop", "pod": uid, "uid": uid}
+    return row(PodEnd, container="app", cause="oom_kill", **of)
 
 
 @pytest.fixture(scope="module")
@@ -57,9 +58,13 @@ def left(empty_database: EmptyDatabase) -> Iterator[Database]:
         yield database
 
 
-def deleted(node: str) -> list[Row]:
-    version = {"node": node, "uid": "gone", "ready": True, "kubelet_version": "v1.36.3"}
-    return [row(NodeRow, **version), row(NodeRow, deleted=True, ts=DELETED_AT, **version), killed(node, at(10), "a")]
+def deleted(node: str, cluster: str = "c") -> list[Row]:
+    version = {"cluster": cluster, "node": node, "uid": "gone", "ready": True, "kubelet_version": "v1.36.3"}
+    return [
+        row(NodeRow, **version),
+        row(NodeRow, deleted=True, ts=DELETED_AT, **version),
+        killed(node, at(10), "a", cluster),
+    ]
 
 
 @cache
@@ -107,7 +112,7 @@ def test_a_node_that_was_deleted_in_the_range_is_of_it_though_nothing_else_happe
 
 
 def test_a_deleted_node_with_samples_is_not_ready_unknown_in_the_list(left: Database) -> None:
-    store(left, *(each._replace(cluster="sampled") for each in deleted(GONE)))
+    store(left, *deleted(GONE, "sampled"))
     sample = summary(at(10), GONE, (), memory_available_bytes=1, memory_working_set_bytes=1)
     store_samples(left, replace(sample, cluster="sampled"))
     spans = read_spans(left)
