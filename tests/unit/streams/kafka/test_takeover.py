@@ -73,7 +73,7 @@ def test_gaps_without_end_are_kept_in_a_bounded_number(monkeypatch: pytest.Monke
 def test_a_gap_that_is_found_again_and_again_is_reported_once_whatever_is_found_between(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As of a partition without messages behind its gap, beside one that stays behind retention."""
+    """A partition has no messages behind its gap, and another stays behind retention."""
     monkeypatch.setattr(gaps_module, "MOST_REPORTED", 3)
     found = Gaps()
     for first in range(10):
