@@ -76,7 +76,7 @@ class Feed:
         return [*sent, *await self._bury(letter)]
 
     async def publish(self, received: Received) -> Acknowledgements:
-        """Publish a live source's. The digest of a message places it: sent again after a restart, it is the same."""
+        """Publish what a live source received. A digest is its place: sent again after a restart, it is the same."""
         self.published.read += 1
         source = f"live/{received.resource}"
         messages: list[_Message] = []

@@ -34,7 +34,10 @@ class Watching:
         self._failed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Forward until `stop`, then let Kafka acknowledge the rest and keep the versions. Raises sources' errors."""
+        """Forward until `stop`, then let Kafka acknowledge the rest, and after that keep the versions.
+
+        Raises what a source, or `publish`, was not made to handle.
+        """
         async with self._live.deliveries() as deliveries, Tasks() as spawn:
             spawn(self._forward_all(deliveries, stop))
             spawn(self._report())

@@ -24,7 +24,10 @@ class Captured(NamedTuple):
 
 
 class Capturing:
-    """A capture of a cluster, each line written before the next is taken. `report` gets progress every 10 s."""
+    """A capture of a cluster. Each line is with the operating system before the next is taken.
+
+    `report` gets a line of progress every 10 s.
+    """
 
     def __init__(self, live: Live, writer: Writer, report: Callable[[str], None], clock: Clock = SYSTEM) -> None:
         self.captured = Captured()

@@ -55,7 +55,10 @@ def redact(observation: Observation, *, strict: bool = False) -> Observation:
 
 
 def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
-    """Return the bytes for a dead letter, without secrets. Without JSON, every place of secrets is removed."""
+    """Return the bytes for a dead letter, unchanged if nothing must be removed.
+
+    If they are not JSON, everything at a place of secrets is removed.
+    """
     try:
         document = msgspec.json.decode(raw)
         cleaned = (_clean_strictly if strict else _clean)(document)

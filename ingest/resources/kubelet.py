@@ -66,7 +66,7 @@ _decode: Final = msgspec.json.Decoder(_Text).decode
 
 
 def parse_metrics(text: str) -> list[Metric]:
-    """Parse the kept metrics of a Prometheus exposition; raises BadRecord for another text or an infinite number."""
+    """Parse the kept metrics of a Prometheus exposition; raises BadRecord for other text, or a number not finite."""
     kept = [line for line in text.splitlines() if KEPT.match(line)]
     if any(len(line) > LONGEST for line in kept):
         raise BadRecord("too_long", f"metrics: a line of more than {LONGEST} characters")

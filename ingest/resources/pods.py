@@ -1,4 +1,7 @@
-"""Pods: a `PodRecord` on the node's log and a `PodPlacement` on the cluster's; of a pending pod only the latter."""
+"""Pods: a `PodRecord` on the node's log and a `PodPlacement` on the cluster's.
+
+A pending pod gives one `PodRecord`, on the cluster's log.
+"""
 
 from functools import partial
 from typing import Final

@@ -58,7 +58,10 @@ def compared(what: str, there: datetime, here: datetime) -> Diagnosis:
 
 
 async def kafka_clocks(settings: Settings, here: datetime) -> AsyncIterator[Diagnosis]:
-    """Report brokers that dated a message after `here`. A clock that is behind leaves no such trace."""
+    """Report brokers that dated a message after `here`.
+
+    A clock that is behind leaves no such trace, and Kafka returns its time only to writers.
+    """
     kafka = settings.kafka
     topics = [topic.name for topic in kafka.every_topic()]
     try:

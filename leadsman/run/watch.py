@@ -107,7 +107,10 @@ async def _cluster_uid(access: Configuration) -> str:
 
 
 async def lead(election: LeaderElection, work: Work, stop: asyncio.Event) -> None:
-    """Do the work whenever this replica leads, until `stop`. Raises ElectionRefusedError and the work's errors."""
+    """Do the work whenever this replica leads, until `stop`; the work ends by itself then.
+
+    Raises ElectionRefusedError, and what the work raises.
+    """
     while not stop.is_set():
         log.info("waiting for the lease")
         try:

@@ -138,7 +138,10 @@ _ROOT: Final = 0
 
 
 def listening(folder: Path) -> socket.socket:
-    """A listening socket in the folder, for its owner alone, in place of one that was left. Raises OSError."""
+    """A listening socket in the folder, for its owner alone. Raises OSError.
+
+    One that a killed process left is replaced: the caller holds the database.
+    """
     listener = socket.socket(socket.AF_UNIX)
     try:
         os.fchmod(listener.fileno(), FILE)  # Linux makes the file with it: no link that is put there gets the mode

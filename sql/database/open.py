@@ -122,7 +122,10 @@ class Database:
             self._client.command(sql, parameters=bound(sql, parameters))
 
     def may(self, right: str) -> bool:
-        """Tell whether the user has a right, such as `ALTER DELETE ON db.*`. Raises QueryFailed, and before 24.11."""
+        """Tell whether the user has a right, such as `ALTER DELETE ON db.*`.
+
+        Raises QueryFailed, also on a server before 24.11.
+        """
         with self._errors("a statement"):
             return str(self._client.command(f"CHECK GRANT {right}")).strip() == "1"
 

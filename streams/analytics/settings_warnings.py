@@ -17,7 +17,7 @@ from streams.fold.reducer import Output, Reducer
 from streams.rules.events.counting import message
 from streams.rules.eviction.signals import CONDITIONS
 from streams.rules.eviction.thresholds import effective_thresholds
-from streams.rules.kubelet.settings import SWINGS, Kubelet, concerns, reserved
+from streams.rules.kubelet.settings import FADING, SWINGS, Kubelet, concerns, reserved
 from streams.rules.pods.qos import has_ended
 from streams.rules.pods.requests import effective_requests, is_critical
 from streams.rules.values.quantity import in_base_units
@@ -74,7 +74,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output]]:
             return state, ()
     if after.changed_at is not None and record.ts - after.changed_at >= SETTLED_AFTER:
         after = msgspec.structs.replace(after, changed_at=None)
-    if after.config is None or (after == state and after.changed_at is None):
+    fades = any(each.rule in FADING for each in after.held)
+    if after.config is None or (after == state and after.changed_at is None and not fades):
         return after, ()
     found = concerns(_kubelet(after, after.config, record.ts))
     held = tuple(Held(rule, subject, each.problem, each.advice) for (rule, subject), each in found.items())

@@ -35,7 +35,7 @@ class Concluded(NamedTuple):
     new_minute: bool
     """The log reached a new minute with it; `rows` can be empty then."""
     rows: Sequence[Row | Record]
-    """Rows of the types that the reducer takes, in their order."""
+    """Rows of the reducer's `row_types`, in their order."""
 
 
 @dataclass(frozen=True, slots=True)

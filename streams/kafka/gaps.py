@@ -27,7 +27,7 @@ from streams.kafka.takeover import Gap, start
 SHOWN_SECONDS: Final = 600.0
 """Time for which /readyz shows a gap as a reason."""
 MOST_REPORTED: Final = 10_000
-"""Gaps that are not reported again. A reader that stays behind retention never stops finding new ones."""
+"""Gaps that are not reported again, the last found. A reader that stays behind retention always finds new ones."""
 log = structlog.get_logger(__name__)
 
 
@@ -62,9 +62,11 @@ class Gaps:
         """Report it at once, except its rows, which `publish` makes; without a cluster where none is known. Until
         something behind it is committed it is found repeatedly, and reported once.
         """
-        if gap in self._reported:
+        known = gap in self._reported
+        self._reported.pop(gap, None)
+        self._reported[gap] = None  # behind those that were found longer ago
+        if known:
             return
-        self._reported[gap] = None
         if len(self._reported) > MOST_REPORTED:
             del self._reported[next(iter(self._reported))]
         log.error("messages are missing", resource=gap.resource, messages=gap.message_count, reason=gap.error)

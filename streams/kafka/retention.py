@@ -71,7 +71,10 @@ class Unread(NamedTuple):
 
     @property
     def is_near(self) -> bool:
-        """Tell whether deletion is near by pace, time or size: Kafka deletes, and it is in the oldest quarter."""
+        """Tell whether deletion is near, by pace, time or size.
+
+        By size: Kafka has begun to delete, and the next message is in the oldest quarter.
+        """
         by_pace = self.lost_in_seconds is not None and self.lost_in_seconds <= AHEAD_SECONDS
         by_time = self.limits.ms >= 0 and self.first < self.recent
         room = self.first - self.earliest

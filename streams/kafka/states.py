@@ -33,9 +33,11 @@ from streams.kafka.parts import Layout, PartsCodec, Written
 
 MAX_CACHED_LOGS: Final = 10_000
 IDLE_SECONDS: Final = 900.0
-"""A log unchanged for so long is kept as stored, a tenth of its size; a living node's changes every 5 minutes."""
+"""A log unchanged for so long is kept as stored, a tenth of what is decoded; a living node's changes in 5 minutes."""
 MAX_LOG_BYTES: Final = 64 * 1024 * 1024
-"""Compressed bytes of a log's state; beyond them the oldest entries of bucketed mappings are left out."""
+"""Compressed bytes of a log's stored state. Beyond them the oldest entries of mappings in buckets are left out; a
+state without such a mapping is written whole.
+"""
 log = structlog.get_logger(__name__)
 
 
@@ -106,7 +108,7 @@ class LogStates:
         self._writer = secrets.randbits(63)
         self._connection = connection
         self._connections: dict[int, object] = {}
-        """Ways of what was written so far."""
+        """Connections over which each partition of the changelog was written so far."""
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[StateKey, Folded] = {}
         self.written_bytes = 0
@@ -128,7 +130,10 @@ class LogStates:
         return folded
 
     def keep(self, log: StateKey, before: Folded, after: Folded, generation: int) -> None:
-        """Collect a state for `write` if its offset moved, or if its record is an earlier generation's to delete."""
+        """Collect a state for `write` if its offset moved, or if its record is of an earlier generation.
+
+        The owner of that generation may still delete it.
+        """
         if after.offset != before.offset or not self._changelog.has_epoch(log.key, Epoch(generation, self._writer)):
             self._unwritten[log] = after
 

@@ -87,7 +87,10 @@ def _chunks(lines: list[str]) -> Iterator[tuple[list[str], list[str]]]:
 
 
 def _begun(line: str) -> Callable[[str], object] | None:
-    """Return a test for the line that ends the object that begins here, a bracket or YAML's first other line."""
+    """Return a test for the line that ends the object beginning here; None if none begins.
+
+    JSON ends with its bracket, YAML before the first other line.
+    """
     if _YAML_BEGINS.fullmatch(line):
         return lambda later: not _OF_YAML.match(later)
     return (lambda later: later.startswith(_BRACKETS)) if line.rstrip() == "{" else None

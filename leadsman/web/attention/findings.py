@@ -11,7 +11,7 @@ from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
-from leadsman.web.reading.words import duration, sentence, unit
+from leadsman.web.reading.words import duration, plainly, sentence, unit
 from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.sentences import left_of
 from streams.fold.titles import capital, free_cpus
@@ -348,7 +348,7 @@ def _sources(view: Overview) -> Iterator[Item]:
     for row in view.unknown.source_errors:
         if row["kind"] == "silent":
             silence = duration(row["longest_silence_seconds"])
-            text = f"No data for up to {silence}. {sentence(row['last_error'])}"
+            text = f"No data for up to {silence}. {sentence(plainly(row['last_error']))}"
             title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
             yield Item(
                 Severity.WARNING,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from common.amounts import counted
 from leadsman.web.reading.evidence import freshness, no_event, no_pod
 from leadsman.web.reading.overview import Overview
-from leadsman.web.reading.words import duration, timestamp
+from leadsman.web.reading.words import duration, plainly, timestamp
 
 
 def unknowns(view: Overview) -> list[tuple[str, tuple[str, ...]]]:
@@ -42,7 +42,7 @@ def uncertain(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         if row["kind"] == "partial":
             left_out = counted(row["left_out"], "entry", "entries")
             since = f"{row['resource']}, since {timestamp(row['first_at'])} UTC"
-            last = f"The last: {row['last_error']}"
+            last = f"The last: {plainly(row['last_error'])}"
             yield f"Verdicts are partial: {left_out} did not fit into a log's state ({since}). {last}", ()
 
 
@@ -86,7 +86,7 @@ def _sources(view: Overview) -> Iterator[tuple[str, tuple[str, ...]]]:
         }.get(row["kind"], "could not be read")
         last = ". The last" if row["times"] > 1 else ""
         yield (
-            f"{row['resource']} {what} ({counted(row['times'], 'time')}){last}: {row['last_error']}",
+            f"{row['resource']} {what} ({counted(row['times'], 'time')}){last}: {plainly(row['last_error'])}",
             tuple(row["nodes"]),
         )
     for row in view.unknown.dead_letters:

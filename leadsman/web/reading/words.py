@@ -1,6 +1,7 @@
 """Amounts, times and signals in words, for people."""
 
 from datetime import datetime
+from re import match
 from typing import Final
 
 from common import amounts
@@ -37,6 +38,17 @@ STRATEGIES: Final = {
     "full_pcpus_only": "Full physical cores only",
     "gang": "Keep pod groups together",
 }
+
+_EXCEPTIONS: Final = {
+    "ConnectionRefusedError": "connection refused",
+    "ConnectionResetError": "connection reset",
+    "ServerDisconnectedError": "the connection was closed before an answer",
+    "CertificateError": "its certificate is not trusted",
+    "gaierror": "its name has no address",
+    "TimeoutError": "no answer in time",
+    "ConnectorError": "it cannot be reached",
+}
+"""Words for exceptions of Python and its libraries, the most exact first. Older captures contain the raw ones."""
 
 
 def unit(signal: str) -> str:
@@ -89,6 +101,14 @@ def timestamp(at: datetime) -> str:
 def short(at: datetime) -> str:
     """Day and time without the year, as 21 Nov 04:11."""
     return f"{at.day} {at:%b %H:%M}"
+
+
+def plainly(error: str) -> str:
+    """Return a source's error in words, without Python's exceptions."""
+    if not match(r"[\w.]+(Error|Exception)[(:]", error):
+        return error
+    words = (text for name, text in _EXCEPTIONS.items() if f"{name}(" in error or f"{name}:" in error)
+    return next(words, f"it could not be read ({error})")
 
 
 def sentence(text: str) -> str:

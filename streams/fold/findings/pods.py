@@ -240,6 +240,7 @@ class ScheduledObject(NamedTuple):
     uid: str
     deleted: bool
     facts: str
+    """Empty if it was deleted."""
 
 
 @row(table="scheduled_lists")

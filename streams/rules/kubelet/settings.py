@@ -296,6 +296,8 @@ RULES: Final[Mapping[str, Rule]] = {
     "image_gc_late": _image_gc,
     "memory_qos": _memory_qos,
 }
+FADING: Final = frozenset({"oscillation"})
+"""Rules whose concerns end by time alone."""
 
 
 def concerns(kubelet: Kubelet) -> dict[tuple[str, str], Concern]:

@@ -70,6 +70,18 @@ def test_gaps_without_end_are_kept_in_a_bounded_number(monkeypatch: pytest.Monke
     assert (len(found._reported), len(found._shown)) == (3, 1)
 
 
+def test_a_gap_that_is_found_again_and_again_is_reported_once_whatever_is_found_between(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A partition has no messages behind its gap, and another stays behind retention."""
+    monkeypatch.setattr(gaps_module, "MOST_REPORTED", 3)
+    found = Gaps()
+    for first in range(10):
+        found.add(Gap("unfolded", "leadsman.cluster", 0, 5, 9))
+        found.add(Gap("lost", "leadsman.nodes", 0, first, first + 1))
+    assert found.counts == {("leadsman.cluster", "unfolded"): 4, ("leadsman.nodes", "lost"): 10}
+
+
 def test_a_gap_is_reported_with_its_size_and_place() -> None:
     gap = Start(9, (Gap("lost", "x.nodes", 3, 5, 9),)).gaps[0]
     assert gap.resource == "kafka x.nodes/3"

@@ -1,9 +1,13 @@
 """Amounts and times in words."""
 
+import gzip
+import json
+
 import pytest
 
 from common.amounts import counted
-from leadsman.web.reading.words import amount, duration, percent, resource, sentence, size
+from leadsman.web.reading.words import amount, duration, percent, plainly, resource, sentence, size
+from paths import ROOT
 
 
 @pytest.mark.parametrize(
@@ -49,3 +53,26 @@ def test_a_sentence_begins_large_and_ends_with_a_stop() -> None:
 
 def test_a_ratio_is_reported_as_percent() -> None:
     assert percent(0.333) == "33 %"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (
+            "ClientConnectorError(ConnectionKey(host='h'), ConnectionRefusedError(111, 'refused'))",
+            "connection refused",
+        ),
+        ("ConnectionTimeoutError('Connection timeout to host')", "no answer in time"),
+        ("OddError('x')", "it could not be read (OddError('x'))"),
+        ("403 Forbidden: TimeoutError(1) is not ours", "403 Forbidden: TimeoutError(1) is not ours"),
+    ],
+)
+def test_an_exception_in_a_capture_is_reported_in_words(error: str, text: str) -> None:
+    assert plainly(error) == text
+
+
+def test_the_captures_of_our_own_examples_have_such_exceptions() -> None:
+    files = [gzip.decompress(file.read_bytes()) for file in (ROOT / "examples").glob("*.jsonl.gz")]
+    lines = [json.loads(line) for file in files for line in file.splitlines() if b"Error(" in line]
+    errors = [each["object"]["error"] for each in lines if each["type"] == "ERROR"]
+    assert {plainly(error) for error in errors} == {"connection refused"}
