@@ -150,8 +150,8 @@ def _exceeds_known_capacity(denied: RowDict) -> bool:
 def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], denied: RowDict | None) -> Step:
     if denied and not _exceeds_known_capacity(denied):
         return Step(
-            f"Restart the kubelet of {plain(denied['node'])}. See first which pods that would end: "
-            "leadsman query restart_ends"
+            f"Restart the kubelet of {plain(denied['node'])}. Drain the node first: this can end running pods, and "
+            "leadsman query restart_ends foresees only some of them"
         )
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
@@ -166,9 +166,9 @@ def _against_last(last: RowDict, *, is_denied: bool) -> Step | None:
         return Step(f"See whether the device plugin of {resource} runs on {name}, and delete the failed pods")
     if _exceeds_known_capacity(last):
         if resource.startswith("hugepages-"):
-            return Step(f"Give {name} {resource} and restart its kubelet, or keep such pods off it")
+            return Step(f"Give {name} {resource}, drain it and restart its kubelet, or keep such pods off it")
         if is_denied or not parse_refusal(last["reason"], last["message"]).capacity:
-            return Step(f"Delete the failed pods; if new ones are refused too, restart the kubelet of {name}")
+            return Step(f"Delete the failed pods; if new ones are refused too, drain {name} and restart its kubelet")
     words = _STEPS.get(last["reason"]) or _STEPS.get(last["refused_by"])
     return words._replace(words=words.words.format(name)) if words else None
 

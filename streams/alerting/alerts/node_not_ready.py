@@ -14,8 +14,8 @@ from streams.rules.eviction.shortage import NO_NEW_PODS
 _SILENT: Final = (
     "The API server no longer hears its kubelet: the kubelet or the machine is down, or the network between them. "
     f"{pods_unknown()} After five minutes, unless they tolerate it for longer, they are "
-    "deleted and replaced elsewhere. Check the machine and the kubelet's log; delete the Node object if the "
-    "machine is gone."
+    "deleted and replaced elsewhere. Check the machine and the kubelet's log. Delete the Node object only if "
+    "the machine is powered off for good: this deletes its pods, too."
 )
 _REFUSES: Final = (
     f"{NO_NEW_PODS.capitalize()}. After five minutes, unless they tolerate it for longer, its pods are deleted and "

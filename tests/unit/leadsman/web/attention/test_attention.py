@@ -529,7 +529,7 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "OutOfhugepages-2Mi",
             "hugepages-2Mi",
             "Node didn't have enough resource: hugepages-2Mi, requested: 2097152, used: 0, capacity: 0",
-            "Give n hugepages-2Mi and restart its kubelet, or keep such pods off it.",
+            "Give n hugepages-2Mi, drain it and restart its kubelet, or keep such pods off it.",
         ),
         (
             "OutOfhugepages-2Mi",
@@ -547,7 +547,7 @@ def rejection(reason: str, pods: int, **values: Any) -> dict[str, Any]:
             "OutOfephemeral-storage",
             "ephemeral-storage",
             "Node didn't have enough resource: ephemeral-storage, requested: 1, used: 0, capacity: 0",
-            "Delete the failed pods; if new ones are refused too, restart the kubelet of n.",
+            "Delete the failed pods; if new ones are refused too, drain n and restart its kubelet.",
         ),
     ],
     ids=["volumes", "no huge pages", "huge pages in use", "more than the node has", "nothing counted yet"],
