@@ -92,17 +92,17 @@ def test_migrating_a_server_again_changes_nothing(server: Database) -> None:
 
 
 def test_a_server_has_a_retention_from_the_beginning_until_set_otherwise(http: ClickHouseHttp) -> None:
-    def kept() -> dict[str, set[int | None]]:
-        return {each.name: {retention_of(server, table) for table in each.tables} for each in KEPT}
+    with connect(http.dsn("kept")) as own:
+        migrate(own)
+        assert kept(own) == {"samples": {7}, "rollups": {90}, "events": {90}, "findings": {365}}
+        keep(own, RAW_TABLES, 30)
+        keep(own, ROLLUP_TABLES, None)
+        migrate(own)
+        assert kept(own) == {"samples": {30}, "rollups": {None}, "events": {90}, "findings": {365}}
 
-    with connect(http.dsn("kept")) as server:
-        migrate(server)
-        assert kept() == {"samples": {7}, "rollups": {90}, "events": {90}, "findings": {365}}
-        keep(server, RAW_TABLES, 30)
-        keep(server, ROLLUP_TABLES, None)
-        migrate(server)
-        after = kept()
-    assert after == {"samples": {30}, "rollups": {None}, "events": {90}, "findings": {365}}
+
+def kept(db: Database) -> dict[str, set[int | None]]:
+    return {each.name: {retention_of(db, table) for table in each.tables} for each in KEPT}
 
 
 def test_a_capture_of_years_ago_stays_on_a_server_with_retention(server: Database) -> None:
