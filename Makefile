@@ -4,9 +4,9 @@ PYTHON := $(VENV)/bin/python
 CAPTURE ?= examples/node-pressure-k8s-1.36.jsonl.gz examples/late-joiners.jsonl.gz
 DEMO_DB ?= chdb://leadsman-db
 # a system's own interpreter is built with profile-guided optimization: one without takes a sixth longer
-BASE ?= $(shell for each in /usr/bin/python3 python3; do \
+BASE_PYTHON ?= $(shell for each in /usr/bin/python3 python3; do \
 	$$each -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$each && break; done)
-NO_BASE := Leadsman needs Python 3.11 or newer with its module venv (Debian and Ubuntu: apt install python3-venv)
+NO_PYTHON := Leadsman needs Python 3.11 or newer with its module venv (Debian and Ubuntu: apt install python3-venv)
 UV := $(VENV)/bin/uv pip
 COMPILE := $(UV) compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 SECONDS ?= 60
@@ -24,7 +24,7 @@ AUDITED := .lock/all.txt .lock/dev.txt .lock/setup.txt .lock/fuzz.txt .lock/audi
 
 $(VENV)/.runtime: .lock/all.txt pyproject.toml
 	@echo "setting up $(VENV) (about a minute, once)"
-	@test -x $(PYTHON) || $(if $(BASE),$(BASE) -m venv $(VENV),{ echo "$(NO_BASE)" >&2; exit 1; })
+	@test -x $(PYTHON) || $(if $(BASE_PYTHON),$(BASE_PYTHON) -m venv $(VENV),{ echo "$(NO_PYTHON)" >&2; exit 1; })
 	@$(PYTHON) -m pip install --quiet --require-hashes --no-deps -r .lock/setup.txt
 	@$(UV) install --quiet --compile-bytecode --python $(PYTHON) --require-hashes --no-deps -r .lock/all.txt
 	@$(UV) install --quiet --python $(PYTHON) --no-deps --no-build-isolation -e .
