@@ -1,5 +1,6 @@
-"""Create topics, or check them, before anything is published: what their settings are, and why they differ."""
+"""Creates topics, or compares existing ones with their expected settings, before anything is published."""
 
+import math
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -49,7 +50,7 @@ async def differences(
     async for error, name, settings in _described(admin, known):
         if error:
             what = f"its settings cannot be read: {plain(for_code(error).__name__)}"
-            found.append(Difference(name, what, "Give the user DescribeConfigs of it"))
+            found.append(Difference(name, what, "Grant the user DescribeConfigs on this topic"))
         else:
             found += _compare_settings(known[name], settings, replicas[name], bootstrap_servers)
     return found
@@ -73,9 +74,13 @@ async def _described(
 
 def _compare_settings(topic: Topic, found: Mapping[str, Any], replicas: int, servers: str) -> list[Difference]:
     wanted = topic.config()
-    # a topic with fewer replicas than it was to have would take nothing, or stand still with the first broker
+    # lower than the number of replicas: otherwise writes fail at once, or as soon as one broker is down
     wanted[_REPLICAS] = str(min(topic.min_insync_replicas, max(1, replicas - 1)))
-    wrong = {name: value for name, value in wanted.items() if not _holds(name, str(found.get(name)), value, replicas)}
+    wrong = {
+        name: value
+        for name, value in wanted.items()
+        if not _is_acceptable(name, str(found.get(name)), value, replicas)
+    }
     if not wrong:
         return []
     what = ", ".join(f"{name} is {plain(found.get(name))}, not {value}" for name, value in wrong.items())
@@ -87,20 +92,19 @@ def _compare_settings(topic: Topic, found: Mapping[str, Any], replicas: int, ser
     return [Difference(topic.name, what, mend)]
 
 
-def _holds(name: str, found: str, wanted: str, replicas: int) -> bool:
-    if name == _REPLICAS:
-        return int(wanted) <= int(found) <= replicas
-    if name in _AT_LEAST:
-        return int(found) >= int(wanted)
-    return found == wanted
+def _is_acceptable(name: str, found: str, wanted: str, replicas: int) -> bool:
+    if name != _REPLICAS and name not in _AT_LEAST:
+        return found == wanted
+    most = replicas if name == _REPLICAS else math.inf
+    return found.isdecimal() and int(wanted) <= int(found) <= most
 
 
-_PARTITIONS: Final = (
-    "topic {} has {}, not {} as in kafka.partitions: with another number, one log would be on two "
-    "partitions, out of order. To have more, give another kafka.topic_prefix, where everything starts again. To lose "
-    "its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
+_WRONG_PARTITIONS: Final = (
+    "topic {} has {}, not {} as in kafka.partitions. Another number would split a log over two partitions, out of "
+    "order. Set kafka.partitions to the topic's number, or another kafka.topic_prefix to start anew. To delete the "
+    "topic and its messages: kafka-topics.sh --bootstrap-server {} --delete --topic {}"
 )
-_MOVE: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
+_ADD_REPLICAS: Final = "Add them with kafka-reassign-partitions.sh, or change kafka.replication_factor"
 log = structlog.get_logger(__name__)
 
 
@@ -109,13 +113,13 @@ class TopicsUnusable(KafkaUnusable):
 
 
 class TopicsFound(NamedTuple):
-    """Lists the topics that exist, and those that do not."""
+    """Differences of the topics in Kafka from the expected ones."""
 
     missing: Sequence[str]
     differences: Sequence[Difference]
     """Settings of topics that exist: they are left as they are, and logged."""
     small: Sequence[str] = ()
-    """Topics with too few partitions that never had a message: somebody's client made them by asking for them."""
+    """Topics with too few partitions that never had a message: Kafka made them when a client asked for them."""
 
 
 async def ensure_topics(
@@ -129,7 +133,8 @@ async def ensure_topics(
     """Make the topics that are missing (or, without `make`, do not), and compare those that exist.
 
     A topic with too few partitions grows if it never had a message. Raises TopicsUnusable if Kafka does not
-    answer, or another topic has another number of partitions: it decides each log's partition, so it never changes.
+    answer, or if the number of partitions of any other topic differs. That number decides the partition of each log,
+    so it cannot change once there are messages.
     """
     client = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers, **(options or {}))
     try:
@@ -168,10 +173,10 @@ async def _compare(
             small.append(topic.name)
         elif number != topic.partitions:
             there = counted(number, "partition")
-            raise TopicsUnusable(_PARTITIONS.format(topic.name, there, topic.partitions, servers, topic.name))
+            raise TopicsUnusable(_WRONG_PARTITIONS.format(topic.name, there, topic.partitions, servers, topic.name))
     replicas = {name: min(len(each["replicas"]) for each in of_one) for name, of_one in partitions.items()}
     few = [
-        Difference(name, f"it has {counted(number, 'replica')}, not {replication_factor}", _MOVE)
+        Difference(name, f"it has {counted(number, 'replica')}, not {replication_factor}", _ADD_REPLICAS)
         for name, number in replicas.items()
         if number < replication_factor
     ]

@@ -1,5 +1,4 @@
-"""Removes everything from objects that may be secret: environments, commands, foreign annotations, credentials in
-texts.
+"""Removes secrets from objects: values of variables, commands, annotations, credentials in texts.
 
 No rule reads any of it, so the types of `ingest.model.objects` have none of it.
 """
@@ -23,7 +22,7 @@ _MESSAGES: Final = frozenset({"message", "note"})
 
 
 class Cleaner:
-    """Cleans decoded JSON; of annotations those stay that `keeps` names, of reasons and messages what `mode` lets."""
+    """Cleans decoded JSON: keeps the annotations that `keeps` accepts, and filters reasons and messages by `mode`."""
 
     def __init__(self, keeps: Callable[[str], bool], mode: Mode) -> None:
         self._keeps = keeps
@@ -32,7 +31,7 @@ class Cleaner:
             "env": self._env,
             "annotations": self._annotations,
             "terminated": self._terminated,
-            "httpGet": self._asked,
+            "httpGet": self._http_get,
             **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), self._labels),
         }
 
@@ -60,12 +59,13 @@ class Cleaner:
         return REDACTED if is_secret(name) else self._cleaners.get(name, self)(text)
 
     def _labels(self, value: Any) -> Any:
+        """Clean the values only: a label's key, such as `token` or `env`, is not a field's name."""
         if not isinstance(value, dict):
             return self(value)
         return {name: self(each) for name, each in value.items()}
 
     def _env(self, value: Any) -> Any:
-        """Names of variables stay, and where their values come from."""
+        """Keep the name and the source of each variable, and drop its value."""
         if not isinstance(value, list):
             return self(value)
         return [
@@ -80,8 +80,8 @@ class Cleaner:
             return None
         return {name: self(text) for name, text in value.items() if self._keeps(name)}
 
-    def _asked(self, value: Any) -> Any:
-        """Clean the request of a probe or hook: its path and query may contain a key."""
+    def _http_get(self, value: Any) -> Any:
+        """Drop the path of a probe's or hook's request: it may contain a key, and so may its query."""
         if not isinstance(value, dict):
             return self(value)
         return {name: self(part) for name, part in value.items() if name != "path"}

@@ -1,4 +1,6 @@
-"""The process that answers people's own SQL: without environment, with a snapshot of the database and bounded means.
+"""Answers users' own SQL in a process without environment variables, with limited CPU time and memory.
+
+It reads a snapshot of the database.
 
 `python -I -m sql.questions.child FOLDER DATABASE` reads questions from standard input, and ends with it or when idle.
 """
@@ -25,11 +27,16 @@ IDLE_SECONDS: Final = 300.0
 MOST_VALUES: Final = 500_000
 """Values of an answer, including those in arrays and maps: each takes about a hundred bytes when it is shown."""
 MEMORY_RATIO: Final = 3
-"""So much the process may take, for what a question may: the engine's answer, and the same as rows."""
+"""Memory that the process may add, as a multiple of a question's limit.
+
+The engine holds the answer, and Python holds it again as rows.
+"""
 CORES: Final = 4
-_AS_THEY_ARE: Final = (bool, int, float, str, datetime, type(None))
+"""CPU seconds for each second of a question, because the engine uses several threads."""
+_SPARE_SECONDS: Final = 2
+_MSGPACK_TYPES: Final = (bool, int, float, str, datetime, type(None))
 _TOO_MUCH_MEMORY: Final = 241
-"""ClickHouse's number."""
+"""ClickHouse's error code MEMORY_LIMIT_EXCEEDED."""
 
 
 def main(folder: str, database: str) -> None:
@@ -37,14 +44,15 @@ def main(folder: str, database: str) -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the engine's own output is not part of the answer
     with connect(f"chdb://{quote(folder)}?database={quote(database)}", make=False, read_only=True) as engine:
         db = engine.another()
-        ask(db, "SELECT 1", {})
+        ask(db, "SELECT 1", {})  # starts the engine before its memory is measured
         taken = _taken_bytes()
+        # from here on the process can write no file and leaves no core dump
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         _send(answers, Answered())
         while select.select([0], [], [], IDLE_SECONDS)[0] and (body := read(sys.stdin.buffer)):
             asked = msgspec.msgpack.decode(body, type=Asked)
-            _bound(asked, taken)
+            _limit_resources(asked, taken)
             _send(answers, _answer(db, asked))
 
 
@@ -79,16 +87,16 @@ def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
             case int() if not -(1 << 63) <= value < 1 << 64:
                 return str(value)
             case _:
-                return value if isinstance(value, _AS_THEY_ARE) else str(value)
+                return value if isinstance(value, _MSGPACK_TYPES) else str(value)
 
     for row in found.rows:
         yield tuple(map(plain, row))
 
 
-def _bound(asked: Asked, taken: int) -> None:
-    """One question after the other has its own means."""
+def _limit_resources(asked: Asked, taken: int) -> None:
+    """Give the next question its own CPU time and memory. RLIMIT_CPU counts from the start of the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + asked.limits.seconds * CORES + 2
+    seconds = int(used.ru_utime + used.ru_stime) + asked.limits.seconds * CORES + _SPARE_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     if taken:
         most = taken + MEMORY_RATIO * asked.limits.memory_bytes

@@ -1,4 +1,4 @@
-"""The tables' facts for a drain: the pods of the nodes, disruption budgets, and where the pods could go."""
+"""Reads the facts from which `streams.questions.drain` predicts a drain."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
@@ -13,7 +13,7 @@ from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
 
-_THERE: Final = f"""
+_PODS_ON_NODES: Final = f"""
 SELECT (namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints),
     node, priority, phase, owner_kind, owner_name, deletion_asked_at IS NOT NULL
 FROM
@@ -26,7 +26,7 @@ WHERE node IN {{nodes:Array(String)}} AND change IN ('bound', 'updated')
 
 
 class Drain(NamedTuple):
-    """The facts about a drain."""
+    """The nodes, their pods and budgets, and where the pods could go."""
 
     known: Known
     pods: list[DrainedPod]
@@ -39,15 +39,15 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
     """Read a drain's facts. Raises BadParameter for an unknown cluster or node, and DatabaseError."""
     known = read_known(database, cluster, with_pods=True)
     for each in nodes:
-        known.of(each)
-    rows = asked(database, _THERE, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
-    pods = [_there(*row) for row in rows]
+        known.of(each)  # raises BadParameter for an unknown node
+    rows = asked(database, _PODS_ON_NODES, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
+    pods = [_drained_pod(*row) for row in rows]
     return Drain(
         known,
         pods,
         Cluster(
             others=[each for each in known.everywhere if each.node not in nodes],
-            drained=[_drained(each, pods) for each in known.everywhere if each.node in nodes],
+            drained=[_after_drain(each, pods) for each in known.everywhere if each.node in nodes],
             scheduler_minor=known.scheduler_minor,
             storage=known.storage,
             namespaces=known.namespaces,
@@ -58,15 +58,16 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
     )
 
 
-def _there(
+def _drained_pod(
     waiting: Sequence[Any], node: str, priority: int, phase: str, kind: str, owner: str, terminating: int
 ) -> DrainedPod:
     namespace, pod, uid, requests, cpus, tolerations, labels, constraints = waiting
-    each = Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), labels, constraints)
-    return DrainedPod(node, each, priority, phase, kind, owner, bool(terminating))
+    facts = Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), labels, constraints)
+    return DrainedPod(node, facts, priority, phase, kind, owner, bool(terminating))
 
 
-def _drained(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:
+def _after_drain(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:
+    """Return the node as a drain leaves it: cordoned, with the pods that stay. They count for affinity."""
     staying = (each.pod for each in pods if each.node == node.node and each.stays)
     neighbours = tuple(Neighbour(pod.namespace, pod.labels, restored(pod.constraints)) for pod in staying)
     return node._replace(unschedulable=True, neighbours=neighbours)

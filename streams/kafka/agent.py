@@ -27,7 +27,7 @@ import structlog
 from aiokafka import TopicPartition
 
 from common.tasks import Tasks, detached
-from streams.kafka.message import FaustEvent, Message, MessagesMissing, of_event
+from streams.kafka.message import FaustEvent, Message, MessagesLost, message_of_event
 from streams.kafka.states import Ownership
 from streams.kafka.worker import LogFolder
 
@@ -169,7 +169,7 @@ class FaustAgent:
 
     async def _fold(self, events: Sequence[FaustEvent]) -> bool:
         """False if the partitions went to another worker meanwhile."""
-        messages = [of_event(event) for event in events]
+        messages = [message_of_event(event) for event in events]
         following = await self._following(messages)
         if not await self._folder.fold(messages, self._ownership()):
             log.warning("a batch outlasted the rebalance; the next owner of its partitions folds it again")
@@ -209,7 +209,7 @@ class FaustAgent:
             self._folder.abandon()
 
     async def _following(self, messages: Sequence[Message]) -> dict[int, int]:
-        """The next offset of each partition behind these. Raises MessagesMissing if one is newer than the next and
+        """The next offset of each partition behind these. Raises MessagesLost if one is newer than the next and
         the topic has those between. After a rebalance older ones may come again, and a partition begins anywhere.
         """
         following = dict(self.next_offsets)
@@ -217,7 +217,7 @@ class FaustAgent:
             expected = following.get(message.partition, message.offset)
             partition = TopicPartition(message.topic, message.partition)
             if message.offset > expected and not await self._is_hole(partition, expected, message.offset):
-                raise MessagesMissing(f"{message.position} came where {expected} was next")
+                raise MessagesLost(f"{message.position} came where {expected} was next")
             following[message.partition] = message.offset + 1
         return following
 

@@ -29,7 +29,7 @@ from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import Topic
 from streams.kafka.changelog import Changelog
 from streams.kafka.membership import Membership
-from streams.kafka.message import MessagesMissing
+from streams.kafka.message import MessagesLost
 
 log = structlog.get_logger(__name__)
 JUDGE_SECONDS: Final = 15.0
@@ -173,14 +173,14 @@ class Consumer(driver.Consumer):
         """
 
     async def _add_gap(self, tp: TP, offset_from: int, offset_to: int) -> None:
-        """Raise MessagesMissing, which ends the worker, but where the topic has no such messages. Faust takes what it
+        """Raise MessagesLost, which ends the worker, but where the topic has no such messages. Faust takes what it
         passed over as done, and commits behind it.
 
         https://github.com/faust-streaming/faust/blob/v0.15.3/faust/transport/consumer.py
         """
         transport = cast("Transport", self.transport)
         if not await transport.is_hole(TopicPartition(tp.topic, tp.partition), offset_from, offset_to):
-            raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
+            raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset_to} came where {offset_from} was next")
         await super()._add_gap(tp, offset_from, offset_to - 1)
 
     async def _getmany(self, active_partitions: set[TP] | None, timeout: float) -> RecordMap:  # noqa: ASYNC109  # Faust's
@@ -196,7 +196,7 @@ class Consumer(driver.Consumer):
         return found
 
     async def _compare(self, tp: TP, messages: Sequence[ConsumerRecord[bytes, bytes]]) -> None:
-        """Raise MessagesMissing, which ends the worker, where a new leader has another log than the one before.
+        """Raise MessagesLost, which ends the worker, where a new leader has another log than the one before.
 
         aiokafka goes on at its offset (KIP-320), and what is before it in the new log would never be folded. The
         group's offset is given up first, so that the next worker reads the whole log. States know by time what they
@@ -213,7 +213,7 @@ class Consumer(driver.Consumer):
             ):  # the last may have come over the earlier connection and waited here
                 if not await transport.is_same(partition, offset, timestamp_ms):
                     await self._give_up(tp, min(offset, messages[0].offset), offset + 1)
-                    raise MessagesMissing(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
+                    raise MessagesLost(f"{tp.topic}:{tp.partition}@{offset} is another message than before")
         if connection is not None:
             self._connections[tp] = connection
         self._received[tp] = last

@@ -12,7 +12,7 @@ Headers = Sequence[tuple[str, bytes]]
 
 
 class Message(NamedTuple):
-    """A message as both runtimes take it; what Kafka has as null is empty."""
+    """A message of Kafka as the Faust worker and the aiokafka consumers read it; a null key or value is empty."""
 
     topic: str
     partition: int
@@ -25,7 +25,7 @@ class Message(NamedTuple):
 
     @property
     def ts(self) -> datetime:
-        """Return a time near the observation's. Every writer to the topic sets it."""
+        """Return the timestamp, limited to 1970 until LATEST: any writer to the topic can set it."""
         latest = int(LATEST.timestamp() * 1000) - 1
         return datetime.fromtimestamp(min(max(self.timestamp_ms, 0), latest) / 1000, UTC)
 
@@ -34,8 +34,8 @@ class Message(NamedTuple):
         return Position(self.topic, f"{self.partition}@{self.offset}")
 
 
-class MessagesMissing(Exception):
-    """Faust skipped messages: nothing behind them may be folded, since a log's state knows one offset only."""
+class MessagesLost(Exception):
+    """Messages are missing, or others than before. The worker stops: states record only their last offset."""
 
 
 class FaustMessage(Protocol):
@@ -59,7 +59,7 @@ class FaustEvent(Protocol):
     message: FaustMessage
 
 
-def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
+def message_of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
     return Message(
         record.topic,
         record.partition,
@@ -71,7 +71,7 @@ def of_record(record: "ConsumerRecord[bytes, bytes]") -> Message:
     )
 
 
-def of_event(event: FaustEvent) -> Message:
+def message_of_event(event: FaustEvent) -> Message:
     message = event.message
     return Message(
         message.topic,

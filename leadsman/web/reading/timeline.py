@@ -15,21 +15,21 @@ from streams.rules.eviction.signals import CONDITIONS
 
 PIECES: Final = 120
 """Marks of a lane."""
-WHOLE: Final = 5000
-"""A story of fewer lines is read at once; of a longer one its shape and its end."""
+MAX_STORY_LINES: Final = 5000
+"""A story of fewer lines is shown whole; a longer one by counts and its newest lines."""
 _LASTING: Final = {
     "pressure": frozenset(CONDITIONS.values()),
     "node": frozenset({"Ready", "NotReady", "Unknown"}),
     "image_gc": frozenset(GC_VERDICTS),
 }
-"""Lines of the story that only begin and end what other tables hold whole: kinds, and what they are about."""
+"""Story lines to skip, as `about` by kind: each is the start or end of a state that is read whole elsewhere."""
 _TICKS: Final = 6
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 _STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 Shape: TypeAlias = dict[str, dict[int, int]]
-"""Times by kind and piece of the range."""
+"""Number of story lines by kind, then by index of the piece of the range."""
 
 
 class Happening(NamedTuple):
@@ -74,7 +74,7 @@ class Filter(NamedTuple):
 
     kind: str = ""
     on: str = ""
-    """A node."""
+    """The node's name; `on` in the address."""
     namespace: str = ""
     severity: str = ""
 
@@ -118,15 +118,18 @@ def read_timeline(
     wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
     kinds: Sequence[str] = (),
 ) -> Happened:
-    """Read the happenings of a cluster or node; of a story that is too long, those `wanted`, and of `kinds`."""
-    rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=WHOLE)
-    whole = len(rows) < WHOLE
+    """Read the happenings of a cluster or node.
+
+    A story of MAX_STORY_LINES or more is narrowed to the node and namespace of `wanted`, and to `kinds`.
+    """
+    rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=MAX_STORY_LINES)
+    whole = len(rows) < MAX_STORY_LINES
     shape: Shape = {}
     if not whole:
         narrow = {"node": node or wanted.on, "namespace": wanted.namespace}
         shape = _read_shape(db, scope, narrow)
         rows = (
-            ask(db, "story", scope, **narrow, kinds=list(kinds), limit=WHOLE)
+            ask(db, "story", scope, **narrow, kinds=list(kinds), limit=MAX_STORY_LINES)
             if any((*narrow.values(), kinds))
             else rows
         )
@@ -169,7 +172,7 @@ def of_alerts(alerts: Iterable[Alert], scope: Scope) -> list[Happening]:
 
 
 def of_image_gc(rows: Iterable[RowDict]) -> list[Happening]:
-    """Each episode of image GC; one that recovered, does its work, or of which nothing more is heard, is over."""
+    """Return each episode of image GC, without an end while the episode `goes_on`."""
     return [
         Happening(
             row["ts"],
@@ -199,7 +202,10 @@ def _read_lasting(db: Database, scope: Scope, node: str) -> list[Happening]:
 
 
 def spans(changes: Iterable[RowDict], scope: Scope) -> list[tuple[datetime, datetime | None]]:
-    """When a status was on within a range: from changes of it in the order of time."""
+    """Return when a status was on, as pairs of start and end, from its changes in order of time.
+
+    An end is None if the status is still on.
+    """
     found: list[tuple[datetime, datetime | None]] = []
     began: datetime | None = None
     for change in changes:

@@ -1,4 +1,4 @@
-"""EvictionTooLate: memory, or then swap, is used up before the kubelet looks again (rules: psi-and-swap)."""
+"""EvictionTooLate: memory is used up before the kubelet checks again, at once or after swap (rules: psi-and-swap)."""
 
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -15,7 +15,7 @@ from streams.fold.findings import EvictionSignal, NodeStall
 from streams.rules.eviction.signals import MEMORY_AVAILABLE
 from streams.rules.eviction.trend import line
 
-KEPT_SECONDS: Final = 120.0
+WINDOW_SECONDS: Final = 120.0
 
 
 class Settings(RuleSettings):
@@ -26,7 +26,8 @@ class Settings(RuleSettings):
 class MemoryLeft(NamedTuple):
     """Remaining memory and swap of a node, in bytes."""
 
-    seconds: float
+    at_seconds: float
+    """Event time since 1970."""
     memory: int
     swap: int
 
@@ -44,45 +45,48 @@ def step(
     if row is None:
         return state, ()
     stall = next((each for each in rows if isinstance(each, NodeStall)), None)
-    state = _followed(state, row, stall, now.at.timestamp())
+    state = _with_sample(state, row, stall, now.at.timestamp())
     if row.seconds_to_hard is None and not state.left and not now.active:
         return state, ()
-    return state, [_judged(row, settings) or _while_swap_fills(row, state.left, settings) or Ends({})]
+    return state, [_while_memory_falls(row, settings) or _while_swap_fills(row, state.left, settings) or Ends({})]
 
 
-def _followed(state: State, row: EvictionSignal, stall: NodeStall | None, seconds: float) -> State:
+def _with_sample(state: State, row: EvictionSignal, stall: NodeStall | None, seconds: float) -> State:
     swap = stall.swap_available_bytes if stall is not None and stall.swap_usage_bytes else None
     if swap is None:
         return State() if state.left else state
-    kept = [each for each in state.left if seconds - KEPT_SECONDS <= each.seconds < seconds]
+    kept = [each for each in state.left if seconds - WINDOW_SECONDS <= each.at_seconds < seconds]
     return State((*kept, MemoryLeft(seconds, row.available, swap)))
 
 
-def _judged(row: EvictionSignal, settings: Settings) -> Holds | None:
+def _while_memory_falls(row: EvictionSignal, settings: Settings) -> Holds | None:
     slope, threshold, ahead = row.slope_per_second, row.hard_threshold, row.seconds_to_hard
     if slope is None or slope >= 0 or threshold is None or ahead is None or ahead > settings.within_seconds:
         return None
-    left = min(row.available, threshold) / -slope
-    if left >= settings.reaction_seconds:
+    seconds_left = min(row.available, threshold) / -slope  # from the threshold on, or from now on if it is crossed
+    if seconds_left >= settings.reaction_seconds:
         return None
     return Holds(
         {},
-        f"Node {name(row.node)}: memory is used up {_late(left, settings)}",
+        f"Node {name(row.node)}: memory is used up {_late(seconds_left, settings)}",
         f"{size(row.available)} of memory ({row.signal}) left, falling by {size(-slope)} a second. The hard "
         f"eviction threshold is {size(threshold)}. {_advice(-slope, settings)}",
     )
 
 
 def _while_swap_fills(row: EvictionSignal, left: Sequence[MemoryLeft], settings: Settings) -> Holds | None:
-    """Memory does not fall as long as swap takes what is needed more; then it falls by all of that."""
-    both = line(tuple((each.seconds, float(each.memory + each.swap)) for each in left))
+    """Return the alert for a node whose swap absorbs its growth.
+
+    Memory stays level until swap is full, then falls at the full pace: so the forecast uses the sum of both.
+    """
+    both = line(tuple((each.at_seconds, float(each.memory + each.swap)) for each in left))
     threshold, reaction = row.hard_threshold, settings.reaction_seconds
     if threshold is None or both is None or not both.is_significant or left[-1].swap >= left[0].swap:
         return None
     pace, swap, above = -both.per_second, left[-1].swap, max(0, row.available - threshold)
     if pace <= 0 or min(row.available, threshold) >= reaction * pace:
         return None
-    # Farther above the threshold it is not the node that lacks memory, but a pod that is at its own limit.
+    # swap that fills while the node has ample memory means that a pod reached its own limit
     if above >= reaction * pace or above + swap > settings.within_seconds * pace:
         return None
     late = _late(min(row.available, threshold) / pace, settings)

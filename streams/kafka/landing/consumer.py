@@ -35,7 +35,7 @@ from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits
 from streams.kafka.landing.ranges import read_logs, read_ranges
 from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Arrivals, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
-from streams.kafka.message import of_record
+from streams.kafka.message import message_of_record
 from streams.kafka.retention import RetentionWatch
 
 SESSION_MS: Final = 20_000
@@ -333,7 +333,7 @@ class Landing:
                 self._known.discard(tp)
                 self._unknown.add(tp)
             elif records:
-                self._buffers.add(tp, [of_record(record) for record in records])
+                self._buffers.add(tp, [message_of_record(record) for record in records])
                 self._next.setdefault(tp, records[0].offset)
                 self._arrivals.add(tp, records[0].offset, records[-1].offset)
                 self._received[tp] = Landed(records[-1].offset + 1, records[-1].timestamp)

@@ -11,7 +11,7 @@ from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka.landing.portion import Begun
 from streams.kafka.landing.resume import Landed, PartitionLog
 from streams.kafka.landing.store import Abandoned
-from streams.kafka.message import Message, of_record
+from streams.kafka.message import Message, message_of_record
 
 POLL_MS: Final = 100
 TIMES_SECONDS: Final = 30.0
@@ -41,7 +41,7 @@ async def read_ranges(options: aiokafka_fixes.Options, begun: Begun, is_ours: Ca
                 raise Abandoned
             received = await consumer.getmany(*left, timeout_ms=POLL_MS)
             for tp, records in received.items():
-                found[tp] += [of_record(record) for record in records if record.offset <= ranges[tp].end]
+                found[tp] += [message_of_record(record) for record in records if record.offset <= ranges[tp].end]
             left = {tp for tp in left if await consumer.position(tp) <= ranges[tp].end}
     return [message for of_range in found.values() for message in of_range]
 

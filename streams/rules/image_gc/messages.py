@@ -32,7 +32,7 @@ _WORDS: Final = {
 
 
 def because(reason: str, text: str = "") -> str:
-    """Words for a reason, as they follow "because"; of an unknown one the text."""
+    """Return the words that follow "because"; for an unknown reason they quote `text`."""
     return _WORDS.get(reason, f'of "{text}"' if text else "of what its message names")
 
 
@@ -43,7 +43,7 @@ class ImageGcFailure(NamedTuple):
     """`partial` where something was freed, `noop` where nothing was eligible, `error` where the run broke off."""
     reason: Reason
     wanted_bytes: int | None = None
-    """Never in the text from 1.35 on."""
+    """Since 1.35 only errors in deletion name it."""
     freed_bytes: int | None = None
     usage_percent: int | None = None
     """1.35 and later."""
@@ -104,7 +104,10 @@ _STATS_ERRORS: Final = (
 
 
 def parse_image_gc(reason: str, message: str) -> ImageGcFailure | None:
-    """Parse FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed, an unknown text by the reason; else None."""
+    """Parse an Event of reason FreeDiskSpaceFailed, InvalidDiskCapacity or ImageGCFailed; None for any other reason.
+
+    If its text is unknown, the reason alone decides.
+    """
     if reason not in _BY_REASON_ALONE:
         return None
     alone = _BY_REASON_ALONE[reason]

@@ -16,7 +16,7 @@ from ingest.normalize.dead_letters import NOT_A_RECORD
 from streams.fold.fold import LogState
 from streams.kafka.accept import ORIGIN, NotARecord, Skip, Take, accept
 from streams.kafka.codec import NOTHING_FOLDED, Emission, Folded
-from streams.kafka.message import FaustEvent, Headers, Message, of_event, of_record
+from streams.kafka.message import FaustEvent, Headers, Message, message_of_event, message_of_record
 
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 T0_MS = 1_782_907_200_000
@@ -102,4 +102,4 @@ def test_both_clients_give_the_same_message_in_one_unit_of_time(ms: int) -> None
     record: ConsumerRecord[bytes, bytes] = ConsumerRecord("t", 3, 9, ms, 0, b"k", None, None, 1, -1, headers)
     inner = SimpleNamespace(topic="t", partition=3, offset=9, timestamp=ms / 1000.0, headers=headers, generation_id=1)
     event = cast("FaustEvent", SimpleNamespace(key=b"k", value=None, message=inner))
-    assert of_record(record) == of_event(event) == Message("t", 3, 9, ms, b"k", b"", headers)
+    assert message_of_record(record) == message_of_event(event) == Message("t", 3, 9, ms, b"k", b"", headers)

@@ -16,7 +16,7 @@ from streams.kafka.app import Worker
 from streams.kafka.changelog import Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
 from streams.kafka.faust_fixes import Consumer
-from streams.kafka.message import MessagesMissing
+from streams.kafka.message import MessagesLost
 from streams.kafka.parts import Layout, PartsCodec, Stored
 
 pytestmark = pytest.mark.asyncio
@@ -118,7 +118,7 @@ async def test_what_empties_a_full_queue_does_not_resume_a_partition_that_is_pau
 
 async def test_what_faust_passed_over_is_not_committed() -> None:
     consumer: Any = worker()._app.consumer
-    with pytest.raises(MessagesMissing, match=r"x\.nodes:0@9 came where 5 was next"):
+    with pytest.raises(MessagesLost, match=r"x\.nodes:0@9 came where 5 was next"):
         await consumer._add_gap(NODES, 5, 9)
 
 
@@ -235,7 +235,7 @@ async def test_a_log_that_is_another_now_is_read_from_its_beginning_by_the_next_
     fetching = Fetching(monkeypatch)
     await fetching(3, 4)
     fetching.connection, fetching.has = connection, has
-    with pytest.raises(MessagesMissing, match="is another message than before"):
+    with pytest.raises(MessagesLost, match="is another message than before"):
         await fetching(*offsets)
     assert fetching.reported == [(first, end)]
     assert fetching.committed == [{NODES: 0}]
@@ -253,7 +253,7 @@ async def test_of_all_logs_those_are_given_up_that_are_another_or_cannot_be_comp
     await fetching(5, 6, of=replaced)
     await fetching(7, 8, of=same)
     fetching.connection, fetching.has = "leader 2", {(8, 80), (9, 90)}
-    with pytest.raises(MessagesMissing):
+    with pytest.raises(MessagesLost):
         await fetching(9)
     assert fetching.committed[0] == {NODES: 0}, "first, for the worker can be killed meanwhile"
     assert {tp for each in fetching.committed for tp in each} == {NODES, replaced, unread}

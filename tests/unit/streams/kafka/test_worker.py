@@ -24,7 +24,7 @@ from streams.fold.fold import LogState
 from streams.fold.reducer import AnyReducer, Output, Reducer
 from streams.kafka.agent import BATCH_EVENTS, FaustAgent
 from streams.kafka.changelog import Changelog, Epoch, RecordKey
-from streams.kafka.message import Message, MessagesMissing
+from streams.kafka.message import Message, MessagesLost
 from streams.kafka.messages.findings import columns_of, decode_findings
 from streams.kafka.parts import PartsCodec
 from streams.kafka.states import LogStates, Ownership
@@ -396,7 +396,7 @@ async def test_a_message_that_is_missing_ends_the_agent() -> None:
     agent = FaustAgent(Kafka().folder(), lambda: GENERATION, 0.01, state_seconds=0.01, is_hole=never)
     await _run(agent, stream)
     assert stream.acked == []
-    with pytest.raises(MessagesMissing, match=r"x\.cluster:0@2 came where 1 was next"):
+    with pytest.raises(MessagesLost, match=r"x\.cluster:0@2 came where 1 was next"):
         await agent.failing()
 
 

@@ -96,7 +96,7 @@ def test_of_a_story_that_is_too_long_its_shape_and_its_end_are_read(
     ]
     store(database, *ends)
     assert (happened(database).whole, happened(database).shape) == (True, {})
-    monkeypatch.setattr("leadsman.web.reading.timeline.WHOLE", 4)
+    monkeypatch.setattr("leadsman.web.reading.timeline.MAX_STORY_LINES", 4)
     cut = happened(database)
     assert (cut.whole, [each.since for each in cut.happenings][-1]) == (False, at(8))
     assert sum(cut.shape["pod_end"].values()) == 9
@@ -134,7 +134,7 @@ def test_of_a_story_too_long_to_be_read_whole_what_is_wanted_is_read(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two may be read: the last two are of n2, and what is asked for is of n1 in shop."""
-    monkeypatch.setattr("leadsman.web.reading.timeline.WHOLE", 2)
+    monkeypatch.setattr("leadsman.web.reading.timeline.MAX_STORY_LINES", 2)
     for nth, (node, namespace) in enumerate([("n1", "shop"), ("n2", "bank"), ("n2", "bank")]):
         end = {"namespace": namespace, "pod": f"p{nth}", "uid": f"u{nth}", "container": "c", "updated_at": at(5)}
         store(database, row(PodEnd, ts=at(5 * nth), node=node, cause="oom_kill", **end))
