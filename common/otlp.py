@@ -31,7 +31,8 @@ try:
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 except ImportError:
     raise WrongUsage(
-        "telemetry.otlp_endpoint needs the OpenTelemetry SDK: pip install 'leadsman[otlp]', or leave it empty"
+        "telemetry.otlp_endpoint needs the OpenTelemetry SDK: in a checkout, pipx install --force '.[otlp]'. "
+        "Or leave it empty"
     ) from None
 
 TIMEOUT_SECONDS: Final = 10.0

@@ -29,7 +29,7 @@ def command(ctx: click.Context, config: Path | None, kafka: str | None, db: str 
 @command.command("init", epilog="Examples: leadsman config init prod.yaml; leadsman config init -")
 @click.argument("file", type=options.FILE, default="leadsman.yaml")
 def init(file: Path) -> None:
-    """Write a file with every setting, its default and its meaning, in which nothing is set yet; - prints it."""
+    """Write a file with every setting, its default and meaning. Nothing is set in it yet; - prints it."""
     from common.private import open_private
     from leadsman.run.settings import Settings, settings_file
 

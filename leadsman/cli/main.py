@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
             extra = EXTRAS.get((error.name or "").partition(".")[0])
             if extra is None:
                 raise
-            raise WrongUsage(f"{cmd_name} needs an extra: pip install 'leadsman[{extra}]'") from None
+            raise WrongUsage(f"{cmd_name} needs an extra: in a checkout, pipx install --force '.[{extra}]'") from None
         command: click.Command = module.command
         return command
 

@@ -32,9 +32,9 @@ PORT = 8421
 def command(*, http: bool, host: str, port: int, token_file: Path | None, db: str) -> None:
     """Answer an assistant's questions (Model Context Protocol): the story, saved questions, eviction order, fit, SQL.
 
-    Nothing is ever written. Needs the extra mcp: pip install 'leadsman[embedded,mcp]'. An embedded database belongs
-    to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one holds
-    it, and answers other commands that only read.
+    Nothing is ever written. Needs the extra mcp: pipx install '.[embedded,mcp]' in a checkout. An embedded database
+    belongs to one process. If `leadsman up` or `leadsman serve` holds it, that process is asked. Otherwise this one
+    holds it, and answers other commands that only read.
     """
     import asyncio
 
@@ -47,7 +47,9 @@ def command(*, http: bool, host: str, port: int, token_file: Path | None, db: st
     try:
         from leadsman.web.assistant.server import run_on_standard_io, run_over_http
     except ModuleNotFoundError as error:
-        raise WrongUsage(f"{error.name} is not installed: pip install 'leadsman[embedded,mcp]'") from None
+        raise WrongUsage(
+            f"{error.name} is not installed: in a checkout, pipx install --force '.[embedded,mcp]'"
+        ) from None
     token = read_token(token_file, host) if http else ""
     configure("text", sys.stderr)
     with readable_database(db) as database:

@@ -20,7 +20,8 @@ def _keep_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command(
-    "migrate", epilog="Example: leadsman migrate --db http://default@localhost:8123/leadsman --keep-samples-days 14"
+    "migrate",
+    epilog="Example: leadsman migrate --db http://leadsman:leadsman@localhost:8123/leadsman --keep-samples-days 14",
 )
 @options.db
 @_keep_options

@@ -102,8 +102,8 @@ def load(target: Embedded, *, read_only: bool) -> None:
                 import_module("chdb.state")
     except ImportError:
         raise EngineMissing(
-            f"{target}: the embedded engine is not installed: pip install 'leadsman[embedded]', or give a server, "
-            "http://user:password@host:8123/leadsman"
+            f"{target}: the embedded engine is not installed: in a checkout, pipx install --force '.[embedded]'. "
+            "Or give a server, http://user:password@host:8123/leadsman"
         ) from None
     folder = target.folder
     try:

@@ -101,16 +101,16 @@ def test_without_extras_the_live_commands_are_there(bare: Environment, command: 
 @pytest.mark.parametrize(
     ("arguments", "extra"),
     [
-        (("agent", "--node", "n", "--once"), "leadsman[agent]"),
-        (("replay", str(NODE_PRESSURE), "--db", "chdb://nowhere"), "leadsman[embedded]"),
-        (("migrate", "--db", "chdb://nowhere"), "leadsman[embedded]"),
+        (("agent", "--node", "n", "--once"), "agent"),
+        (("replay", str(NODE_PRESSURE), "--db", "chdb://nowhere"), "embedded"),
+        (("migrate", "--db", "chdb://nowhere"), "embedded"),
     ],
 )
 def test_a_command_whose_extra_is_missing_names_it_in_one_sentence(
     bare: Environment, arguments: tuple[str, ...], extra: str
 ) -> None:
     told = bare.run(*arguments, status=WRONG_USAGE)
-    assert f"pip install '{extra}'" in told
+    assert f"pipx install --force '.[{extra}]'" in told
     assert told.count("\n") == 1
     assert not (bare.folder / "nowhere").exists()
 

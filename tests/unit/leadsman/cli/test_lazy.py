@@ -96,7 +96,7 @@ from leadsman.__main__ import main
 main()"""
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True, cwd=ROOT)
     assert (done.returncode, done.stdout) == (2, "")
-    assert f"pip install 'leadsman[{extra}]'" in done.stderr
+    assert f"pipx install --force '.[{extra}]'" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
