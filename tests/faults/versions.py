@@ -31,8 +31,8 @@ EDITS: Final = (
     Edit("streams/analytics/kubelet_settings.py", "version=3,", "version=4,"),
     Edit(
         "streams/fold/findings/nodes.py",
-        'over-committed."""\n    pods: int\n',
-        f'over-committed."""\n    pods: int\n    later: int = {LATER}\n',
+        "    free: int\n    pods: int\n",
+        f"    free: int\n    pods: int\n    later: int = {LATER}\n",
     ),
 )
 
