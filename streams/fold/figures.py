@@ -80,6 +80,8 @@ class Figures:
     def __init__(self) -> None:
         self._rows: dict[type, dict[tuple[str, ...], tuple[Any, float]]] = {kind: {} for kind in _KEYS}
         self._dropped_at = 0.0
+        self._sampled: set[str] = set()
+        """Clusters that have had samples: of others, findings come without."""
 
     def take(self, row: object, at: float = 0.0) -> None:
         """Keep a row that arrived `at`; the rows of a deleted node and resolved alerts go.
@@ -96,6 +98,8 @@ class Figures:
                 rows.pop(key, None)
             elif key not in rows or rows[key][0].ts <= row.ts:  # type: ignore[attr-defined]  # all these have it
                 rows[key] = row, at
+                if isinstance(row, EvictionSignal):
+                    self._sampled.add(row.cluster)
 
     def drop(self, now: float) -> None:
         """Forget nodes and alerts of which nothing has arrived: their partition may have gone to another worker."""
@@ -104,7 +108,8 @@ class Figures:
         self._keep(EvictionSignal, lambda _, at: at >= silent_at)
         alive = {key[:2] for key in self._rows[EvictionSignal]}
         for kind in (ImageGc, NumaSkew):  # they come when something changes, and without samples too
-            self._keep(kind, lambda key, at: not alive or key[:2] in alive or at >= silent_at)
+            self._keep(kind, lambda key, at: key[0] not in self._sampled or key[:2] in alive or at >= silent_at)
+        self._sampled &= {key[0] for rows in self._rows.values() for key in rows}
         repeated_at = now - 2 * REPEAT_EVERY.total_seconds()
         self._keep(Alert, lambda _, at: at >= repeated_at)
 

@@ -116,5 +116,6 @@ def test_what_is_silent_is_forgotten_also_where_nobody_scrapes() -> None:
 
 def test_numa_findings_of_a_cluster_without_samples_are_kept() -> None:
     taken = found(row(NumaSkew, scope="node", node="n1", skew_ratio=0.5))
+    taken.take(signal(cluster="sampled"), 1e6)
     taken.drop(1e6)
     assert taken.values()[NUMA_SKEW] == {("c", "n1"): 0.5}
