@@ -179,7 +179,8 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
         else "whether anything recreates it is unknown"
     )
     limit = "Give what grows a limit, or roll it back: its replacement may grow too. To stop it now"
-    step = Step(f"{limit if owned else f'Stop what grows; {bare}'}: {command}")
+    costs = "this asks no disruption budget and loses emptyDir data"
+    step = Step(f"{f'{limit} ({costs})' if owned else f'Stop what grows ({costs}); {bare}'}: {command}")
     return item._replace(who="; ".join(shown), step=step if command else item.step)
 
 

@@ -17,6 +17,7 @@ from streams.fold.findings import EvictionSignal, NodeRow, PodBinding
 T0 = datetime(2026, 7, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 GIB = 1 << 30
+COSTS = "this asks no disruption budget and loses emptyDir data"
 
 
 def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Item:
@@ -66,9 +67,11 @@ def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> 
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
     assert "its replacement may grow too" in card.step.words
-    assert card.step.words.endswith(" To stop it now: kubectl delete pod -n shop web-x"), "no way to roll it back"
+    assert card.step.words.endswith(f" To stop it now ({COSTS}): kubectl delete pod -n shop web-x"), (
+        "no way to roll it back"
+    )
     (card,) = incidents([item("met", "a")], [bare])
-    assert card.step.words == "Stop what grows; nothing recreates it: kubectl delete pod -n shop bare"
+    assert card.step.words == f"Stop what grows ({COSTS}); nothing recreates it: kubectl delete pod -n shop bare"
     (card,) = incidents([item("met", "a")], [{**bare, "owner_known": False}])
     assert "; whether anything recreates it is unknown: kubectl" in card.step.words
 
