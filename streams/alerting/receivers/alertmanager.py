@@ -9,6 +9,7 @@ import msgspec
 
 from common.clock import SYSTEM, Clock
 from streams.alerting.receivers.alert_states import AlertStates, Received, time_text
+from streams.alerting.receivers.incidents import incident_of
 from streams.alerting.receivers.posting import DEADLINE_SECONDS, Failed, Poster, Refused, log_parked, log_refused
 from streams.kafka.messages.alerts import AlertMessage
 
@@ -78,7 +79,7 @@ class Alertmanager:
         if alert.status == "resolved":
             ends_at = min(alert.ends_at or now, now)
         return {
-            "labels": alert.labels,
+            "labels": {**alert.labels, "incident": incident_of(alert)},
             "annotations": alert.annotations,
             "startsAt": time_text(min(alert.starts_at, now)),
             "endsAt": time_text(max(ends_at, min(alert.starts_at, now))),

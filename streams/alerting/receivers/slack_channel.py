@@ -6,7 +6,6 @@ repeats one. A bot may read the history of a channel but not its threads, so eac
 """
 
 import asyncio
-import hashlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
@@ -18,11 +17,11 @@ import structlog
 
 from common.clock import SYSTEM, Clock
 from streams.alerting.receivers.alert_states import AlertStates, Received
+from streams.alerting.receivers.incidents import digest, incident_of
 from streams.alerting.receivers.posting import REFUSALS, Failed, Poster, Refused
 from streams.alerting.receivers.pushing import NOWHERE, ROUND_SECONDS, Addresses, Pushed, slack_message, status_of
 from streams.alerting.settings import SLACK
 from streams.kafka.messages.alerts import AlertMessage
-from streams.rules.eviction.shortage import FAMILIES
 
 CHANNEL: Final = re.compile(r"[CDG][A-Z0-9]{6,}", re.ASCII)
 """The ID of a channel; a name is not taken where messages are updated."""
@@ -214,7 +213,7 @@ class SlackChannel(Pushed):
 
     def _said(self, received: Received) -> str:
         words = received.alert.annotations
-        return _digest(
+        return digest(
             status_of(received.alert), words.get("summary", ""), words.get("description", ""), self._others(received)
         )
 
@@ -292,21 +291,8 @@ class SlackChannel(Pushed):
         return lambda: {"Content-Type": kind, "Authorization": f"Bearer {self._token}"}
 
 
-def incident_of(alert: AlertMessage) -> str:
-    """Return the incident of an alert: that of its node and scarce resource, or its own."""
-    labels = alert.labels
-    family = FAMILIES.get(labels.get("resource") or labels.get("condition", ""), "")
-    if not family or not labels.get("node") or labels.get("cause", "pressure") != "pressure":
-        return alert.fingerprint
-    return _digest(labels.get("cluster", ""), labels["node"], family)
-
-
 def _key(alert: AlertMessage) -> str:
     return f"{alert.fingerprint}@{alert.starts_at.isoformat()}"
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.blake2b("\0".join(parts).encode(), digest_size=8).hexdigest()
 
 
 def _parsed(content: bytes) -> _Answer:

@@ -531,6 +531,23 @@ async def test_alertmanager_receives_all_that_fires_and_for_how_long() -> None:
 
 
 @pytest.mark.asyncio
+async def test_alertmanager_can_group_alerts_by_their_incident() -> None:
+    scarce = {"cluster": "c", "node": "n1", "resource": "memory"}
+    alerts = [
+        each._replace(alert=msgspec.structs.replace(each.alert, labels={**each.alert.labels, **labels}))
+        for each, labels in (
+            (received(name="A"), scarce),
+            (received(name="B"), {"cluster": "c", "node": "n1", "condition": "MemoryPressure"}),
+            (received(name="C"), {**scarce, "node": "n2"}),
+        )
+    ]
+    async with Server().running() as server:
+        await (await send(server, FakeClock(), *alerts)).close()
+    near, pressure, elsewhere = (each["labels"]["incident"] for each in server.bodies[0])
+    assert near == pressure != elsewhere
+
+
+@pytest.mark.asyncio
 async def test_alertmanager_receives_when_it_was_resolved_never_in_the_future() -> None:
     clock = FakeClock()
     clock.seconds = 100
