@@ -9,6 +9,7 @@ import subprocess
 import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -183,10 +184,13 @@ class KafkaCluster:
         self.bootstrap_servers = ",".join(node.bootstrap_servers for node in self.nodes)
 
     def __enter__(self) -> Self:
-        for node in self.nodes:
-            node.begin()
-        for node in self.nodes:
-            node.await_ready()
+        with ExitStack() as stack:
+            for node in self.nodes:
+                node.begin()
+                stack.callback(node.kill)
+            for node in self.nodes:
+                node.await_ready()
+            stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,7 +8,8 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +19,28 @@ HOST: Final = "127.0.0.1"
 PORTS: Final = range(15_000, 30_000)
 """Below the range of which Linux takes ports for outgoing connections: a port stays ours over a restart."""
 
+_MOST_PROCESSES: Final = 20
+
+
+def _own_ports() -> Iterator[int]:
+    """Return the ports of this process of a run in turn, from a random one on: another run may go on beside it.
+
+    A port is free until its program has started, which takes seconds, and pytest-randomly gives all processes of a
+    run the same random numbers.
+    """
+    own = PORTS[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % _MOST_PROCESSES :: _MOST_PROCESSES]
+    first = random.SystemRandom().randrange(len(own))
+    return cycle((*own[first:], *own[:first]))
+
+
+_OWN: Final = _own_ports()
 LAST_BYTES: Final = 4_000
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nothing listens on now."""
+    """A TCP port of 127.0.0.1 that nothing listens on now, and that no other process of this run is given."""
     while True:
-        port = random.choice(PORTS)  # noqa: S311  # no secret: several test processes only have to differ
+        port = next(_OWN)
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((HOST, port))
