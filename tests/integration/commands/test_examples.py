@@ -60,7 +60,7 @@ RUN: Final = [each for each in ALL if not OWN.search(each) and not LIVE & set(ea
 @pytest.mark.parametrize("command", [command for command, _ in _commands()], ids=lambda command: str(command.name))
 def test_the_help_has_each_example_whole_on_a_line(command: click.Command) -> None:
     """Wrapped, it cannot be copied."""
-    lines = command.get_help(click.Context(command, terminal_width=80)).splitlines()
+    lines = command.get_help(click.Context(command, parent=CONTEXT, terminal_width=80)).splitlines()
     assert set(_examples_of(command)) <= {line.strip() for line in lines}
 
 
