@@ -41,7 +41,7 @@ IN_THIS_PROCESS: Final = frozenset(
         "simulate-scheduler",
     }
 )
-"""Commands that read, answer and end: they start no loop, take no signal and set up no log."""
+"""Commands that answer and end: they start no loop, take no signal and set up no log."""
 PROGRESS: Final = re.compile(r"^read(?:ing| [0-9.]+ (?:of [0-9.]+ )?MiB.*)\n", re.MULTILINE)
 """Progress output of a read that lasts ten seconds, on a loaded machine also of a small file."""
 TIMEOUT_SECONDS: Final = 300
