@@ -352,7 +352,10 @@ async def _check(watch: LiveSettings, report: Report) -> None:
 
 
 def journal_of(dsn: str) -> Path:
-    """The journal's folder, one for each database: beside an embedded one, else in the working directory."""
+    """The journal's folder: beside an embedded database, else in the working directory.
+
+    Each database has its own, because streams resume behind what it has.
+    """
     target = parse_dsn(dsn)
     if isinstance(target, Embedded):
         other = "" if target.database == EMBEDDED_DATABASE else f"-{stem(target.database)}"

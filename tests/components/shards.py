@@ -50,7 +50,7 @@ class Outcome(NamedTuple):
     shares: Sequence[int]
     """Rows of samples on each shard of `two`."""
     answers: dict[str, Sequence[str]]
-    """Answers to a question that differ: that of one server, and of two shards."""
+    """Answers to a question that differ: that of one server, of two shards and of the copy."""
     copied: Sequence[str]
     """Tables of which `one` has other rows than one server has."""
     inserted: Sequence[int]
@@ -107,7 +107,7 @@ def copied(client: Any) -> Iterator[int]:
 def differing(client: Any) -> Iterator[tuple[str, list[str]]]:
     for question in with_forms():
         answers = []
-        for client.database in (PLAIN, TWO.database):
+        for client.database in (PLAIN, TWO.database, ONE.database):
             answers.append(repr(client.query(question.sql, parameters=values(question, {})).result_rows))
         if len(set(answers)) > 1:
             yield question.name, [answer[:2000] for answer in answers]

@@ -2,9 +2,9 @@
 
 There is no server here that could be another shard. So what is proved is that every statement of the schema can be
 made, that what is inserted arrives once on a shard with its roll-ups, that every saved question has the answers of
-one server when each shard has a part of the rows, and that each table has all rows after they were copied from one
-server. Not proved are the network between shards, and an insert that reaches one and not another: docs/sql.md names
-what that rests on.
+one server when each shard has a part of the rows, and when all were copied from one server, and that each table has
+all rows then. Not proved are the network between shards, and an insert that reaches one and not another: docs/sql.md
+names what that rests on.
 """
 
 import subprocess
