@@ -18,12 +18,14 @@ kubectl -n leadsman create secret generic leadsman-db \\
 kubectl -n leadsman create secret generic leadsman-page \\
   --from-literal=LEADSMAN_DB=http://READER:PASSWORD@clickhouse:8123/leadsman \\
   --from-literal=token=$(openssl rand -hex 32)
-helm install leadsman deploy/helm/leadsman --namespace leadsman \\
-  --set cluster=prod --set kafka.bootstrapServers=kafka.leadsman:9092
+helm install leadsman deploy/helm/leadsman --namespace leadsman --set cluster=prod \\
+  --set kafka.bootstrapServers=kafka.leadsman:9092 --set image.repository=registry.example/leadsman
 ```
 
-Kafka and ClickHouse are yours. For a second cluster on the same Kafka, install there `watch` and `agent` alone, under
-another `cluster`. `deploy/kubernetes` is this chart with its own values, rendered by `make manifests`.
+USER and READER are [users of ClickHouse](../../../docs/sre.md#database). Kafka and ClickHouse are yours, and so is
+the image until it is published. In a second cluster on the same Kafka, install only `watch` and `agent`, with another
+`cluster`: `--set work.enabled=false,land.enabled=false,alert.enabled=false,serve.enabled=false`. `deploy/kubernetes`
+is this chart with its default values, rendered by `make manifests`.
 
 ## Values
 
