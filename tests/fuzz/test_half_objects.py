@@ -114,7 +114,7 @@ def test_each_field_of_a_resource_may_be_missing_or_of_another_type(resource: st
 
 
 @given(st.data())
-@settings(max_examples=EXAMPLES, deadline=None)
+@settings(max_examples=EXAMPLES)
 def test_any_fields_of_any_objects_may_be_missing_or_of_another_type(data: st.DataObject) -> None:
     given: list[Observation] = []
     for resource in data.draw(st.lists(st.sampled_from(sorted(observed())), min_size=1, max_size=6)):

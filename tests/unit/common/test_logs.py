@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from common.logs import Form, configure
+from profiles import EXAMPLES
 
 pytestmark = pytest.mark.usefixtures("logs_as_before")
 
@@ -66,7 +67,7 @@ def test_what_libraries_warn_of_is_as_safe(form: Form, capsys: pytest.CaptureFix
     assert "not told" not in err
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES * 3 // 5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(), st.sampled_from(["text", "json"]))
 def test_any_text_is_one_line(capsys: pytest.CaptureFixture[str], text: str, form: Form) -> None:
     configure(form)

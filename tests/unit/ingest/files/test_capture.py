@@ -21,6 +21,7 @@ from ingest.files.lines import KEPT_BYTES, LINE_LIMIT_BYTES, Compression, Source
 from ingest.model.observation import Observation, Observed, Unreadable
 from ingest.resources.table import BY_NAME
 from paths import NODE_PRESSURE
+from profiles import EXAMPLES
 
 TS = datetime(2026, 11, 21, 4, 17, 7, 289239, tzinfo=UTC)
 GOOD = (
@@ -301,7 +302,7 @@ def test_observations_that_repeat_for_ever_end_at_a_limit_of_work(tmp_path: Path
     line = with_field("object", {"name": "x" * 100_000}) + b"\n"
     entries: list[Observed | Unreadable] = []
     path = tmp_path / "repeating"
-    path.write_bytes(bomb(compression, line, mebibytes=400))
+    path.write_bytes(bomb(compression, line, mebibytes=300))
     with SourceFile(path) as file:
         read = 0
         for entry in read_capture(file):
@@ -379,7 +380,7 @@ def test_folder_is_no_capture(tmp_path: Path) -> None:
         SourceFile(tmp_path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(
     parts=st.lists(
         st.one_of(
@@ -410,7 +411,7 @@ def test_whatever_stands_between_them_every_good_line_is_kept_and_nothing_else_i
         assert isinstance(entry, Observed) or line != GOOD
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(
     data=st.binary(max_size=3000),
     start=st.sampled_from([b"", b"\x1f\x8b\x08\x00", b"\x28\xb5\x2f\xfd", gzip.compress(GOOD)]),
@@ -449,7 +450,7 @@ def decoded(observation: Observation) -> dict[str, Any]:
     return {**msgspec.structs.asdict(observation), "object": json.loads(bytes(observation.object))}
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(
     observations=st.lists(OBSERVATIONS, min_size=1, max_size=8), compression=st.sampled_from(["none", "gzip", "zstd"])
 )

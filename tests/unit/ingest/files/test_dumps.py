@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.lines import SourceError
@@ -211,7 +211,6 @@ def test_file_without_anything_of_use_is_refused(tmp_path: Path, text: str, mess
     assert str(caught.value).startswith(f"{path}: ")
 
 
-@settings(max_examples=100)
 @given(
     data=st.binary(max_size=300),
     start=st.sampled_from([b'{"kind":"List","items":[', b"kind: List\nitems:\n- ", b"{", b"---\n"]),

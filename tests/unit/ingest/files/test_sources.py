@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.lines import SourceError
@@ -103,7 +103,6 @@ def test_file_of_nothing_but_unreadable_lines_is_given() -> None:
     assert names(merged(itself, [[bad("a"), bad("b")]])) == ["a", "b"]
 
 
-@settings(max_examples=100)
 @given(
     times=st.lists(st.one_of(st.integers(0, 40), st.none()), max_size=40),
     jitter=st.lists(st.floats(0, WINDOW.total_seconds() / 2), min_size=40, max_size=40),

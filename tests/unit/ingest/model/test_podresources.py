@@ -28,6 +28,7 @@ from ingest.model.topics import decode_record, encode_record
 from ingest.node.podresources_api import decode_allocatable, decode_pods, read_podresources
 from ingest.node.sysfs import CannotReadError
 from ingest.normalize.normalize import normalize
+from profiles import EXAMPLES
 
 GPU = fake.device("nvidia.com/gpu", ["GPU-2", "GPU-1"], [1, 0])
 HUGE = fake.memory("hugepages-2Mi", 4 << 20, [0])
@@ -89,7 +90,7 @@ ids = st.lists(st.integers(-(2**63), 2**63 - 1), max_size=4).map(sorted)
 numa_ids = st.lists(st.integers(0, 300), max_size=3).map(sorted)
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(names, names, names, ids, names, st.lists(names, max_size=3).map(sorted), st.integers(0, 2**63 - 1), numa_ids)
 def test_what_a_kubelet_encodes_is_what_is_read(
     namespace: str, pod: str, name: str, cpus: list[int], kind: str, devices: list[str], size: int, numa: list[int]
@@ -106,7 +107,6 @@ def test_what_a_kubelet_encodes_is_what_is_read(
     assert msgspec.json.decode(msgspec.json.encode(told), type=tuple[PodResources, ...]) == told
 
 
-@settings(max_examples=100)
 @given(st.binary(max_size=60))
 def test_bytes_that_are_no_message_are_refused_or_read_and_nothing_else(data: bytes) -> None:
     try:

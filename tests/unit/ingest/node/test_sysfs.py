@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from fakes.machine import Thread, write, write_sysfs
 from ingest.model.machine import Cpu
 from ingest.node.sysfs import CannotReadError, read_cpu_topology
+from profiles import EXAMPLES
 from streams.rules.numa.topology import numa_topology
 
 
@@ -116,7 +117,7 @@ threads_of_a_machine = st.dictionaries(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=EXAMPLES // 4)
 @given(threads_of_a_machine)
 def test_every_online_cpu_is_reported_as_the_kernel_numbers_it(machine: dict[int, tuple[int, int, int]]) -> None:
     threads = [Thread(cpu, *ids) for cpu, ids in sorted(machine.items())]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from common.text import plain
 from paths import ROOT
+from profiles import EXAMPLES
 from sql.questions.queries import saved_queries
 from streams.alerting.rules_file import ALERT_NAMES, DEFAULTS, BadRules, default_rules, read_rules
 from streams.alerting.runbook import FOLDER
@@ -112,7 +113,7 @@ def test_bytes_that_are_no_text_are_reported(tmp_path: Path) -> None:
         read_rules(tmp_path / "rules.yaml")
 
 
-@settings(max_examples=50)
+@settings(max_examples=EXAMPLES // 2)
 @given(st.text(max_size=60))
 def test_any_text_is_rules_or_one_harmless_line(tmp_path_factory: pytest.TempPathFactory, text: str) -> None:
     file = tmp_path_factory.getbasetemp() / "any.yaml"

@@ -14,6 +14,7 @@ from ingest.apiserver.changes import KEYS_OF_A_PART, parts
 from ingest.model.records import InventoryRecord, Record
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
+from profiles import EXAMPLES
 from streams.fold.findings import Alert, NodeRow, PodBinding, SchedulerBlindSpot
 from streams.fold.fold import LogKey
 from streams.fold.shelves import all_on
@@ -37,7 +38,7 @@ def _watched_and_died(world: World) -> None:
         world.change()
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(chance=st.randoms(use_true_random=True))
 def test_logs_know_existing_objects_after_any_watcher_was_away(chance: random.Random) -> None:
     """Watchers come, list, resume, compare and die while nodes and pods come and go, and Kafka brings what one log
@@ -73,7 +74,6 @@ def _check(world: World) -> None:
     assert all(row.ends_at >= row.starts_at for row in world.rows if isinstance(row, Alert) and row.ends_at)
 
 
-@settings(max_examples=100, deadline=None)
 @given(chance=st.randoms(use_true_random=True))
 def test_logs_know_existing_objects_after_a_restore_of_etcd(chance: random.Random) -> None:
     """A watcher that was there compares, or another lists. The last row of a pod that is pending again may be its end
@@ -158,7 +158,7 @@ def test_pods_of_a_node_that_nobody_saw_are_gone_with_the_next_list() -> None:
     assert world.known("b") == (True, set(), set())
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=EXAMPLES // 2)
 @given(chance=st.randoms(use_true_random=True))
 def test_a_second_list_of_the_same_changes_nothing(chance: random.Random) -> None:
     world = World(chance)
@@ -173,7 +173,7 @@ def test_a_second_list_of_the_same_changes_nothing(chance: random.Random) -> Non
     assert len([row for row in world.rows if isinstance(row, NodeRow | PodBinding)]) == before
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=EXAMPLES // 20)
 @given(chance=st.randoms(use_true_random=True))
 def test_no_node_is_taken_for_lost_because_it_went_unseen(chance: random.Random) -> None:
     """A scheduler counts the 3 nodes that are left; the log knew 4 before the watcher was restarted."""

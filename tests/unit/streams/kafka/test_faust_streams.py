@@ -4,7 +4,6 @@
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -47,10 +46,8 @@ def test_each_losing_way_is_found(text: str) -> None:
     assert list(ways_of_taking(ast.parse(f"async def f():\n {text}")))
 
 
-@pytest.mark.parametrize(
-    "file",
-    [file for floor in FLOORS for file in sorted((ROOT / floor).rglob("*.py"))],
-    ids=lambda file: str(file.relative_to(ROOT)),
-)
-def test_no_module_takes_from_a_stream_but_the_wrapper(file: Path) -> None:
-    assert list(ways_of_taking(ast.parse(file.read_text()))) == (["events"] if file == WRAPPER else [])
+def test_no_module_takes_from_a_stream_but_the_wrapper() -> None:
+    files = [file for floor in FLOORS for file in sorted((ROOT / floor).rglob("*.py"))]
+    texts = {file: text for file in files if "stream" in (text := file.read_text("utf-8"))}
+    found = {file: list(ways_of_taking(ast.parse(text))) for file, text in texts.items()}
+    assert {file: ways for file, ways in found.items() if ways} == {WRAPPER: ["events"]}

@@ -1,6 +1,6 @@
 """The offset guard in a log's state: nothing is folded twice, and a topic that was made anew is not skipped."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from streams.fold.fold import LogState
@@ -25,7 +25,6 @@ def empty() -> Folded:
     return Folded(NOTHING_FOLDED, LogState(), {})
 
 
-@settings(max_examples=100)
 @given(st.lists(st.integers(1, 100), min_size=1, max_size=12), st.data())
 def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
     times: list[int], data: st.DataObject
@@ -41,7 +40,6 @@ def test_what_is_delivered_again_is_folded_once_however_its_producers_clocks_go(
     assert taken == sent
 
 
-@settings(max_examples=100)
 @given(st.integers(1, 8), st.integers(1, 12), st.integers(0, 3))
 def test_all_of_a_topic_that_was_made_anew_is_folded_and_repeats_of_it_are_not(
     before: int, after: int, first: int

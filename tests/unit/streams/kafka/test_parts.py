@@ -17,6 +17,7 @@ from fakes.clock import FakeClock
 from ingest.kafka.publish import Publisher
 from ingest.model.records import NodeRecord, SourceErrorRecord
 from ingest.model.topics import decode_record, topics
+from profiles import EXAMPLES
 from streams.analytics.source_errors import CLUSTER_REDUCER
 from streams.fold.findings import SourceError
 from streams.fold.fold import Fold, LogState
@@ -97,7 +98,7 @@ changes = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(st.lists(changes, max_size=6))
 def test_whatever_changes_is_read_as_it_was_written_and_in_its_order(
     batches: list[list[tuple[str, str, int]]],

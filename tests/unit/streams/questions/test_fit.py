@@ -12,6 +12,7 @@ from msgspec.structs import astuple
 from fakes.admission import kubelet_judgement
 from ingest.model.machine import Cpu
 from leadsman.cli.present.fit import fit_columns
+from profiles import EXAMPLES
 from streams.questions.asked import BadQuestion, Question, pod_of, question
 from streams.questions.fit import Answer, Candidate, answer
 from streams.rules.numa.cpu_assignment import Assignment
@@ -433,7 +434,7 @@ def crowded_machines(draw: st.DrawFn) -> tuple[Machine, bool]:
     return of._replace(free=of.topology.cpus - frozenset(taken)), full
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(crowded_machines(), st.integers(1, 10))
 def test_single_numa_node_admits_exactly_what_one_numa_node_has_free(of: tuple[Machine, bool], cpus: int) -> None:
     crowded, full = of
@@ -450,7 +451,7 @@ def test_single_numa_node_admits_exactly_what_one_numa_node_has_free(of: tuple[M
         assert len(found.numa_nodes) == 1
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(crowded_machines(), st.integers(1, 6))
 def test_no_more_pods_fit_one_numa_node_each_than_division_says(of: tuple[Machine, bool], cpus: int) -> None:
     crowded = of[0]
@@ -458,7 +459,7 @@ def test_no_more_pods_fit_one_numa_node_each_than_division_says(of: tuple[Machin
     assert take(state(crowded, SINGLE), pod_of(asked(cpus)), MINOR, 99)[1] == want
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(crowded_machines(), st.integers(1, 10))
 def test_restricted_admits_exactly_the_fewest_numa_nodes_that_an_empty_machine_needs(
     of: tuple[Machine, bool], cpus: int

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from components.rows import T0, dicts, row, store
+from profiles import EXAMPLES
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal, NodeFit
 
@@ -49,7 +50,7 @@ def stored(drawn: dict[str, Any]) -> EvictionSignal:
     return row(EvictionSignal, ts=T0 + timedelta(seconds=drawn["at"]), signal="memory.available", **values)
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=EXAMPLES * 3 // 20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(one_at_a_time, st.integers(0, 12))
 def test_signal_history_is_the_lowest_and_the_last_of_each_five_minutes(
     database: Database, drawn: list[dict[str, Any]], cut: int

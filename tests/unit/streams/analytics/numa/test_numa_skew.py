@@ -15,6 +15,7 @@ from ingest.model.observation import Observed
 from ingest.model.records import NodeNumaRecord, Record
 from ingest.normalize.normalize import normalize
 from paths import LATE_JOINERS, NODE_PRESSURE
+from profiles import EXAMPLES
 from streams.analytics.numa import numa_cluster, numa_skew
 from streams.fold.findings import LateJoiners, NumaAllocation, NumaDisagreement, NumaPod, NumaSkew, NumaWhatif
 from streams.fold.fold import Fold, LogState
@@ -128,7 +129,7 @@ def last_rows(records: Sequence[NodeNumaRecord]) -> dict[tuple[object, ...], obj
         max_size=8,
     ),
 )
-@settings(max_examples=80)
+@settings(max_examples=EXAMPLES * 4 // 5)
 def test_the_rows_of_a_cluster_do_not_depend_on_the_order_of_its_nodes(
     happenings: list[tuple[str, int, int, bool]],
 ) -> None:

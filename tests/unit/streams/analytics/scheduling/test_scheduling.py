@@ -27,6 +27,7 @@ from ingest.model.objects.pod import (
     Toleration,
 )
 from ingest.model.records import EventRecord, NodeRecord, ObjectChange, PodPlacement, PodRecord, Record
+from profiles import EXAMPLES
 from streams.analytics.scheduling import scheduling
 from streams.analytics.scheduling.cluster_nodes import State
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
@@ -498,7 +499,7 @@ def shuffled(minute: list[Record], seed: int) -> list[Record]:
     return [queues[key].pop(0) for key in order]
 
 
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 @given(st.integers(0, 2**32))
 def test_the_last_rows_are_the_same_whatever_the_order_within_a_minute(seed: int) -> None:
     in_order = [record for minute in story() for record in minute]

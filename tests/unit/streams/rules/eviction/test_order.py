@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import EXAMPLES
 from streams.rules.eviction.order import RankedPod, SignalUse, rank, signal_use, tied
 from streams.rules.eviction.signals import SIGNALS, Layout
 
@@ -255,7 +256,7 @@ def _model(signal: str, layout: Layout) -> list[Comparator]:
     ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=EXAMPLES * 2)
 @given(pods=pods_of, signal=st.sampled_from(SIGNALS), layout=st.sampled_from(Layout))
 def test_the_order_is_that_of_the_kubelets_comparators(pods: list[RankedPod], signal: str, layout: Layout) -> None:
     comparators = _model(signal, layout)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from paths import NODE_PRESSURE
+from profiles import EXAMPLES
 from streams.rules.numa.cpu_checkpoint import (
     BadCheckpoint,
     CpuManagerState,
@@ -150,7 +151,7 @@ def test_used_cpus_of_an_init_container_count_once() -> None:
     pods=st.dictionaries(names, lists, max_size=3),
     version=st.sampled_from([1, 2, 3]),
 )
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 def test_cpu_checkpoints_of_all_versions_round_trip(
     default: str, entries: dict[str, dict[str, str]], pods: dict[str, str], version: Version
 ) -> None:
@@ -162,7 +163,7 @@ def test_cpu_checkpoints_of_all_versions_round_trip(
 
 
 @given(st.text(max_size=40))
-@settings(max_examples=60)
+@settings(max_examples=EXAMPLES * 3 // 5)
 def test_any_text_is_a_state_or_a_bad_checkpoint(text: str) -> None:
     for parse in (parse_cpu_manager_state, parse_memory_manager_state):
         with pytest.raises(BadCheckpoint):
@@ -215,7 +216,7 @@ nodes = st.builds(
     pods=st.dictionaries(names, blocks, max_size=2),
     is_second=st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=EXAMPLES * 2 // 5)
 def test_memory_checkpoints_of_both_versions_round_trip(
     machine: dict[int, MemoryNode],
     entries: dict[str, dict[str, tuple[MemoryBlock, ...]]],

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import EXAMPLES
 from streams.rules.numa.placement import STRATEGIES, Bin, Claim, NodeBins, Placed, Strategy, place
 from streams.rules.numa.skew import NumaNumbers, skew
 
@@ -114,7 +115,7 @@ def test_a_gang_that_fits_nowhere_is_placed_pod_by_pod() -> None:
     threads=st.integers(1, 2),
     strategy=st.sampled_from(STRATEGIES),
 )
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 def test_one_node_equals_a_model_that_keeps_every_cpu_apart(
     cores: list[int], sizes: list[int], threads: int, strategy: Strategy
 ) -> None:

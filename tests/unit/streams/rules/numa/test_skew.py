@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
+from profiles import EXAMPLES
 from streams.rules.numa.skew import NumaNumbers, cluster_skew, counted_numbers, exact_numbers, skew
 from streams.rules.numa.topology import numa_topology
 
@@ -31,7 +32,7 @@ def placements(draw: st.DrawFn) -> tuple[list[Cpu], frozenset[int], frozenset[in
 
 
 @given(placements())
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 def test_the_numbers_equal_a_brute_force_computation(
     placement: tuple[list[Cpu], frozenset[int], frozenset[int]],
 ) -> None:

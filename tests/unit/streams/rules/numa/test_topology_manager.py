@@ -6,7 +6,7 @@ Expected hints follow the kubelet's own rules (rules: topology-manager) and the 
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.model.machine import Cpu
@@ -104,7 +104,6 @@ hints = st.lists(
 
 
 @given(st.lists(st.one_of(st.none(), hints), min_size=1, max_size=3))
-@settings(max_examples=100)
 def test_merging_finds_what_trying_every_permutation_finds(resources: list[Hints]) -> None:
     everything = frozenset(range(3))
     options = [each or (Hint(None, each is None),) for each in resources]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import EXAMPLES
 from streams.rules.scheduling.message import CUT, TEXT_LIMIT, parse
 
 REAL_1_36 = (
@@ -72,7 +73,7 @@ histograms = st.dictionaries(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=EXAMPLES * 3 // 2)
 @given(
     minor=st.integers(17, 36),
     nodes=st.integers(1, 5000),
