@@ -70,7 +70,7 @@ def about_the_cache(log: bytes) -> bytes:
 
 
 def _about_queues(dump: bytes) -> list[bytes]:
-    """What a dump has after `_QUEUE` about the queues, with `_QUEUE` before it; nothing without a summary."""
+    """Return the lines about the queues, with `_QUEUE` before them, of what follows it; none without a summary."""
     dumped = dump.decode(errors="replace")
     summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
     pods = islice(_QUEUED.finditer(dumped), _MOST_QUEUED if summary else 0)

@@ -36,7 +36,7 @@ _REFUSALS: Final = {
     "Node failed spreadConstraint: matchNum + selfMatchNum - minMatchNum > maxSkew": "PodTopologySpread",
     "Won't schedule pod onto node due to volume (mismatch on label key)": "VolumeZone",
 }
-"""What plugins log of a node that they filter out; most log nothing."""
+"""The lines of plugins that filter out a node; most plugins log nothing."""
 _SAID: Final = frozenset({_BEGUN, _NO_FIT, _NO_NODES, _BOUND, _SCORED, _TOTAL, _TRIED, *_REFUSALS})
 _POD: Final = r"(?P<pod>[a-z0-9-]{1,63}/[a-z0-9.-]{1,253})"
 _NODE: Final = r'"?(?P<node>[a-z0-9.-]{1,253})"?'

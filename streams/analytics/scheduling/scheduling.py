@@ -175,7 +175,7 @@ def _of_scheduler(
 
 
 def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
-    """Conclude from an attempt in the scheduler's log. A pod without a UID may be gone: its failure is no pod's."""
+    """Conclude from an attempt that was logged. The failure of a pod without a UID has no row: it may be gone."""
     attempt = record.attempt
     namespace, _, pod = attempt.pod.partition("/")
     message = parse(attempt.text)
@@ -226,7 +226,7 @@ def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: s
 
 
 class _Told(NamedTuple):
-    """What another witness than the condition has about a pod that found no node."""
+    """A text about a pod that found no node, by another witness than the condition."""
 
     witness: str
     text: str

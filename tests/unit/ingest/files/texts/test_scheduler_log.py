@@ -2,12 +2,15 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ingest.files.sources import read_sources
 from ingest.files.texts.kubelet_log import Pod
 from ingest.files.texts.scheduler_log import is_schedulers_log, read_attempts, with_times
-from ingest.model.observation import EARLIEST
+from ingest.model.observation import EARLIEST, Observed
 from ingest.model.records import Attempt
 
 NEWEST = datetime(2020, 6, 2, tzinfo=UTC)
@@ -22,6 +25,11 @@ I0601 10:00:01.000001       1 scheduler.go:731] pod default/web is bound success
 4 nodes evaluated, 2 nodes were found feasible.
 """
 """Written from the sources of 1.18, which cannot be run here."""
+
+
+RECORDED = Path(__file__).parent / "kube_scheduler_1_36"
+"""Three nodes, of which a2 is tainted, and a scheduler at -v=10: the lines about pods, and the dump after SIGUSR2."""
+TALL, GATED = "ae7a68b1-8420-4eaa-be83-d050b8d63a26", "62707503-1f76-4cd9-be9a-9901a2155d18"
 
 
 def attempts(text: str, **pods: Pod) -> list[Attempt]:
@@ -100,3 +108,42 @@ def test_numbers_are_clamped_and_what_has_no_end_is_bounded() -> None:
     assert len(attempt.scores) == len(attempt.visited) == 500
     begun = "".join(line("Attempting to schedule pod", pod=f"a/p{n}") for n in range(3000))
     assert attempts(begun) == []
+
+
+def recorded(*names: str) -> list[tuple[str, dict[str, Any]]]:
+    found = read_sources([RECORDED / name for name in names])
+    seen = [each.observation for each in found if isinstance(each, Observed)]
+    return [(each.resource, json.loads(bytes(each.object))) for each in seen if each.resource.startswith("scheduler")]
+
+
+def test_the_log_of_a_real_scheduler_has_its_attempts_and_its_dump() -> None:
+    """The final score is the sum of the plugins' lines, and the pods have the UIDs of the dump."""
+    (_, fits), (_, only), (_, tall), (last, dump) = recorded("scheduler.log", "nodes.json", "pods.json")
+    assert fits["scores"] == {"a1": 300 + 86 + 0 + 68 + 0, "b1": 300 + 73 + 0 + 62 + 0}
+    assert {node: sum(scores.values()) for node, scores in fits["plugins"].items()} == fits["scores"]
+    assert (fits["node"], fits["evaluated"], fits["feasible"]) == ("a1", 3, 2)
+    assert (only["node"], only["feasible"], "scores" in only) == ("b1", 1, False), "the only node is not scored"
+    assert (tall["visited"], tall["uid"], tall["at"]) == (["a1"], TALL, "2026-11-28T14:39:23.964206Z")
+    assert tall["text"].startswith("0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu.")
+    assert all(each["refused"] == {"a2": "TaintToleration"} for each in (fits, only, tall))
+    assert last == "scheduler_cache"
+    assert [line for line in dump["text"].splitlines() if line.startswith(("Node name", "activeQ", "name: "))] == [
+        "Node name: a2",
+        "Node name: b1",
+        "Node name: a1",
+        "activeQ:0; backoffQ:0; unschedulablePods:2",
+        f"name: tall, namespace: shop, uid: {TALL}, phase: ",
+        f"name: gated, namespace: shop, uid: {GATED}, phase: ",
+    ]
+
+
+def test_a_log_in_json_has_the_same() -> None:
+    (_, tall), (_, again), (last, dump) = recorded("scheduler.json.log")
+    assert (tall["pod"], tall["visited"], tall["refused"]) == ("shop/tall", ["a1"], {"a2": "TaintToleration"})
+    assert again["scores"] == {"a1": 300 + 78 + 0 + 72 + 0, "b1": 300 + 60 + 0 + 68 + 0}
+    assert (again["node"], again["evaluated"], again["feasible"]) == ("a1", 3, 2)
+    assert (last, "activeQ:0; backoffQ:0; unschedulablePods:2" in dump["text"], TALL in dump["text"]) == (
+        "scheduler_cache",
+        True,
+        True,
+    )
