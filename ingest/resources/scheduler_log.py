@@ -8,7 +8,7 @@ from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.observation import Observation
 from ingest.model.records import Attempt, Record, SchedulingAttemptRecord
 from ingest.resources.decoding import kept
-from ingest.resources.resource import Resource
+from ingest.resources.resource import Fields, Resource
 
 
 def _records(observation: Observation, attempt: Attempt) -> list[Record]:
@@ -17,6 +17,11 @@ def _records(observation: Observation, attempt: Attempt) -> list[Record]:
 
 def _passing(attempt: Attempt, mode: Mode) -> Attempt:
     return replace(attempt, text=mode.message("FailedScheduling", attempt.text))
+
+
+def is_an_attempt(fields: Fields) -> bool:
+    """Tell whether an object with these fields is one."""
+    return {"pod", "at"} <= fields.keys() and not {"node", "text"}.isdisjoint(fields)
 
 
 SCHEDULER_LOG: Final = Resource(

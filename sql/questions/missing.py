@@ -68,7 +68,7 @@ _SEEN: Final[Mapping[str, str]] = {
 """The table or subquery that shows each simple input, with the time of each row."""
 _BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
 """Inputs that get a row only when they change. While pods are watched, an old row is still current."""
-_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use"}
+_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use", "queues", "attempts"}
 """Inputs whose rows have the time of the observation. Rows of `configz` have the time from which a setting holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
