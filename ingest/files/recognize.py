@@ -98,7 +98,7 @@ def recognize(found: Found) -> Thing | None:
         return _api_object("list", name, "ADDED", found)._replace(is_taken_apart=is_taken_apart)
     if is_about_a_cache(bytes(found.fields.get("text", b""))):
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
-    if found.kind == "Lease" and is_by_fields(found.fields.get("metadata", msgspec.Raw())):
+    if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
         return Thing("list", NODE_LEASES.name, "SNAPSHOT", found.raw)
     return _intended(found) if found.kind == "ConfigMap" else _by_fields(found)
 
