@@ -139,13 +139,17 @@ class _Dump:
     ) -> tuple[int | None, datetime | None]:
         """Add what a file holds in each of its forms.
 
-        Return how many lines of a kubelet's log were read, if it has any, and the newest time in what else there is.
+        Return how many lines of a kubelet's log, or attempts of a scheduler's, were read, if it has any, and the
+        newest time in what else there is.
         """
         if kind in {FileKind.JSON, FileKind.TEXT} and (answers := by_node(data)):
             found = [
                 self._add_parts(kind_of(text) or FileKind.JSON, text, file, skipped, node) for node, text in answers
             ]
             return None, max(filter(None, found), default=None)
+        tried = self._logs.add_scheduler(file.path, data) if kind is FileKind.LOG else 0
+        if tried and not (is_about_a_cache(data) or is_kubelets_log(data)):
+            return tried, None
         if kind not in {FileKind.LOG, FileKind.TEXT} or is_about_a_cache(data):
             is_small = kind in {FileKind.JSON, FileKind.YAML} and len(data) <= LIMIT_BYTES
             shipped, data = lines_beside(data) if is_small else ([], data)

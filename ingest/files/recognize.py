@@ -16,6 +16,7 @@ from ingest.model.observation import UNDECODABLE, Change, Origin
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
+from ingest.resources.scheduler_log import SCHEDULER_LOG, is_an_attempt
 from ingest.resources.table import OF_NODES, WATCHED
 
 
@@ -99,10 +100,12 @@ def recognize(found: Found) -> Thing | None:
         return Thing("list", SCHEDULER_CACHE.name, "SNAPSHOT", found.raw)
     if found.kind == "Lease" and is_of_a_node(found.fields.get("metadata", msgspec.Raw())):
         return Thing("list", NODE_LEASES.name, "SNAPSHOT", found.raw)
-    return _intended(found) if found.kind == "ConfigMap" else _of_a_node(found)
+    return _intended(found) if found.kind == "ConfigMap" else _by_fields(found)
 
 
-def _of_a_node(found: Found) -> Thing | None:
+def _by_fields(found: Found) -> Thing | None:
+    if not found.kind and is_an_attempt(found.fields):
+        return Thing("list", SCHEDULER_LOG.name, "SNAPSHOT", found.raw, has_own_time=True)
     for resource in OF_NODES:
         if resource.fields(found.fields):
             node = resource.node(found.fields)

@@ -15,6 +15,7 @@ from ingest.files.lines import DamagedError, SourceError, SourceFile, named
 from ingest.files.texts.kubelet_log import is_kubelets_log
 from ingest.files.texts.mixed import has_objects, is_mixed
 from ingest.files.texts.pasted import is_pasted
+from ingest.files.texts.scheduler_log import is_schedulers_log
 from ingest.files.unread import is_archive, is_log_of_container, unread
 from ingest.resources.scheduler_cache import is_about_a_cache
 from ingest.resources.table import WATCHED
@@ -116,7 +117,7 @@ def _is_json(head: bytes) -> bool:
 
 
 _FORMS: Final[tuple[tuple[FileKind, Callable[[bytes], object]], ...]] = (
-    (FileKind.LOG, lambda head: _JSON_LOG.match(head) and is_kubelets_log(head)),
+    (FileKind.LOG, lambda head: _JSON_LOG.match(head) and (is_kubelets_log(head) or is_schedulers_log(head))),
     (FileKind.TEXT, is_mixed),
     (FileKind.JSON, lambda head: _is_json(head) or is_csv(head) or ANSWERED.match(head)),
     (FileKind.YAML, _YAML.match),

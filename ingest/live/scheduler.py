@@ -1,4 +1,4 @@
-"""Asks a scheduler's metrics for the number of nodes in its cache (rules: scheduler-cache)."""
+"""Asks a scheduler's metrics for the nodes in its cache and the pods in its queues (rules: scheduler-cache)."""
 
 import re
 from collections.abc import Callable
@@ -20,13 +20,13 @@ from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
 from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
 from ingest.normalize.redact import Received
-from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE
+from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
 FILLING_SECONDS: Final = 60.0
 """A process that is younger may not know all nodes yet: its port answers before its first list."""
 HELD_SECONDS: Final = 80.0
 """Time for which a differing number waits for the watch of nodes: a bookmark comes about every minute. Together with
-the request not longer than HELD in `streams.analytics.scheduling.scheduling`.
+the request not longer than HELD in `streams.analytics.scheduling.caches`.
 """
 BEHIND: Final = timedelta(seconds=1)
 """Most that our news of a node, from another API server, can be later than the scheduler's."""
@@ -42,7 +42,7 @@ class CacheUnknown(Exception):
 
 
 async def cache_line(https: Https, url: str, now: datetime) -> str:
-    """The line of a scheduler's metrics that has the number of nodes; raises CacheUnknown."""
+    """The lines of a scheduler's metrics about its queues and, last, the number of nodes; raises CacheUnknown."""
     try:
         metrics = (await https.get(f"https://{host_of(url)}/metrics")).decode(errors="replace")
     except ApiError as error:
@@ -59,7 +59,7 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
         raise CacheUnknown("it started less than a minute ago, and may not know all nodes yet")
     if size[1] == "0":
         raise CacheUnknown("its cache has no nodes: it may not list them, or fills it once it leads")
-    return f"{size[0].rstrip()}\n"
+    return "".join(f"{each[0].rstrip()}\n" for each in (*of_queues(metrics), size))
 
 
 def host_of(url: str) -> str:

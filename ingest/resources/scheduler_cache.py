@@ -1,18 +1,38 @@
-"""A scheduler's cache: from its metrics, or from the dump that it logs at SIGUSR2 (rules: scheduler-cache)."""
+"""A scheduler's cache and its queues: from its metrics, or from the dump that it logs at SIGUSR2 (rules:
+scheduler-cache, scheduling-queue).
+"""
 
 import re
+from itertools import islice
 from typing import Final
 
 import msgspec
 
 from common.errors import BadRecord
+from ingest.model.numbers import within_int64
 from ingest.model.observation import Observation
-from ingest.model.records import Record, SchedulerCacheRecord
+from ingest.model.records import Record, SchedulerCacheRecord, SchedulerQueue
 from ingest.resources.resource import Resource
 
 SIZE: Final = re.compile(r'^scheduler_(?:scheduler_)?cache_size\{type="nodes"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE)
+_PENDING: Final = re.compile(
+    r'^scheduler_pending_pods\{queue="(active|backoff|unschedulable|gated)"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE
+)
+_STANDS_BY: Final = re.compile(r'^leader_election_master_status\{name="[^"\n]{1,253}"\} 0\r?$', re.MULTILINE)
 _DUMP: Final = "Dump of cached NodeInfo"
 _QUEUE: Final = "Dump of scheduling queue"
+_QUEUES: Final = ("active", "backoff", "unschedulable")
+"""In the order of the summary, and of the pods below it."""
+_SUMMARY: Final = re.compile(r"activeQ:([0-9]{1,9}); backoffQ:([0-9]{1,9}); unschedulablePods:([0-9]{1,9})")
+_QUEUED: Final = re.compile(
+    r'name: [^\s,"\\]{1,253}, namespace: [^\s,"\\]{1,63}, uid: ([0-9A-Za-z.-]{1,64}), phase: '
+)
+_BEFORE_SUMMARY: Final = 300
+"""Characters between the two words and the summary, at most, with a runtime's prefix."""
+_MOST_QUEUED: Final = 10_000
+"""Pods of a dump whose queue is kept; the numbers count them all."""
+_LONGEST: Final = 1000
+"""Bytes that a dump has for one of them, at most."""
 _NODE: Final = re.compile(
     r"Node name: ([^\s\"\\]{1,253})(?:\r?\n|\\n)(?:\S+ std(?:out|err) [FP] )?[ \t]*(?:Deleted: (true|false))?"
 )
@@ -41,33 +61,65 @@ def is_about_a_cache(text: bytes) -> bool:
 
 
 def about_the_cache(log: bytes) -> bytes:
-    """The lines of a scheduler's log that are: of its last comparison, and of its last dump the nodes."""
+    """The lines of a scheduler's log that are: of its last comparison, and of its last dump the nodes and queues."""
     compared = _MISMATCH_LINE.findall(log)[-1:]
     _, dump, rest = log.rpartition(_DUMP.encode())
-    nodes = _NODE_LINES.findall(rest.partition(_QUEUE.encode())[0]) if dump else []
-    return b"\n".join([*compared, dump, *nodes])
+    cache, _, queue = rest.partition(_QUEUE.encode())
+    nodes = _NODE_LINES.findall(cache) if dump else []
+    return b"\n".join([*compared, dump, *nodes, *_about_queues(queue[: _MOST_QUEUED * _LONGEST])])
+
+
+def _about_queues(dump: bytes) -> list[bytes]:
+    """Return the lines about the queues, with `_QUEUE` before them, of what follows it; none without a summary."""
+    dumped = dump.decode(errors="replace")
+    summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
+    pods = islice(_QUEUED.finditer(dumped), _MOST_QUEUED if summary else 0)
+    return [each.encode() for each in (_QUEUE, summary[0], *(pod[0] for pod in pods))] if summary else []
+
+
+def of_queues(metrics: str) -> list[re.Match[str]]:
+    """The lines of a scheduler's metrics that count the pods of its queues; none of one that does not lead."""
+    return [] if _STANDS_BY.search(metrics) else [*islice(_PENDING.finditer(metrics), len(_QUEUES) + 1)]
+
+
+def _queues(metrics: str, dumped: str) -> tuple[SchedulerQueue, ...]:
+    """The queues by a dump, else by metrics: a dump lists the pods of one queue after those of the other."""
+    summary = _SUMMARY.search(dumped, 0, _BEFORE_SUMMARY)
+    if summary is None:
+        return tuple(SchedulerQueue(each[1], _number(each[2])) for each in of_queues(metrics))
+    pods = [int(each) for each in summary.groups()]
+    uids = [each[1] for each in islice(_QUEUED.finditer(dumped), min(sum(pods), _MOST_QUEUED))]
+    if len(uids) < min(sum(pods), _MOST_QUEUED):
+        uids = []  # of a dump that was cut: whose queue is meant is unknown
+    left = iter(uids)
+    return tuple(SchedulerQueue(queue, n, tuple(islice(left, n))) for queue, n in zip(_QUEUES, pods, strict=True))
+
+
+def _number(text: str) -> int:
+    try:
+        return within_int64(int(float(text)))
+    except (ValueError, OverflowError):
+        raise BadRecord("wrong_value", "scheduler_cache: a number that is not one of nodes or pods") from None
 
 
 def _records(observation: Observation, answer: _Text) -> list[Record]:
     text = answer.text
     size = SIZE.search(text)
-    _, dump, rest = text.rpartition(_DUMP)
-    found = _NODE.findall(rest.partition(_QUEUE)[0]) if dump else []
+    metrics, dump, rest = text.rpartition(_DUMP)
+    cache, _, queue = rest.partition(_QUEUE)
+    found = _NODE.findall(cache) if dump else []
     if size is None and not dump:
         raise BadRecord("wrong_value", "scheduler_cache: neither scheduler_cache_size nor a dump of the cache")
-    try:
-        nodes = len(found) if size is None else int(float(size[1]))
-    except (ValueError, OverflowError):
-        raise BadRecord("wrong_value", "scheduler_cache: scheduler_cache_size is not a number of nodes") from None
     compared = _MISMATCH.findall(text)
     return [
         SchedulerCacheRecord(
             ts=observation.ts,
             cluster=observation.cluster,
-            nodes=nodes,
+            nodes=len(found) if size is None else _number(size[1]),
             names=tuple(sorted(name for name, deleted in found if deleted != "true")) if dump else None,
             missed=tuple(_NAME.findall(compared[-1])) if compared else (),
             scheduler=answer.scheduler,
+            queues=_queues(metrics or text, queue if dump else ""),
         )
     ]
 

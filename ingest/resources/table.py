@@ -20,6 +20,7 @@ from ingest.resources.pods import PODS
 from ingest.resources.resource import ApiResource, KubeletResource, NodeResource, Resource
 from ingest.resources.scheduled import BUDGETS, NAMESPACES, RESOURCE_CLAIMS, STORAGE
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE
+from ingest.resources.scheduler_log import SCHEDULER_LOG
 from ingest.resources.stats_summary import STATS_SUMMARY
 
 TABLE: Final[tuple[Resource[Any], ...]] = (
@@ -38,6 +39,7 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     PODRESOURCES,
     NUMA_USAGE,
     CPU_THROTTLING,
+    SCHEDULER_LOG,
     SCHEDULER_CACHE,
     NAMESPACES,
     *STORAGE,

@@ -61,7 +61,7 @@ _NUMBER: Final = re.compile(r"(U?Int|Float|Decimal)\d+")
 _FLAG: Final = re.compile(r"(?:Nullable\()?(UInt8|Bool)\)?")
 FLAGS: Final = frozenset(
     {
-        *("aligned", "by_event", "can_fire", "could_be_next", "cpu_quota_enforced", "critical", "deleted"),
+        *("aligned", "bound", "by_event", "can_fire", "could_be_next", "cpu_quota_enforced", "critical", "deleted"),
         *("exceeds_request", "fits", "found_late", "gc_first", "hard_met", "holds", "in_object", "is_contradicted"),
         *("is_recent", "kubelet_restart", "logged", "lower_bound", "occurrences_lower_bound", "over_high"),
         *("over_limit", "ready", "required", "restarted", "settings_assumed", "soft_met", "status"),

@@ -28,6 +28,8 @@ INPUTS: Final[Mapping[str, str]] = {
     "pods or events": "pods and Events",
     "events or samples": "Events and statistics",
     "compared or metrics": "two sources of the same exclusive CPUs",
+    "queues": "queues of the scheduler (watch.scheduler.urls, or a dump in its log)",
+    "attempts": "attempts to place pods in a log of the scheduler (-v=2; scores at -v=10)",
     "pods or held": "pods",
 }
 """Inputs that a question can need, in words. `alert_coverage` has one more, `thresholds`."""
@@ -56,6 +58,8 @@ _SEEN: Final[Mapping[str, str]] = {
     )""",
     "compared": "(SELECT cluster, ts FROM numa_allocations WHERE notEmpty(witnesses))",
     "requests": "node_fit_5m",
+    "queues": "scheduling_queues",
+    "attempts": "scheduling_attempts",
     "pods": "pod_bindings",
     "events": """(
         SELECT cluster, ts FROM node_events UNION ALL SELECT cluster, ts FROM watches WHERE resource = 'events'
@@ -64,7 +68,7 @@ _SEEN: Final[Mapping[str, str]] = {
 """The table or subquery that shows each simple input, with the time of each row."""
 _BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
 """Inputs that get a row only when they change. While pods are watched, an old row is still current."""
-_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use"}
+_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use", "queues", "attempts"}
 """Inputs whose rows have the time of the observation. Rows of `configz` have the time from which a setting holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
@@ -116,6 +120,8 @@ _STREAMS: Final[Mapping[str, str]] = {
     "compared": "metrics",
     "requests": "pods",
     "pods": "pods",
+    "queues": "scheduler_cache",
+    "attempts": "scheduler_log",
     "events": "events",
 }
 """The stream of each simple input."""

@@ -4,6 +4,7 @@ Every line is hostile and may be cut: a line of any other form is None, and noth
 """
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -63,7 +64,7 @@ _VALUE: Final = re.compile(
     rf"\s(?P<name>\w{{1,64}})=(?P<value>{_QUOTED}|\[(?:{_QUOTED}|[^\]\"])*\]|\{{[^}}]*\}}|[^\s\"]+)"
 )
 _ITEM: Final = re.compile(rf"{_QUOTED}|[^\s,\[\]\"]+")
-_OF_KUBELET: Final = (
+OF_KUBELET: Final = (
     "kubelet",
     "kubenswrapper",
     "hyperkube",
@@ -90,14 +91,24 @@ class Line(NamedTuple):
     program: str
 
 
-def parse(raw: bytes) -> Line | None:
-    """Read one line; None for any other, and for one of a program that is not a kubelet."""
+def lines_with(needles: re.Pattern[bytes], data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each line that has one of the needles."""
+    end = -1
+    for found in needles.finditer(data):
+        if found.start() >= end:
+            start, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
+            end = len(data) if end < 0 else end
+            yield start, end
+
+
+def parse(raw: bytes, programs: tuple[str, ...] = OF_KUBELET) -> Line | None:
+    """Read one line; None for any other, and for one of a program that is not among these."""
     text = raw[:_LONGEST].decode(errors="replace").rstrip()
     try:
         line = _json(text) if text.startswith("{") else _text(text)
     except _NOT_A_LINE:
         return None
-    if line is None or (line.program and not any(each in line.program for each in _OF_KUBELET)):
+    if line is None or (line.program and not any(each in line.program for each in programs)):
         return None
     return line
 

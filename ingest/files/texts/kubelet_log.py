@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ingest.files.texts.clocks import EAST, WEST, clock_of, year_at
-from ingest.files.texts.klog import Line, Value, parse
+from ingest.files.texts.klog import Line, Value, lines_with, parse
 from ingest.files.texts.rounds import each_pod, in_order, with_resources
 from ingest.files.texts.sentences import BEGINNINGS
 from ingest.model.objects.event import Event
@@ -77,7 +77,7 @@ _SAME: Final = timedelta(seconds=5)
 """An Event has whole seconds, and is written a little later than the line."""
 _QUARTER: Final = int(_ZONE_STEP.total_seconds())
 _NEAR: Final = int(_SAME.total_seconds()) + 1
-_ROUNDED: Final = timedelta(seconds=1)
+ROUNDED: Final = timedelta(seconds=1)
 """A pod's creation has whole seconds."""
 _NEWER: Final = timedelta(days=1)
 """A log may be saved this much later than the objects of its dump."""
@@ -154,7 +154,7 @@ def is_kubelets_log(data: bytes) -> bool:
 
 def without_lines(data: bytes) -> str:
     """Describe a kubelet's log without any known line."""
-    is_strange = any(parse(data[start:end]) is None for start, end in _needed(data))
+    is_strange = any(parse(data[start:end]) is None for start, end in lines_with(_NEEDLES, data))
     if is_strange:
         return "a kubelet's log in an unknown form"
     return "kubelet's log without evictions, image GC and refusals"
@@ -164,7 +164,7 @@ def read_log(data: bytes) -> Log:
     """Read the known lines of a kubelet's log; a line of no known text is left out."""
     uids, (years, offset) = _uids(data), clock_of(data)
     lines: list[Known] = []
-    parsed = ((parse(data[start:end]), end) for start, end in _needed(data))
+    parsed = ((parse(data[start:end]), end) for start, end in lines_with(_NEEDLES, data))
     found = [
         (line, end) for line, end in parsed if line is not None and line.said in SAID and (line.at or line.local)
     ]
@@ -201,16 +201,6 @@ def _with_resources(lines: Sequence[Known]) -> list[Known]:
         for number, line in zip(numbers, with_resources([lines[n].line for n in numbers]), strict=True):
             mended[number] = lines[number]._replace(line=line)
     return mended
-
-
-def _needed(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each line that has a known text."""
-    end = -1
-    for found in _NEEDLES.finditer(data):
-        if found.start() >= end:
-            start, end = data.rfind(b"\n", 0, found.start()) + 1, data.find(b"\n", found.end())
-            end = len(data) if end < 0 else end
-            yield start, end
 
 
 def _uids(data: bytes) -> Mapping[str, list[tuple[int, str]]]:
@@ -303,7 +293,7 @@ def placed(
     limit = newest + _NEWER + (EAST if offset is None else timedelta())
     lines = []
     for line, uid, year in log.lines:
-        at = line.at or _dated(line.local, year, newest, max(limit, saved_at + (limit - newest)), offset)
+        at = line.at or dated(line.local, year, newest, max(limit, saved_at + (limit - newest)), offset)
         if at is None or not EARLIEST <= at < LATEST:
             continue
         pod = line.values.get("pod") or line.values.get("object")
@@ -314,7 +304,7 @@ def placed(
             entry = _bounded(entry, at, offset, is_dated=year is not None or (is_dated and at <= limit))
         if isinstance(pod, str):
             of_dump = uids.get(pod)
-            is_it = of_dump is not None and of_dump.created <= (entry.latest or at) + _ROUNDED
+            is_it = of_dump is not None and of_dump.created <= (entry.latest or at) + ROUNDED
             known = uid or (of_dump.uid if of_dump is not None and is_it else "")
             entry = msgspec.structs.replace(entry, uid=known or (pod if "/" in pod else ""))
             if of_dump is not None and of_dump.evicted and of_dump.uid == known and entry.values.get("message") == "":
@@ -323,10 +313,10 @@ def placed(
     yield from _mark_reported(lines, node, events)
 
 
-def _dated(
+def dated(
     local: datetime | None, year: int | None, newest: datetime, limit: datetime, offset: timedelta | None
 ) -> datetime | None:
-    """When the node's clock showed this: in its year, else the nearest to `newest`, and not after `limit`."""
+    """Return when a clock showed this: in its year, else the nearest to `newest`, and not after `limit`."""
     if local is None:
         return None
     years = [year] if year is not None else range(newest.year - 8, newest.year + 2)

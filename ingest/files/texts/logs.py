@@ -1,4 +1,4 @@
-"""The kubelets' logs of a dump, whose lines get their times once all its objects are known."""
+"""The logs of kubelets and schedulers in a dump, whose lines get their times once all its objects are known."""
 
 import re
 from bisect import bisect_left
@@ -17,6 +17,7 @@ from ingest.files.history import Fact
 from ingest.files.lines import named
 from ingest.files.recognize import Thing, node_in_path
 from ingest.files.texts.kubelet_log import DumpEvent, Log, Placed, Pod, grouped, object_key, placed, read_log
+from ingest.files.texts.scheduler_log import SchedulerLog, is_schedulers_log, read_attempts, with_times
 from ingest.model.objects.base import UNKNOWN_NAME, Condition, in_utc
 from ingest.model.objects.event import Event, EventTimes, event_time
 from ingest.model.observation import EARLIEST, LATEST, UNDECODABLE, Position
@@ -24,6 +25,7 @@ from ingest.resources.events import EVENTS
 from ingest.resources.kubelet_log import KUBELET_LOG
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
+from ingest.resources.scheduler_log import SCHEDULER_LOG
 
 _NODE_IN_NAME: Final = re.compile(r"(?P<node>[a-z0-9][a-z0-9.-]{0,252})\.kubelet\.log(?:\.\w+)*")
 _BETWEEN: Final = re.compile(r"[-_.]")
@@ -69,10 +71,11 @@ class _File(NamedTuple):
 
 
 class Logs:
-    """The kubelets' logs of a dump: `add` each, then read `newest` and `uids`, then ask for the `facts`."""
+    """The logs of a dump: `add` each, then read `newest` and `uids`, then ask for the `facts`."""
 
     def __init__(self) -> None:
         self._files: list[_File] = []
+        self._schedulers: list[tuple[Path, SchedulerLog]] = []
         self.texts: set[int] = set()
         """64 bits for each line that is read, the same in a part of its log."""
 
@@ -89,6 +92,15 @@ class Logs:
             of_host = log._replace(lines=lines, host=host, node=node, alone=())
             self._files.append(_File(path, of_host, saved_at))
         return len(log.lines)
+
+    def add_scheduler(self, path: Path, data: bytes) -> int:
+        """Read a scheduler's log, and return the number of attempts in it."""
+        log = read_attempts(data) if is_schedulers_log(data) else None
+        if log is None or not log.attempts:
+            return 0
+        self._schedulers.append((path, log))
+        self.texts.update(xxhash.xxh3_64_intdigest(repr(each).encode(errors="replace")) for each in log.attempts)
+        return len(log.attempts)
 
     @property
     def newest(self) -> datetime | None:
@@ -145,10 +157,17 @@ class Logs:
         A log without a node yields nothing. `newest` is the newest time of the dump. With `is_dated`, an object in
         the dump has that time.
         """
-        if not self._files:
+        if not (self._files or self._schedulers):
             return
         known = list(known)
         events, uids = grouped(_dump_events(known)), _pods_by_name(known)
+        for path, tried in self._schedulers:
+            for number, (at, attempt) in enumerate(with_times(tried, newest, uids), start=1):
+                raw = msgspec.json.encode(attempt)
+                thing = Thing("list", SCHEDULER_LOG.name, "SNAPSHOT", raw, has_own_time=True)
+                yield Fact(
+                    thing, "", at, Position(named(path), f"attempt {number} of the scheduler"), is_from_text=True
+                )
         nodes = sorted(
             {fact.thing.identity[2] for fact in known if fact.thing.resource == NODES.name and fact.thing.identity}
         )

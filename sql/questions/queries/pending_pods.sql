@@ -16,6 +16,8 @@ SELECT
     n.verdict AS retried,
     n.tried_at AS tried_at,
     n.silent_seconds AS silent_seconds,
+    if(q.queue = '' OR p.said_at > q.dumped_at, NULL, q.queue) AS queue,
+    if(queue IS NULL, NULL, q.leaves_when) AS leaves_queue_when,
     w.autoscaler AS autoscaler
 FROM
 (
@@ -115,6 +117,13 @@ LEFT JOIN
     SELECT cluster, namespace, pod, nodes, verdict, tried_at, silent_seconds
     FROM pods_not_retried
 ) AS n ON n.cluster = p.cluster AND n.namespace = p.namespace AND n.pod = p.pod
+LEFT JOIN
+(
+    SELECT cluster, arrayJoin(uids) AS uid, any(queue) AS queue, any(leaves_when) AS leaves_when, any(ts) AS dumped_at
+    FROM scheduling_queues
+    WHERE (cluster, ts) IN (SELECT cluster, max(ts) FROM scheduling_queues WHERE notEmpty(uids) GROUP BY cluster)
+    GROUP BY cluster, uid
+) AS q ON q.cluster = p.cluster AND q.uid = p.uid
 WHERE ({fitting:UInt8} = 0 OR n.verdict != '')
     AND (p.cluster, p.uid) NOT IN (SELECT cluster, uid FROM bound_by_event WHERE ({cluster:String} = '' OR cluster = {cluster:String}))
 ORDER BY p.cluster, p.namespace, p.pod

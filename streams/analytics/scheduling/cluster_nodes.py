@@ -11,7 +11,7 @@ from ingest.model.objects.node import Node, NodeMetadata, Taint
 from ingest.model.objects.pod import Toleration
 from ingest.model.records import HeardRecord, InventoryRecord, NodeRecord, Record
 from ingest.resources.nodes import NODES
-from streams.fold.findings import SchedulingFailure
+from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.shelves import Shelves, all_on, count_on, put, taken
 from streams.rules.values.labels import zone_key
 
@@ -195,6 +195,15 @@ class OpenFailure(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     tolerations: list[Toleration] = []
 
 
+class WholeCache(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """A scheduler's cache in which no node is missing."""
+
+    at: datetime
+    nodes: int
+    dumped: bool = False
+    """It names the nodes; else only their number is known."""
+
+
 class State(msgspec.Struct, frozen=True, omit_defaults=True):
     cluster: str = ""
     began: datetime | None = None
@@ -208,6 +217,9 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last minute in which a node got a pod that could have gone elsewhere."""
     starved: dict[str, tuple[datetime, str]] = {}
     """The last verdict about a node, and since when."""
+    cache: WholeCache | None = None
+    lost: list[SchedulerBlindSpot] = []
+    """Rows about lost nodes for which no whole cache was seen."""
 
 
 def remember(state: State, key: str, last: Waiting) -> State:
@@ -217,7 +229,7 @@ def remember(state: State, key: str, last: Waiting) -> State:
 
 def forget_pod(state: State, pod: str) -> State:
     """Forget a pod that no longer needs a node."""
-    waiting = taken(taken(state.waiting, f"condition/{pod}"), f"event/{pod}")
+    waiting = taken(taken(taken(state.waiting, f"condition/{pod}"), f"event/{pod}"), f"log/{pod}")
     return state if waiting is state.waiting else msgspec.structs.replace(state, waiting=waiting)
 
 

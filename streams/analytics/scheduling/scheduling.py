@@ -1,15 +1,16 @@
-"""Pods that find no node, and nodes that the scheduler overlooks: `scheduling_failures`, `scheduler_blind_spots`.
+"""Pods that find no node, and nodes that the scheduler overlooks: `scheduling_failures`, `scheduler_blind_spots`; and
+its own queues and attempts: `scheduling_queues`, `scheduling_attempts`.
 
 The condition PodScheduled is the source, because every attempt rewrites it. The Event, whose note is the first
-attempt's, is a second witness, and a dump of a scheduler's cache a third (rules: blind-spots, event-counts,
-scheduler-cache). Records of the cluster's log come in no fixed order within a minute. A failure is judged when its
-minute is over, by everything that was seen until then, and earlier rows are then replaced.
+attempt's, is a second witness; others are a scheduler's cache and its log (rules: blind-spots, event-counts,
+scheduler-cache, scheduler-log). Records of the cluster's log come in no fixed order within a minute. A failure is
+judged when its minute is over, by everything that was seen until then, and earlier rows are then replaced.
 """
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
 from hashlib import blake2b
-from typing import Final
+from typing import Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -22,21 +23,22 @@ from ingest.model.records import (
     PodRecord,
     Record,
     SchedulerCacheRecord,
+    SchedulingAttemptRecord,
 )
+from streams.analytics.scheduling.caches import cache_seen, witnessed
 from streams.analytics.scheduling.cluster_nodes import (
     OPEN_LIMIT,
     OpenFailure,
     State,
     Waiting,
     existing_for,
-    existing_within,
     forget_pod,
     observe,
     passed_on,
     remember,
 )
-from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
-from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
+from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, evaluated, minute_of, pod_key
+from streams.fold.findings import SchedulerBlindSpot, SchedulingAttempt, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import count_on, on_shelf, put
 from streams.rules.events.counting import component_of
@@ -44,54 +46,14 @@ from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
     NOT_PLACED,
     PINNED_ALONE_SINCE,
-    Counted,
-    Finding,
     condition_text,
     is_of_daemon_set,
-    judge_cache,
+    judge_visited,
     pinned_node,
     text_time,
 )
 from streams.rules.scheduling.constraints import other_scheduler
 from streams.rules.scheduling.message import Preemption, SchedulingMessage, parse
-
-_MOST: Final = 100
-"""Rows about nodes of one dump; the first row counts them all."""
-HELD: Final = timedelta(seconds=90)
-"""Most that a number can be older than its record."""
-
-
-def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> Iterator[SchedulerBlindSpot]:
-    nodes, at = state.nodes, record.ts
-    counted = _counted(state, at) if record.names is None else _named(state, at)
-    settled = frozenset(name for name, node in nodes.nodes.items() if node.since <= at - YOUNG)
-    known = frozenset(nodes.nodes) | {gone.name for gone in nodes.gone if gone.until >= at - YOUNG}
-    version = cluster_of(nodes, scheduler_version).version
-    findings = judge_cache(record.nodes, record.names, record.missed, counted, settled, known)
-    for finding in findings[:_MOST]:
-        yield _cache_row(record, finding, version)
-
-
-def _named(state: State, at: datetime) -> Counted:
-    """Count nodes for a dump, which leaves out deleted ones."""
-    complete = state.began is not None and state.began <= at - YOUNG
-    return Counted(existing_for(state.nodes, at, YOUNG), existing_within(state.nodes, at, YOUNG), complete)
-
-
-def _counted(state: State, at: datetime) -> Counted:
-    """Count nodes for a number, with a deleted one while it has pods. Creation times are by another clock."""
-    left = RETRIED + HELD
-    complete = state.began is not None and state.began <= at - left
-    highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)
-    return Counted(existing_for(state.nodes, at, YOUNG + HELD), highest, complete, "11 minutes")
-
-
-def _cache_row(record: SchedulerCacheRecord, finding: Finding, version: str) -> SchedulerBlindSpot:
-    evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
-    return SchedulerBlindSpot(
-        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", evidence, version
-    )
-
 
 _SHOWN_CHARACTERS: Final = 200
 
@@ -109,23 +71,32 @@ def reducer(scheduler_version: str = "") -> Reducer[State]:
             case PodPlacement():
                 return _placement(state, record), ()
             case PodRecord():
-                return _pod(state, record, scheduler_version)
+                return witnessed(*_pod(state, record, scheduler_version))
             case EventRecord():
                 return _event(state, record)
-            case SchedulerCacheRecord():
-                return state, tuple(judged_cache(state, record, scheduler_version))
+            case SchedulerCacheRecord() | SchedulingAttemptRecord():
+                return _of_scheduler(state, record, scheduler_version)
             case InventoryRecord() | HeardRecord():
                 return state, passed_on(state.nodes, record)
         return state, ()
 
     def expire(state: State, watermark: datetime) -> tuple[State | None, Sequence[Output]]:
-        return conclude(state, watermark, scheduler_version)
+        return witnessed(*conclude(state, watermark, scheduler_version))
 
     return Reducer(
         name="scheduling",
-        version=2,
+        version=3,
         log="cluster",
-        takes=(NodeRecord, PodRecord, PodPlacement, EventRecord, InventoryRecord, HeardRecord, SchedulerCacheRecord),
+        takes=(
+            NodeRecord,
+            PodRecord,
+            PodPlacement,
+            EventRecord,
+            InventoryRecord,
+            HeardRecord,
+            SchedulerCacheRecord,
+            SchedulingAttemptRecord,
+        ),
         state=State,
         step=step,
         expire=expire,
@@ -191,20 +162,98 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or about is None or about.kind != "Pod":
         return state, ()
     text = event.message or event.note or ""
-    message = parse(text)
+    told = _Told("event", text, text_time(event) or record.ts, about.namespace, about.name, about.uid)
+    return _failure(state, record.cluster, told, is_other=bool(other_scheduler(component_of(event))))
+
+
+def _of_scheduler(
+    state: State, record: SchedulerCacheRecord | SchedulingAttemptRecord, scheduler_version: str
+) -> tuple[State, Sequence[Output]]:
+    if isinstance(record, SchedulerCacheRecord):
+        return cache_seen(state, record, scheduler_version)
+    return witnessed(*_attempt(state, record, scheduler_version))
+
+
+def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+    """Conclude from an attempt that was logged. The failure of a pod without a UID has no row: it may be gone."""
+    attempt = record.attempt
+    namespace, _, pod = attempt.pod.partition("/")
+    message = parse(attempt.text)
+    listed = message.nodes_total if message is not None else None
+    known = existing_for(state.nodes, record.ts, YOUNG)
+    rows: list[Output] = [
+        SchedulingAttempt(
+            record.cluster,
+            record.ts,
+            namespace,
+            pod,
+            attempt.uid,
+            node,
+            bool(node) and node == attempt.node,
+            attempt.scores.get(node),
+            attempt.plugins.get(node, {}),
+            attempt.refused.get(node, ""),
+            attempt.evaluated,
+            attempt.feasible,
+            listed,
+            known,
+            "" if node else attempt.text,
+        )
+        for node in sorted({attempt.node, *attempt.scores, *attempt.refused})
+    ]
+    settled = frozenset(name for name, node in state.nodes.nodes.items() if node.since <= record.ts - YOUNG)
+    cluster = cluster_of(state.nodes, scheduler_version)
+    finding = judge_visited(attempt.visited, listed or attempt.evaluated, settled, cluster)
+    if finding is not None:
+        rows.append(
+            SchedulerBlindSpot(
+                record.cluster,
+                record.ts,
+                finding.verdict,
+                "log",
+                finding.node,
+                namespace,
+                pod,
+                finding.evidence,
+                cluster.version,
+            )
+        )
+    if not (attempt.text and attempt.uid):
+        return state, rows
+    told = _Told("log", attempt.text, record.ts, namespace, pod, attempt.uid)
+    state, failures = _failure(state, record.cluster, told, is_other=False)
+    return state, [*rows, *failures]
+
+
+class _Told(NamedTuple):
+    """A text about a pod that found no node, by another witness than the condition."""
+
+    witness: str
+    text: str
+    ts: datetime
+    namespace: str
+    pod: str
+    uid: str
+
+
+def _failure(state: State, cluster: str, told: _Told, *, is_other: bool) -> tuple[State, Sequence[Output]]:
+    message = parse(told.text)
     if message is None or message.kind == "deleting":
         return state, ()
-    key = f"event/{pod_key(about.namespace, about.name, about.uid)}"
+    key = f"{told.witness}/{pod_key(told.namespace, told.pod, told.uid)}"
     before = on_shelf(state.waiting, key)
-    now = Waiting(_digest(text), text_time(event) or record.ts)
+    now = Waiting(_digest(told.text), told.ts)
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
     state = remember(state, key, now)
-    row = _row(record.cluster, now.ts, message)._replace(
-        namespace=about.namespace, pod=about.name, uid=about.uid, text_source="event"
+    row = _row(cluster, now.ts, message)._replace(
+        namespace=told.namespace,
+        pod=told.pod,
+        uid=told.uid,
+        nodes_known=existing_for(state.nodes, now.ts, YOUNG),
+        text_source=told.witness,
     )
-    row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
-    if other_scheduler(component_of(event)):
+    if is_other:
         return state, (row,)
     return _open(state, key, OpenFailure(row, message.oldest_minor)), (row,)
 

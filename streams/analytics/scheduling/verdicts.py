@@ -48,13 +48,13 @@ def conclude(state: State, watermark: datetime, scheduler_version: str) -> tuple
 
 
 def _judge(state: State, failure: OpenFailure, cluster: Cluster, witnessed: AbstractSet[str]) -> Iterator[Row]:
-    """`witnessed` has open failures' pods, by witness: an event adds nothing to a condition (rules: blind-spots)."""
+    """`witnessed` has open failures' pods, by witness: no other adds anything to a condition (rules: blind-spots)."""
     row = failure.row
     known = existing_for(state.nodes, row.ts, YOUNG)
     if known != row.nodes_known:
         yield row._replace(nodes_known=known)
     condition = f"condition/{pod_key(row.namespace, row.pod, row.uid)}"
-    if row.text_source == "event" and (condition in witnessed or on_shelf(state.waiting, condition) is not None):
+    if row.text_source != "condition" and (condition in witnessed or on_shelf(state.waiting, condition) is not None):
         return
     yield from evaluated(state, failure, cluster)
     yield from _counted(state, failure, cluster)
@@ -86,7 +86,7 @@ def _counted(state: State, failure: OpenFailure, cluster: Cluster) -> Iterator[S
     row = failure.row
     back = RETRIED if failure.listed else YOUNG
     complete = state.began is not None and state.began <= row.ts - (RETRIED if failure.listed else SETTLED)
-    if row.text_source == "event" and not complete:
+    if row.text_source != "condition" and not complete:
         return
     counted = Counted(existing_for(state.nodes, row.ts, back), existing_within(state.nodes, row.ts, back), complete)
     finding = blind_spot.judge_counted(row.nodes_total, counted)

@@ -230,6 +230,49 @@ class SchedulerBlindSpot(NamedTuple):
         return f"The scheduler {BLIND_VERDICTS.get(self.verdict, self.verdict)}{pod}: {self.evidence}"
 
 
+QUEUES: Final = {
+    "active": "Tried next: the highest priority first, then the one that has been in it longest.",
+    "backoff": "Tried when its backoff is over: 1 s after the first failure, twice as long after each, 10 s at most. "
+    "Since 1.33, earlier if no pod is active.",
+    "unschedulable": "Tried after an event that may help, such as a new node or a deleted pod, else after 5 minutes.",
+    "gated": "Tried once nothing holds it back, for example its scheduling gates.",
+}
+"""When a pod leaves each queue of a scheduler, by its defaults (rules: scheduling-queue)."""
+
+
+@row(table="scheduling_queues", composed=("leaves_when",))
+class SchedulingQueue(NamedTuple):
+    cluster: str
+    ts: datetime
+    scheduler: str
+    queue: str
+    pods: int
+    uids: list[str]
+
+    @property
+    def leaves_when(self) -> str:
+        return QUEUES.get(self.queue, "")
+
+
+@row(table="scheduling_attempts")
+class SchedulingAttempt(NamedTuple):
+    cluster: str
+    ts: datetime
+    namespace: str
+    pod: str
+    uid: str
+    node: str
+    bound: bool
+    score: int | None
+    plugins: dict[str, int]
+    refused_by: str
+    evaluated_nodes: int | None
+    feasible_nodes: int | None
+    listed_nodes: int | None
+    nodes_known: int
+    said: str
+
+
 @row(table="scheduled_objects")
 class ScheduledObject(NamedTuple):
     cluster: str

@@ -4,12 +4,14 @@ No single sign is certain: every verdict carries its evidence in words and numbe
 missing data do not allow one, it is `inconclusive`, with the reason.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 from common.amounts import counted
+from common.durations import in_words
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Pod, Toleration
@@ -198,6 +200,38 @@ def judge_cache(
 
 
 _MISSED: Final = "the scheduler's own comparison finds it missing in its cache"
+
+
+def with_whole_cache(evidence: str, nodes: int, dumped_later: float | None) -> str:
+    """The evidence for a lost node with that of a cache that has all nodes, so that the list made of it is at fault.
+
+    `dumped_later` has the seconds until its dump, negative before; None if only the number of its nodes was seen.
+    """
+    at_fault = "the list that it makes of them is at fault"
+    if dumped_later is None:
+        return f"{evidence}; its cache has {counted(nodes, 'node')}, as many as exist: {at_fault}"
+    when = f"{in_words(abs(dumped_later))} {'later' if dumped_later >= 0 else 'before'}"
+    return f"{evidence}; its cache, dumped {when}, has all {counted(nodes, 'node')}: {at_fault}"
+
+
+def judge_visited(
+    visited: Sequence[str], total: int | None, settled: AbstractSet[str], cluster: Cluster
+) -> Finding | None:
+    """Does a list that a scheduler's log names have a node twice (rules: scheduler-log, node-tree)?
+
+    `total` is the length of its list. If all of it is named, a node that exists for over a minute and is not named is
+    the one that was lost.
+    """
+    named = Counter(visited)
+    twice = sorted(name for name, times in named.items() if times > 1)
+    is_doubled = len(visited) < (total or 0) and len(twice) == len(named)  # a collector wrote each line twice
+    if not twice or total is None or len(visited) > total or is_doubled:
+        return None
+    missing = sorted(settled - {*visited}) if len(visited) == total else []
+    shown = ", ".join(each[:_SHOWN_CHARACTERS] for each in twice[:_SHOWN_REASONS])
+    visits = f"its list visited {len(named)} of {counted(len(settled), 'node')}"
+    evidence = f"the scheduler's log names {shown} twice in one attempt: {visits}"
+    return Finding("lost_node", f"{evidence}; {_version(cluster)}", missing[0] if len(missing) == 1 else "")
 
 
 class Placement(NamedTuple):

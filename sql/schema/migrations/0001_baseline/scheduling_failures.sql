@@ -14,7 +14,7 @@ CREATE TABLE IF NOT EXISTS scheduling_failures
     preemption String COMMENT 'Result of preemption; empty if the scheduler does not report it',
     truncated UInt8 COMMENT '1 if the text was cut: counts are lower bounds',
     pinned_node LowCardinality(String) COMMENT 'The only node that the pod may go to, or empty',
-    text_source LowCardinality(String) COMMENT 'condition (every attempt rewrites it) or event (a second, older witness)',
+    text_source LowCardinality(String) COMMENT 'condition (every attempt rewrites it), event (a second, older witness) or log (the scheduler''s own)',
     why String COMMENT 'The reasons in words, as pending pods are explained',
     landed_at DateTime MATERIALIZED now() COMMENT 'When it was stored; retention counts from here'
 )

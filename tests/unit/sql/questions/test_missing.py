@@ -25,6 +25,8 @@ from streams.fold.findings import (
     NumaUsage,
     PodBinding,
     Row,
+    SchedulingAttempt,
+    SchedulingQueue,
     SourceError,
     Watch,
 )
@@ -47,7 +49,18 @@ def test_events_alone_are_no_empty_database(database: Database) -> None:
 
 
 REASONS = sorted({reason for query in TELLING for reason in query.events})
-RESOURCES = ("configz", "events", "metrics", "nodes", "numa_usage", "podresources", "pods", "stats/summary")
+RESOURCES = (
+    "configz",
+    "events",
+    "metrics",
+    "nodes",
+    "numa_usage",
+    "podresources",
+    "pods",
+    "scheduler_cache",
+    "scheduler_log",
+    "stats/summary",
+)
 NEEDS = sorted({need for query in with_forms() for need in query.needs})
 
 
@@ -76,6 +89,8 @@ def _evidence(cluster: str, without: str) -> tuple[list[Row], list[SummaryRecord
         "numa use": row(NumaUsage, **of),
         "requests": row(NodeFit, **of, resource="cpu"),
         "pods": row(PodBinding, **of, change="bound", **pod),
+        "queues": row(SchedulingQueue, cluster=cluster, queue="active"),
+        "attempts": row(SchedulingAttempt, cluster=cluster, pod="web-1", node="n"),
         "events": event("Pulled", cluster=cluster, node="n"),
     }
     sample = summary(T0, "n", [pod | {"cpu_usage_core_nanoseconds": 1}], cpu_psi_some_total_nanoseconds=psi)
@@ -157,6 +172,8 @@ STREAM_OF = {
     "compared": "metrics",
     "requests": "pods",
     "pods": "pods",
+    "queues": "scheduler_cache",
+    "attempts": "scheduler_log",
     "events": "events",
 }
 

@@ -12,6 +12,7 @@ from common.errors import BadRecord
 from ingest.model.observation import Observation
 from ingest.model.records import InventoryRecord, NodeRecord, Record, SchedulerCacheRecord
 from ingest.normalize.normalize import normalize
+from ingest.resources.scheduler_cache import about_the_cache
 from streams.analytics.scheduling.cluster_nodes import State
 from streams.analytics.scheduling.scheduling import REDUCER
 from streams.fold.findings import SchedulerBlindSpot
@@ -158,3 +159,89 @@ def test_a_deletion_that_was_seen_after_the_text_still_shows_a_stale_view() -> N
 
 def test_a_cache_that_was_read_before_the_list_is_not_blamed_either() -> None:
     assert spots([*THREE, inventory(900, "uid-m1", "uid-m2"), observed(SIZE % 2, 905)], until=1200) == []
+
+
+QUEUES = """scheduler_pending_pods{queue="active"} 1
+scheduler_pending_pods{queue="backoff"} 0
+scheduler_pending_pods{queue="gated"} 2
+scheduler_pending_pods{queue="unschedulable"} 3
+"""
+POD = "\tname: %s, namespace: shop, uid: uid-%s, phase: Pending, nominated node: \n"
+OF_PODS = "".join(POD % (each, each) for each in "abc")
+QUEUED = DUMP.partition(" summary=")[0]
+
+
+def queues(record: SchedulerCacheRecord) -> dict[str, tuple[int, tuple[str, ...]]]:
+    return {each.queue: (each.pods, each.uids) for each in record.queues}
+
+
+def test_the_metrics_count_the_pods_of_each_queue_of_the_one_that_leads() -> None:
+    leads = 'leader_election_master_status{name="kube-scheduler"} %s\n'
+    counts = {"active": (1, ()), "backoff": (0, ()), "gated": (2, ()), "unschedulable": (3, ())}
+    assert queues(observed(QUEUES + SIZE % 3)) == counts
+    assert queues(observed(QUEUES + SIZE % 3 + leads % 1)) == counts
+    assert queues(observed(QUEUES + SIZE % 3 + leads % 0)) == {}, "no pod leaves the queues of one that stands by"
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_dump_lists_the_pods_of_one_queue_after_those_of_another(form: str) -> None:
+    summary = 'summary="activeQ:1; backoffQ:0; unschedulablePods:2"'
+    dumped = f"{QUEUED} {summary} pods=<\n{OF_PODS} >\n"
+    if form == "json":
+        pods = json.dumps(OF_PODS.replace("\t", ""))
+        dumped = f'{QUEUED[:-1]}","summary":"activeQ:1; backoffQ:0; unschedulablePods:2","pods":{pods}}}\n'
+    for text in (dumped, about_the_cache(dumped.encode()).decode()):
+        assert queues(observed(text)) == {
+            "active": (1, ("uid-a",)),
+            "backoff": (0, ()),
+            "unschedulable": (2, ("uid-b", "uid-c")),
+        }
+
+
+def test_of_a_dump_that_was_cut_the_queue_of_a_pod_is_unknown() -> None:
+    cut = f'{QUEUED} summary="activeQ:2; backoffQ:0; unschedulablePods:2" pods=<\n{OF_PODS}'
+    assert queues(observed(cut)) == {"active": (2, ()), "backoff": (0, ()), "unschedulable": (2, ())}
+    assert queues(observed(f"{QUEUED}:\n{OF_PODS}")) == {}, "old versions write no summary"
+
+
+WHOLE = "Dump of cached NodeInfo\n" + "".join(f"Node name: {each}\n" for each in ("m1", "m2", "m3", "w1"))
+
+
+def lost(*texts: tuple[str, float]) -> list[tuple[str, str]]:
+    """The evidence for lost nodes, by verdict; node m3 is lost in a text at 180 s."""
+    nodes = [node(name, zone="one", version="v1.18.4") for name in ("m1", "m2", "m3")]
+    nodes.append(node("w1", zone="two", version="v1.18.4"))
+    failure = pod("p", 180, "0/4 nodes are available: 3 node(s) didn't match node selector.")
+    caches = [observed(text, seconds) for text, seconds in texts]
+    records = sorted([failure, *caches, tick(300), tick(4000)], key=lambda each: each.ts)
+    state, rows = State(), list[object]()
+    assert REDUCER.expire is not None
+    for record in [*nodes, *records]:
+        state, found = REDUCER.step(state, record)
+        rows += found
+        after, found = REDUCER.expire(state, record.ts)
+        assert after is not None
+        state, rows = after, [*rows, *found]
+    found_rows = {(row.ts, row.test): row for row in rows if isinstance(row, SchedulerBlindSpot)}
+    return sorted((row.verdict, row.evidence) for row in found_rows.values())
+
+
+AT_FAULT = "the list that it makes of them is at fault"
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "says"),
+    [
+        (WHOLE, 60, f"its cache, dumped 2 min before, has all 4 nodes: {AT_FAULT}"),
+        (WHOLE, 210, f"its cache, dumped 30 s later, has all 4 nodes: {AT_FAULT}"),
+        (WHOLE, 2000, f"its cache, dumped 30 min 20 s later, has all 4 nodes: {AT_FAULT}"),
+        (QUEUES + SIZE % 4, 900, f"its cache has 4 nodes, as many as exist: {AT_FAULT}"),
+        (SIZE % 4, 900, ""),  # it may not lead
+        (WHOLE.replace("m3", "m9"), 210, ""),
+    ],
+)
+def test_a_whole_cache_is_evidence_that_the_list_is_at_fault(text: str, seconds: float, says: str) -> None:
+    without, with_cache = lost(), lost((text, seconds))
+    assert [verdict for verdict, _ in without] == ["lost_node"]
+    of_lost = [evidence for verdict, evidence in with_cache if verdict == "lost_node"]
+    assert of_lost == [f"{evidence}; {says}" if says else evidence for _, evidence in without]

@@ -1,0 +1,93 @@
+"""The scheduler's cache and queues as witnesses of `scheduling` (rules: scheduler-cache, blind-spots)."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from ingest.model.records import SchedulerCacheRecord
+from streams.analytics.scheduling.cluster_nodes import State, WholeCache, existing_for, existing_within
+from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of
+from streams.fold.findings import SchedulerBlindSpot, SchedulingQueue
+from streams.fold.reducer import Output
+from streams.rules.scheduling.blind_spot import Counted, Finding, judge_cache, with_whole_cache
+
+_MOST: Final = 100
+"""Rows about nodes of one dump; the first row counts them all. As many rows wait for a dump."""
+HELD: Final = timedelta(seconds=90)
+"""Most that a number can be older than its record."""
+_WITNESSED: Final = timedelta(days=1)
+"""Most that lies between a cache and what it is a witness of: nodes come and go."""
+
+
+def cache_seen(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
+    """Conclude from a cache: its own faults, or, if it is whole, that the list which is made of it is at fault."""
+    queues = [
+        SchedulingQueue(record.cluster, record.ts, record.scheduler, each.queue, each.pods, list(each.uids))
+        for each in record.queues
+    ]
+    findings = list(judged_cache(state, record, scheduler_version))
+    if findings or not _is_a_witness(state, record):
+        return state, (*queues, *findings)
+    whole = WholeCache(record.ts, record.nodes, record.names is not None)
+    near = [each for each in state.lost if abs(each.ts - whole.at) <= _WITNESSED]
+    state, lost = witnessed(replace(state, cache=whole, lost=[]), near)
+    return state, (*queues, *lost)
+
+
+def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]]:
+    """Give rows about lost nodes the evidence of a whole cache; remember those for which none was seen."""
+    told, lost = list[Output](), state.lost
+    for row in rows:
+        if not isinstance(row, SchedulerBlindSpot) or row.verdict != "lost_node":
+            told.append(row)
+        elif state.cache is not None and abs(row.ts - state.cache.at) <= _WITNESSED:
+            later = (state.cache.at - row.ts).total_seconds()
+            evidence = with_whole_cache(row.evidence, state.cache.nodes, later if state.cache.dumped else None)
+            told.append(row._replace(evidence=evidence))
+        else:
+            told.append(row)
+            others = [each for each in lost if each[1:7] != row[1:7]]
+            lost = [*others, row][-_MOST:]
+    return (state if lost is state.lost else replace(state, lost=lost)), told
+
+
+def _is_a_witness(state: State, record: SchedulerCacheRecord) -> bool:
+    """Tell whether a cache without a fault has all nodes; a replica that does not lead shows no queues."""
+    if record.names is not None:
+        return record.nodes > 0
+    counted = _counted(state, record.ts)
+    return bool(record.queues) and counted.lowest == counted.highest == record.nodes
+
+
+def judged_cache(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> Iterator[SchedulerBlindSpot]:
+    nodes, at = state.nodes, record.ts
+    counted = _counted(state, at) if record.names is None else _named(state, at)
+    settled = frozenset(name for name, node in nodes.nodes.items() if node.since <= at - YOUNG)
+    known = frozenset(nodes.nodes) | {gone.name for gone in nodes.gone if gone.until >= at - YOUNG}
+    version = cluster_of(nodes, scheduler_version).version
+    findings = judge_cache(record.nodes, record.names, record.missed, counted, settled, known)
+    for finding in findings[:_MOST]:
+        yield _cache_row(record, finding, version)
+
+
+def _named(state: State, at: datetime) -> Counted:
+    """Count nodes for a dump, which leaves out deleted ones."""
+    complete = state.began is not None and state.began <= at - YOUNG
+    return Counted(existing_for(state.nodes, at, YOUNG), existing_within(state.nodes, at, YOUNG), complete)
+
+
+def _counted(state: State, at: datetime) -> Counted:
+    """Count nodes for a number, with a deleted one while it has pods. Creation times are by another clock."""
+    left = RETRIED + HELD
+    complete = state.began is not None and state.began <= at - left
+    highest = existing_within(state.nodes, at + YOUNG, left + YOUNG)
+    return Counted(existing_for(state.nodes, at, YOUNG + HELD), highest, complete, "11 minutes")
+
+
+def _cache_row(record: SchedulerCacheRecord, finding: Finding, version: str) -> SchedulerBlindSpot:
+    evidence = f"{record.scheduler}: {finding.evidence}" if record.scheduler else finding.evidence
+    return SchedulerBlindSpot(
+        record.cluster, record.ts, finding.verdict, "cache", finding.node, "", "", evidence, version
+    )
