@@ -1,4 +1,4 @@
-"""Parts of records about one machine: its CPUs, the use of its NUMA nodes, who holds them, throttling."""
+"""Parts of records about one machine: CPUs, memory, who holds NUMA nodes, throttling, lines of a kubelet's log."""
 
 from datetime import datetime
 
@@ -24,6 +24,21 @@ class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
     """Since the sample before."""
 
 
+class MachineMemory(msgspec.Struct, frozen=True, gc=False):
+    """Amounts of /proc/meminfo."""
+
+    total_bytes: Count
+    free_bytes: Count
+    available_bytes: Count
+    buffers_bytes: Count
+    cached_bytes: Count
+    swap_cached_bytes: Count
+    anonymous_bytes: Count
+    active_file_bytes: Count
+    inactive_file_bytes: Count
+    reclaimable_slab_bytes: Count
+
+
 class NumaPodMemory(msgspec.Struct, frozen=True):
     uid: str
     numa_bytes: dict[Int64, Count]
@@ -44,6 +59,26 @@ class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
 class PodThrottling(msgspec.Struct, frozen=True):
     uid: str
     cgroups: list[CgroupThrottling]
+
+
+class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of a kubelet's log (rules: kubelet-log)."""
+
+    said: str
+    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
+    pod: str = ""
+    """`namespace/name`."""
+    uid: str = ""
+    resource: str = ""
+    pods: tuple[str, ...] = ()
+    """In the order in which they would be evicted."""
+    image: str = ""
+    amount_bytes: Count | None = None
+    """To free, or the size of the image."""
+    message: str = ""
+    earliest: datetime | None = None
+    """Bounds of its time, where that is not known."""
+    latest: datetime | None = None
 
 
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):

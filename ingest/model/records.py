@@ -9,7 +9,16 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model.machine import (
+    Cpu,
+    KubeletLine,
+    MachineMemory,
+    NumaBin,
+    NumaClaim,
+    NumaNodeUsage,
+    NumaPodMemory,
+    PodThrottling,
+)
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
@@ -119,26 +128,6 @@ class PodActRecord(Record, frozen=True, tag="pod_act"):
     at: datetime
 
 
-class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of a kubelet's log (rules: kubelet-log)."""
-
-    said: str
-    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
-    pod: str = ""
-    """`namespace/name`."""
-    uid: str = ""
-    resource: str = ""
-    pods: tuple[str, ...] = ()
-    """In the order in which they would be evicted."""
-    image: str = ""
-    amount_bytes: Count | None = None
-    """To free, or the size of the image."""
-    message: str = ""
-    earliest: datetime | None = None
-    """Bounds of its time, where that is not known."""
-    latest: datetime | None = None
-
-
 class EventRecord(Record, frozen=True, tag="event"):
     """An Event; `node` is the node that it concerns, or empty (rules: event-fields)."""
 
@@ -209,6 +198,13 @@ class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
 
     nodes: list[NumaNodeUsage]
     pods: list[NumaPodMemory] = []
+
+
+class MachineUsageRecord(Record, frozen=True, tag="machine_usage"):
+    """Use of a machine beside what its kubelet reports."""
+
+    memory: MachineMemory | None = None
+    """None where its /proc is not read."""
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
@@ -377,6 +373,7 @@ _Record: TypeAlias = (
     | MemoryManagerRecord
     | CpuTopologyRecord
     | NumaUsageRecord
+    | MachineUsageRecord
     | CpuThrottlingRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord

@@ -1,17 +1,18 @@
-"""Resources that the agent reads on a node: CPUs, checkpoints, podresources, NUMA nodes and CPU quotas."""
+"""Resources that the agent reads on a node: CPUs, checkpoints, podresources, memory, NUMA nodes and CPU quotas."""
 
 from collections.abc import Callable
 from typing import Final
 
 import msgspec
 
-from ingest.model.machine import Cpu, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model.machine import Cpu, MachineMemory, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
     CpuManagerRecord,
     CpuThrottlingRecord,
     CpuTopologyRecord,
+    MachineUsageRecord,
     MemoryManagerRecord,
     NumaUsageRecord,
     PodResourcesRecord,
@@ -34,6 +35,10 @@ class _Topology(msgspec.Struct, frozen=True):
 class _Usage(msgspec.Struct, frozen=True):
     nodes: list[NumaNodeUsage] = msgspec.field(name="numa_usage")
     pods: list[NumaPodMemory] = []
+
+
+class _Machine(msgspec.Struct, frozen=True):
+    memory: MachineMemory | None = msgspec.field(name="machine_memory", default=None)
 
 
 class _Throttling(msgspec.Struct, frozen=True):
@@ -99,6 +104,15 @@ NUMA_USAGE: Final = NodeResource(
     origin="agent",
 )
 """Use of each NUMA node (rules: numa-usage)."""
+MACHINE_USAGE: Final = NodeResource(
+    name="machine_usage",
+    decode=msgspec.json.Decoder(_Machine).decode,
+    records=_as(MachineUsageRecord),
+    secrets=False,
+    fields=lambda fields: "machine_memory" in fields,
+    origin="agent",
+)
+"""Memory of a machine as its kernel counts it (rules: eviction-signals)."""
 CPU_THROTTLING: Final = NodeResource(
     name="cpu_throttling",
     decode=msgspec.json.Decoder(_Throttling).decode,

@@ -20,6 +20,7 @@ INPUTS: Final[Mapping[str, str]] = {
     "rooms": "sources of the free CPUs of each NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa resources": "sources of memory and devices by NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa use": "samples of NUMA nodes (leadsman agent)",
+    "machine use": "samples of machines (leadsman agent)",
     "metrics": "kubelet metrics of exclusive CPUs (Kubernetes 1.32 and later)",
     "compared": "two sources of the same exclusive CPUs",
     "requests": "requests of pods",
@@ -49,6 +50,7 @@ _SEEN: Final[Mapping[str, str]] = {
     "rooms": "(SELECT cluster, ts FROM numa_skew WHERE scope = 'node' AND largest_fit_cpus IS NOT NULL)",
     "numa resources": "numa_resources",
     "numa use": "numa_usage",
+    "machine use": "machine_memory",
     "metrics": f"""(
         SELECT cluster, ts FROM numa_allocations WHERE source = '{METRICS}' OR has(witnesses, '{METRICS}')
         UNION ALL
@@ -64,7 +66,7 @@ _SEEN: Final[Mapping[str, str]] = {
 """The table or subquery that shows each simple input, with the time of each row."""
 _BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
 """Inputs that get a row only when they change. While pods are watched, an old row is still current."""
-_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use"}
+_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use", "machine use"}
 """Inputs whose rows have the time of the observation. Rows of `configz` have the time from which a setting holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
@@ -112,6 +114,7 @@ _STREAMS: Final[Mapping[str, str]] = {
     "rooms": "metrics",
     "numa resources": "podresources",
     "numa use": "numa_usage",
+    "machine use": "machine_usage",
     "metrics": "metrics",
     "compared": "metrics",
     "requests": "pods",

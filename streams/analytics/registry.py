@@ -58,6 +58,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     numa_cluster.REDUCER,
     numa_alignment.REDUCER,
     stateless.NUMA_USAGE,
+    stateless.MACHINE_USAGE,
     forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())

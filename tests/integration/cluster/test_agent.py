@@ -1,7 +1,8 @@
 """The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs, and real cgroups
-(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology, cpu-contention).
+(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology, cpu-contention, eviction-signals).
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from ingest.model.records import (
     PodResourcesRecord,
 )
 from ingest.node.agent import Agent, AgentSettings
+from ingest.node.machine import read_machine
 from ingest.normalize.normalize import normalize
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
@@ -142,3 +144,18 @@ def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
     assert 0 < limited.throttled_periods <= limited.periods
     # 10 of 100 ms are its own
     assert limited.throttled_nanoseconds > 10_000_000
+
+
+def test_what_a_kubelet_has_available_is_what_the_kernels_amounts_give(real_node: RealNode) -> None:
+    """Memory of the kernel itself does not count as used (rules: eviction-signals)."""
+
+    def missed_ratio() -> float:
+        found = read_machine(Path("/"))
+        assert found is not None
+        memory = found["machine_memory"]
+        file = memory["buffers_bytes"] + memory["cached_bytes"] + memory["swap_cached_bytes"]
+        working_set = memory["anonymous_bytes"] + file - memory["inactive_file_bytes"]
+        told = json.loads(real_node.ask("/stats/summary?only_cpu_and_memory=true"))["node"]["memory"]
+        return float(abs(told["availableBytes"] - (memory["total_bytes"] - working_set)) / memory["total_bytes"])
+
+    eventually("both are of one moment", lambda: missed_ratio() < 0.02, every_seconds=1.0)

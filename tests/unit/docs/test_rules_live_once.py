@@ -38,6 +38,7 @@ ASKED: Final = {
     "node_imbalance": {"meets", "imbalance", "not_placed"},
     "node_sizing": {"sizing"},
     "nodes_without_new_pods": {"not_placed"},
+    "memory_available": {"uncounted_memory", "held_back_memory", "memory_difference"},
     "next_eviction": {"first_threshold"},
     "node_evidence": {"ready_state"},
     "not_ready": {"before_not_ready", "ready_state"},

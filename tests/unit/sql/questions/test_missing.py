@@ -15,6 +15,7 @@ from sql.questions.queries import run, saved_query, with_forms
 from streams.fold.findings import (
     DeadLetter,
     KubeletSetting,
+    MachineMemoryRow,
     NodeEvent,
     NodeFit,
     NodeRow,
@@ -47,7 +48,10 @@ def test_events_alone_are_no_empty_database(database: Database) -> None:
 
 
 REASONS = sorted({reason for query in TELLING for reason in query.events})
-RESOURCES = ("configz", "events", "metrics", "nodes", "numa_usage", "podresources", "pods", "stats/summary")
+RESOURCES = (
+    *("configz", "events", "machine_usage", "metrics", "nodes", "numa_usage", "podresources", "pods"),
+    "stats/summary",
+)
 NEEDS = sorted({need for query in with_forms() for need in query.needs})
 
 
@@ -74,6 +78,7 @@ def _evidence(cluster: str, without: str) -> tuple[list[Row], list[SummaryRecord
         "metrics": row(NumaAllocation, **of, numa_node=1, source="kubelet_metrics"),
         "numa resources": row(NumaResource, **of, resource="memory"),
         "numa use": row(NumaUsage, **of),
+        "machine use": row(MachineMemoryRow, **of),
         "requests": row(NodeFit, **of, resource="cpu"),
         "pods": row(PodBinding, **of, change="bound", **pod),
         "events": event("Pulled", cluster=cluster, node="n"),
@@ -153,6 +158,7 @@ STREAM_OF = {
     "rooms": "metrics",
     "numa resources": "podresources",
     "numa use": "numa_usage",
+    "machine use": "machine_usage",
     "metrics": "metrics",
     "compared": "metrics",
     "requests": "pods",

@@ -11,6 +11,7 @@ from streams.fold.findings import (
     Eviction,
     KubeletLogLine,
     KubeletSetting,
+    MachineMemoryRow,
     NodeLease,
     NodeStall,
     NumaAdmissionFailure,
@@ -40,7 +41,7 @@ OCCURRENCES: Final = frozenset(
 """They happen and do not last: `test_over_in_cards` proves that no card of them is in the present tense."""
 MEASURES: Final = frozenset(
     {CpuThrottling, NodeLease, NodeStall, NumaAlignment, NumaAllocation, NumaDisagreement, NumaPod, NumaPodMemoryRow}
-    | {NumaResource, NumaUsage, NumaWhatif}
+    | {MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
 )
 """Each has the time at which it was so, and no card of its own."""
 FACTS: Final = frozenset({KubeletSetting, ScheduledList, ScheduledObject, StorageLimit, Watch})
