@@ -1,4 +1,4 @@
-"""Parts of records about one machine: CPUs, memory, who holds NUMA nodes, throttling, lines of a kubelet's log."""
+"""Parts of records about one machine: CPUs, memory, disks, NUMA nodes, throttling, lines of a kubelet's log."""
 
 from datetime import datetime
 
@@ -37,6 +37,23 @@ class MachineMemory(msgspec.Struct, frozen=True, gc=False):
     active_file_bytes: Count
     inactive_file_bytes: Count
     reclaimable_slab_bytes: Count
+
+
+class FileSystem(msgspec.Struct, frozen=True, gc=False):
+    """A file system of the machine that no eviction signal is about."""
+
+    mount_point: str
+    device: str
+    """Major and minor number."""
+    kind: str
+    capacity_bytes: Count
+    available_bytes: Count
+    used_bytes: Count
+    inodes: Count | None = None
+    """None if it has no limit of them."""
+    inodes_free: Count | None = None
+    images_known: bool = False
+    """The file systems of images and writable layers were known, and are others."""
 
 
 class NumaPodMemory(msgspec.Struct, frozen=True):

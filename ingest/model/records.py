@@ -11,6 +11,7 @@ import msgspec
 
 from ingest.model.machine import (
     Cpu,
+    FileSystem,
     KubeletLine,
     MachineMemory,
     NumaBin,
@@ -205,6 +206,7 @@ class MachineUsageRecord(Record, frozen=True, tag="machine_usage"):
 
     memory: MachineMemory | None = None
     """None where its /proc is not read."""
+    file_systems: list[FileSystem] = []
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):

@@ -1,10 +1,11 @@
-"""The machine's memory as the kernel counts it (rules: eviction-signals)."""
+"""The machine's memory as the kernel counts it (rules: eviction-signals), and its other file systems."""
 
 import re
 from pathlib import Path
 from typing import Any, Final
 
 from common.text import plain
+from ingest.node.file_systems import read_file_systems
 from ingest.node.sysfs import CannotReadError, is_there, read_file
 
 _AMOUNT: Final = re.compile(r"^([A-Za-z]+(?:\([a-z]+\))?): +([0-9]{1,15}) kB$", re.MULTILINE)
@@ -23,9 +24,9 @@ _AMOUNTS: Final = {
 
 
 def read_machine(root: Path) -> dict[str, Any] | None:
-    """What the kernel shows of the machine below `root`; None if that is nothing. Raises CannotReadError."""
-    memory = _memory(root / "proc/meminfo")
-    return {"machine_memory": memory} if memory else None
+    """Read what the kernel shows of the machine below `root`; None if that is nothing. Raises CannotReadError."""
+    memory, file_systems = _memory(root / "proc/meminfo"), read_file_systems(root)
+    return {"machine_memory": memory, "file_systems": file_systems} if memory or file_systems else None
 
 
 def _memory(path: Path) -> dict[str, int] | None:

@@ -5,7 +5,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.machine import Cpu, MachineMemory, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model.machine import Cpu, FileSystem, MachineMemory, NumaNodeUsage, NumaPodMemory, PodThrottling
 from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
@@ -39,6 +39,7 @@ class _Usage(msgspec.Struct, frozen=True):
 
 class _Machine(msgspec.Struct, frozen=True):
     memory: MachineMemory | None = msgspec.field(name="machine_memory", default=None)
+    file_systems: list[FileSystem] = []
 
 
 class _Throttling(msgspec.Struct, frozen=True):
@@ -112,7 +113,7 @@ MACHINE_USAGE: Final = NodeResource(
     fields=lambda fields: "machine_memory" in fields,
     origin="agent",
 )
-"""Memory of a machine as its kernel counts it (rules: eviction-signals)."""
+"""Memory of a machine, and file systems that no signal is about (rules: eviction-signals, unguarded-signals)."""
 CPU_THROTTLING: Final = NodeResource(
     name="cpu_throttling",
     decode=msgspec.json.Decoder(_Throttling).decode,

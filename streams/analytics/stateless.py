@@ -1,7 +1,7 @@
 """The reducers whose records stand for themselves: a row, or some, for each, and no state.
 
 They fill `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases` (rules:
-nodes-that-do-not-report), `machine_memory`, `numa_usage` and `numa_pod_memory`.
+nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ from ingest.model.records import (
 )
 from streams.fold.findings import (
     CpuThrottling,
+    FileSystemRow,
     KubeletLogLine,
     MachineMemoryRow,
     NodeLease,
@@ -106,9 +107,9 @@ def _numa_usage(record: NumaUsageRecord) -> Sequence[Row]:
 
 
 def _machine(record: MachineUsageRecord) -> Sequence[Row]:
-    memory = record.memory
     key = (record.cluster, record.ts, record.node)
-    return [MachineMemoryRow(*key, *msgspec.structs.astuple(memory))] if memory else []
+    memory = [MachineMemoryRow(*key, *msgspec.structs.astuple(each)) for each in (record.memory,) if each]
+    return [*memory, *(FileSystemRow(*key, *msgspec.structs.astuple(each)) for each in record.file_systems)]
 
 
 CPU_THROTTLING: Final = _reducer("cpu_throttling", CpuThrottlingRecord, _throttling)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE
+from streams.rules.eviction.unguarded import is_low
 from streams.rules.values.expressions import Amount, choose, is_null
 from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
 
@@ -102,6 +103,20 @@ def memory_difference(
     )
 
 
+def nearly_full(
+    available_bytes: Amount, capacity_bytes: Amount, inodes_free: Amount, inodes: Amount, images_known: Amount
+) -> Amount:
+    """Warn of a file system of which little is left, and no eviction signal is about it; else empty."""
+
+    def few_inodes(few: Amount) -> Amount:
+        return choose(is_low(few, inodes), phrase(grouped(few), " of ", grouped(inodes), " inodes"), "")
+
+    few_bytes = phrase(sized(available_bytes), " of ", sized(capacity_bytes))
+    left = choose(is_low(available_bytes, capacity_bytes), few_bytes, where_known(inodes_free, few_inodes))
+    unless = choose(images_known, "", ", unless images lie on it")
+    return choose(left == "", "", phrase(left, " left: nothing is evicted or deleted for it", unless, "."))
+
+
 def sizing(
     outside_pods: Amount,
     step: Amount,
@@ -129,6 +144,8 @@ def sizing(
 
 REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
     each.__name__: each
-    for each in (*(imbalance, before_not_ready, without_threshold, unguarded, guard, memory_difference, sizing),)
+    for each in (
+        *(imbalance, before_not_ready, without_threshold, unguarded, guard, memory_difference, nearly_full, sizing),
+    )
 }
 """Each by its name, which is its placeholder in a view."""

@@ -83,6 +83,24 @@ class MachineMemoryRow(NamedTuple):
     reclaimable_slab_bytes: int
 
 
+@row(table="file_systems", high_rate=True)
+class FileSystemRow(NamedTuple):
+    """A file system that no eviction signal is about (rules: unguarded-signals)."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    mount_point: str
+    device: str
+    kind: str
+    capacity_bytes: int
+    available_bytes: int
+    used_bytes: int
+    inodes: int | None
+    inodes_free: int | None
+    images_known: bool
+
+
 @row(table="node_events")
 class NodeEvent(NamedTuple):
     cluster: str

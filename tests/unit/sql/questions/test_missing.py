@@ -14,6 +14,7 @@ from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import run, saved_query, with_forms
 from streams.fold.findings import (
     DeadLetter,
+    FileSystemRow,
     KubeletSetting,
     MachineMemoryRow,
     NodeEvent,
@@ -79,6 +80,7 @@ def _evidence(cluster: str, without: str) -> tuple[list[Row], list[SummaryRecord
         "numa resources": row(NumaResource, **of, resource="memory"),
         "numa use": row(NumaUsage, **of),
         "machine use": row(MachineMemoryRow, **of),
+        "file systems": row(FileSystemRow, **of),
         "requests": row(NodeFit, **of, resource="cpu"),
         "pods": row(PodBinding, **of, change="bound", **pod),
         "events": event("Pulled", cluster=cluster, node="n"),
@@ -159,6 +161,7 @@ STREAM_OF = {
     "numa resources": "podresources",
     "numa use": "numa_usage",
     "machine use": "machine_usage",
+    "file systems": "machine_usage",
     "metrics": "metrics",
     "compared": "metrics",
     "requests": "pods",

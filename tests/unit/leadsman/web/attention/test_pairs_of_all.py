@@ -9,6 +9,7 @@ from streams.fold.findings import (
     CpuThrottling,
     DeadLetter,
     Eviction,
+    FileSystemRow,
     KubeletLogLine,
     KubeletSetting,
     MachineMemoryRow,
@@ -41,7 +42,7 @@ OCCURRENCES: Final = frozenset(
 """They happen and do not last: `test_over_in_cards` proves that no card of them is in the present tense."""
 MEASURES: Final = frozenset(
     {CpuThrottling, NodeLease, NodeStall, NumaAlignment, NumaAllocation, NumaDisagreement, NumaPod, NumaPodMemoryRow}
-    | {MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
+    | {FileSystemRow, MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
 )
 """Each has the time at which it was so, and no card of its own."""
 FACTS: Final = frozenset({KubeletSetting, ScheduledList, ScheduledObject, StorageLimit, Watch})
