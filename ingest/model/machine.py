@@ -1,4 +1,4 @@
-"""Parts of records about one machine: CPUs, memory, disks, NUMA nodes, throttling, lines of a kubelet's log."""
+"""Parts of records about one machine: CPUs, memory, disks, NUMA nodes, cgroups, lines of a kubelet's log."""
 
 from datetime import datetime
 
@@ -96,6 +96,20 @@ class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
     earliest: datetime | None = None
     """Bounds of its time, where that is not known."""
     latest: datetime | None = None
+
+
+class CgroupValues(msgspec.Struct, frozen=True, gc=False):
+    """Values of the cgroup of a pod or container; None is not known, and -1 no limit."""
+
+    uid: str
+    container: str
+    """Its id; empty for the pod's own cgroup."""
+    path: str
+    cpu_shares: Int64 | None = None
+    cpu_weight: Int64 | None = None
+    cpu_quota_microseconds: Int64 | None = None
+    cpu_period_microseconds: Int64 | None = None
+    memory_limit_bytes: Int64 | None = None
 
 
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):

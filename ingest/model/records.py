@@ -9,17 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ingest.model.machine import (
-    Cpu,
-    FileSystem,
-    KubeletLine,
-    MachineMemory,
-    NumaBin,
-    NumaClaim,
-    NumaNodeUsage,
-    NumaPodMemory,
-    PodThrottling,
-)
+from ingest.model import machine
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
@@ -134,7 +124,7 @@ class EventRecord(Record, frozen=True, tag="event"):
 
     change: ObjectChange
     object: Event
-    line: KubeletLine | None = None
+    line: machine.KubeletLine | None = None
     """The line of a kubelet's log in place of an Event; the object is empty if no Event reports it, or one does."""
 
 
@@ -187,7 +177,7 @@ class MemoryManagerRecord(Record, frozen=True, tag="memory_manager_state"):
 
 
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
-    cpus: list[Cpu]
+    cpus: list[machine.Cpu]
     distances: dict[Int64, dict[Int64, Int64]] = {}
     """Distance of each NUMA node to all (SLIT, 10 is local); empty if unknown."""
     caches: list[str] = []
@@ -197,22 +187,26 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
 class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
     """Use of each NUMA node of a machine, and where the memory of its pods lies."""
 
-    nodes: list[NumaNodeUsage]
-    pods: list[NumaPodMemory] = []
+    nodes: list[machine.NumaNodeUsage]
+    pods: list[machine.NumaPodMemory] = []
 
 
 class MachineUsageRecord(Record, frozen=True, tag="machine_usage"):
     """Use of a machine beside what its kubelet reports."""
 
-    memory: MachineMemory | None = None
+    memory: machine.MachineMemory | None = None
     """None where its /proc is not read."""
-    file_systems: list[FileSystem] = []
+    file_systems: list[machine.FileSystem] = []
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
     """Times that CPU quotas throttled the pods of a machine. A container that is not in it had no period."""
 
-    pods: list[PodThrottling]
+    pods: list[machine.PodThrottling]
+
+
+class CgroupValuesRecord(Record, frozen=True, tag="cgroup_values"):
+    cgroups: list[machine.CgroupValues]
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
@@ -250,8 +244,8 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
     largest_fit_cpus: Int64 = 0
     spanning_pods: Int64 = 0
     fidelity: str = "none"
-    bins: tuple[NumaBin, ...] = ()
-    claims: tuple[NumaClaim, ...] = ()
+    bins: tuple[machine.NumaBin, ...] = ()
+    claims: tuple[machine.NumaClaim, ...] = ()
 
 
 class SourceErrorRecord(Record, frozen=True, tag="source_error"):
@@ -377,6 +371,7 @@ _Record: TypeAlias = (
     | NumaUsageRecord
     | MachineUsageRecord
     | CpuThrottlingRecord
+    | CgroupValuesRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord
     | ScheduledObjectRecord

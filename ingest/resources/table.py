@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ingest.resources.agent import (
+    CGROUP_VALUES,
     CPU_MANAGER_STATE,
     CPU_THROTTLING,
     CPU_TOPOLOGY,
@@ -40,6 +41,7 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     NUMA_USAGE,
     MACHINE_USAGE,
     CPU_THROTTLING,
+    CGROUP_VALUES,
     SCHEDULER_CACHE,
     NAMESPACES,
     *STORAGE,

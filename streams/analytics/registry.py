@@ -47,6 +47,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     node_fit.REDUCER,
     node_stalls.REDUCER,
     stateless.CPU_THROTTLING,
+    stateless.CGROUP_VALUES,
     pod_ends.REDUCER,
     pod_acts.REDUCER,
     resizes.REDUCER,

@@ -1,7 +1,7 @@
 """The reducers whose records stand for themselves: a row, or some, for each, and no state.
 
-They fill `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases` (rules:
-nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.
+They fill `cgroup_values`, `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases`
+(rules: nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,6 +11,7 @@ import msgspec
 
 from common.errors import BadRecord
 from ingest.model.records import (
+    CgroupValuesRecord,
     CpuThrottlingRecord,
     EventRecord,
     MachineUsageRecord,
@@ -19,6 +20,7 @@ from ingest.model.records import (
     Record,
 )
 from streams.fold.findings import (
+    CgroupValuesRow,
     CpuThrottling,
     FileSystemRow,
     KubeletLogLine,
@@ -112,6 +114,12 @@ def _machine(record: MachineUsageRecord) -> Sequence[Row]:
     return [*memory, *(FileSystemRow(*key, *msgspec.structs.astuple(each)) for each in record.file_systems)]
 
 
+def _cgroups(record: CgroupValuesRecord) -> Sequence[Row]:
+    key = (record.cluster, record.ts, record.node)
+    return [CgroupValuesRow(*key, *msgspec.structs.astuple(each)) for each in record.cgroups]
+
+
+CGROUP_VALUES: Final = _reducer("cgroup_values", CgroupValuesRecord, _cgroups)
 CPU_THROTTLING: Final = _reducer("cpu_throttling", CpuThrottlingRecord, _throttling)
 KUBELET_LOG: Final = _reducer("kubelet_log", EventRecord, _log_line)
 MACHINE_USAGE: Final = _reducer("machine_usage", MachineUsageRecord, _machine)
