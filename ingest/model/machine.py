@@ -1,4 +1,4 @@
-"""Parts of records about one machine: its CPUs, the use of its NUMA nodes, who holds them, throttling."""
+"""Parts of records about one machine: CPUs, memory, disks, NUMA nodes, cgroups, lines of a kubelet's log."""
 
 from datetime import datetime
 
@@ -24,6 +24,38 @@ class NumaNodeUsage(msgspec.Struct, frozen=True, gc=False):
     """Since the sample before."""
 
 
+class MachineMemory(msgspec.Struct, frozen=True, gc=False):
+    """Amounts of /proc/meminfo."""
+
+    total_bytes: Count
+    free_bytes: Count
+    available_bytes: Count
+    buffers_bytes: Count
+    cached_bytes: Count
+    swap_cached_bytes: Count
+    anonymous_bytes: Count
+    active_file_bytes: Count
+    inactive_file_bytes: Count
+    reclaimable_slab_bytes: Count
+
+
+class FileSystem(msgspec.Struct, frozen=True, gc=False):
+    """A file system of the machine that no eviction signal is about."""
+
+    mount_point: str
+    device: str
+    """Major and minor number."""
+    kind: str
+    capacity_bytes: Count
+    available_bytes: Count
+    used_bytes: Count
+    inodes: Count | None = None
+    """None if it has no limit of them."""
+    inodes_free: Count | None = None
+    images_known: bool = False
+    """The file systems of images and writable layers were known, and are others."""
+
+
 class NumaPodMemory(msgspec.Struct, frozen=True):
     uid: str
     numa_bytes: dict[Int64, Count]
@@ -44,6 +76,40 @@ class CgroupThrottling(msgspec.Struct, frozen=True, gc=False):
 class PodThrottling(msgspec.Struct, frozen=True):
     uid: str
     cgroups: list[CgroupThrottling]
+
+
+class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line of a kubelet's log (rules: kubelet-log)."""
+
+    said: str
+    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
+    pod: str = ""
+    """`namespace/name`."""
+    uid: str = ""
+    resource: str = ""
+    pods: tuple[str, ...] = ()
+    """In the order in which they would be evicted."""
+    image: str = ""
+    amount_bytes: Count | None = None
+    """To free, or the size of the image."""
+    message: str = ""
+    earliest: datetime | None = None
+    """Bounds of its time, where that is not known."""
+    latest: datetime | None = None
+
+
+class CgroupValues(msgspec.Struct, frozen=True, gc=False):
+    """Values of the cgroup of a pod or container; None is not known, and -1 no limit."""
+
+    uid: str
+    container: str
+    """Its id; empty for the pod's own cgroup."""
+    path: str
+    cpu_shares: Int64 | None = None
+    cpu_weight: Int64 | None = None
+    cpu_quota_microseconds: Int64 | None = None
+    cpu_period_microseconds: Int64 | None = None
+    memory_limit_bytes: Int64 | None = None
 
 
 class NumaBin(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from ingest.model.machine import Cpu, NumaBin, NumaClaim, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model import machine
 from ingest.model.numbers import Count, Int64
 from ingest.model.objects.event import Event
 from ingest.model.objects.node import KubeletConfiguration, Node
@@ -119,32 +119,12 @@ class PodActRecord(Record, frozen=True, tag="pod_act"):
     at: datetime
 
 
-class KubeletLine(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A line of a kubelet's log (rules: kubelet-log)."""
-
-    said: str
-    """The kind of its text: one of `ingest.resources.kubelet_log.SAID`."""
-    pod: str = ""
-    """`namespace/name`."""
-    uid: str = ""
-    resource: str = ""
-    pods: tuple[str, ...] = ()
-    """In the order in which they would be evicted."""
-    image: str = ""
-    amount_bytes: Count | None = None
-    """To free, or the size of the image."""
-    message: str = ""
-    earliest: datetime | None = None
-    """Bounds of its time, where that is not known."""
-    latest: datetime | None = None
-
-
 class EventRecord(Record, frozen=True, tag="event"):
     """An Event; `node` is the node that it concerns, or empty (rules: event-fields)."""
 
     change: ObjectChange
     object: Event
-    line: KubeletLine | None = None
+    line: machine.KubeletLine | None = None
     """The line of a kubelet's log in place of an Event; the object is empty if no Event reports it, or one does."""
 
 
@@ -197,7 +177,7 @@ class MemoryManagerRecord(Record, frozen=True, tag="memory_manager_state"):
 
 
 class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
-    cpus: list[Cpu]
+    cpus: list[machine.Cpu]
     distances: dict[Int64, dict[Int64, Int64]] = {}
     """Distance of each NUMA node to all (SLIT, 10 is local); empty if unknown."""
     caches: list[str] = []
@@ -207,14 +187,26 @@ class CpuTopologyRecord(Record, frozen=True, tag="cpu_topology"):
 class NumaUsageRecord(Record, frozen=True, tag="numa_usage"):
     """Use of each NUMA node of a machine, and where the memory of its pods lies."""
 
-    nodes: list[NumaNodeUsage]
-    pods: list[NumaPodMemory] = []
+    nodes: list[machine.NumaNodeUsage]
+    pods: list[machine.NumaPodMemory] = []
+
+
+class MachineUsageRecord(Record, frozen=True, tag="machine_usage"):
+    """Use of a machine beside what its kubelet reports."""
+
+    memory: machine.MachineMemory | None = None
+    """None where its /proc is not read."""
+    file_systems: list[machine.FileSystem] = []
 
 
 class CpuThrottlingRecord(Record, frozen=True, tag="cpu_throttling"):
     """Times that CPU quotas throttled the pods of a machine. A container that is not in it had no period."""
 
-    pods: list[PodThrottling]
+    pods: list[machine.PodThrottling]
+
+
+class CgroupValuesRecord(Record, frozen=True, tag="cgroup_values"):
+    cgroups: list[machine.CgroupValues]
 
 
 class PodResourcesRecord(Record, frozen=True, tag="podresources"):
@@ -252,8 +244,8 @@ class NodeNumaRecord(Record, frozen=True, tag="node_numa"):
     largest_fit_cpus: Int64 = 0
     spanning_pods: Int64 = 0
     fidelity: str = "none"
-    bins: tuple[NumaBin, ...] = ()
-    claims: tuple[NumaClaim, ...] = ()
+    bins: tuple[machine.NumaBin, ...] = ()
+    claims: tuple[machine.NumaClaim, ...] = ()
 
 
 class SourceErrorRecord(Record, frozen=True, tag="source_error"):
@@ -420,7 +412,9 @@ _Record: TypeAlias = (
     | MemoryManagerRecord
     | CpuTopologyRecord
     | NumaUsageRecord
+    | MachineUsageRecord
     | CpuThrottlingRecord
+    | CgroupValuesRecord
     | PodResourcesRecord
     | NodeResourceTopologyRecord
     | ScheduledObjectRecord

@@ -21,11 +21,19 @@ from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
 from ingest.model.observation import Observation
 from ingest.model.reports import Failure, Report, agent_bookmark, error_observation, snapshot
-from ingest.node.cgroups import NumaUsage, read_cpu_throttling
+from ingest.node.cgroups import NumaUsage, read_cgroup_values, read_cpu_throttling
+from ingest.node.machine import read_machine
 from ingest.node.podresources_api import read_podresources
 from ingest.node.sysfs import CannotReadError, is_there, read_caches, read_cpu_topology, read_distances, read_file
 from ingest.normalize.redact import redact
-from ingest.resources.agent import CPU_THROTTLING, CPU_TOPOLOGY, NUMA_USAGE, PODRESOURCES
+from ingest.resources.agent import (
+    CGROUP_VALUES,
+    CPU_THROTTLING,
+    CPU_TOPOLOGY,
+    MACHINE_USAGE,
+    NUMA_USAGE,
+    PODRESOURCES,
+)
 from ingest.resources.table import OF_NODES
 
 LOOKS: Final = Figure("agent_looks", "counter", "Looks at this machine")
@@ -49,7 +57,7 @@ class AgentSettings(NamedTuple):
     node: str
     """Name of its Node."""
     root: Path = Path("/")
-    """Folder with the machine's `/sys` and `/var/lib/kubelet`."""
+    """Folder with the machine's `/sys`, `/proc` and `/var/lib/kubelet`."""
     interval_seconds: float = 10.0
 
 
@@ -159,7 +167,9 @@ def _resources(root: Path, clock: Clock) -> dict[str, Read]:
         CPU_TOPOLOGY.name: partial(_cpu_topology, root),
         **{each.name: partial(_json_file, root / each.file) for each in OF_NODES if each.file},
         NUMA_USAGE.name: _Sampled(NumaUsage(root), clock),
+        MACHINE_USAGE.name: _Sampled(partial(read_machine, root), clock),
         CPU_THROTTLING.name: _Sampled(partial(read_cpu_throttling, root), clock),
+        CGROUP_VALUES.name: _Sampled(partial(read_cgroup_values, root), clock),
         PODRESOURCES.name: _PodResources(root / "var/lib/kubelet/pod-resources/kubelet.sock"),
     }
 

@@ -1,4 +1,4 @@
-"""The cgroups of pods, their throttling, and the use of each NUMA node (rules: cpu-contention, numa-usage)."""
+"""Pods' cgroups, values, throttling; use of NUMA nodes (rules: cgroup-values, cpu-contention, numa-usage)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,6 +16,20 @@ _CONTAINER: Final = re.compile(r"(?:cri-)?(?:[a-z]+-)?([0-9a-f]{64})(?:\.scope)?
 _CPU: Final = ("", "cpu", "cpu,cpuacct")
 """Folders with the files of CPU: in version 2, and in the hierarchies of version 1."""
 _COUNTER: Final = re.compile(r"^(nr_periods|nr_throttled|throttled_usec|throttled_time) ([0-9]{1,19})$", re.MULTILINE)
+NO_LIMIT: Final = -1
+_UNLIMITED: Final = 1 << 62
+"""Version 1 writes the largest multiple of a page that an integer holds."""
+_VALUE: Final = re.compile(r"max|-1|[0-9]{1,19}")
+_VALUES: Final = {
+    "cpu.shares": ("cpu_shares",),
+    "cpu.weight": ("cpu_weight",),
+    "cpu.cfs_quota_us": ("cpu_quota_microseconds",),
+    "cpu.cfs_period_us": ("cpu_period_microseconds",),
+    "cpu.max": ("cpu_quota_microseconds", "cpu_period_microseconds"),
+    "memory.limit_in_bytes": ("memory_limit_bytes",),
+    "memory.max": ("memory_limit_bytes",),
+}
+"""Files of both versions, and what their words are."""
 
 
 def pod_cgroups(hierarchy: Path) -> list[tuple[str, Path]]:
@@ -34,6 +48,40 @@ def read_cpu_throttling(root: Path) -> dict[str, Any] | None:
         return None
     read = [{"uid": uid, "cgroups": [*_throttling(folder)]} for uid, folder in pods]
     return {"cpu_throttling": [pod for pod in read if pod["cgroups"]]}
+
+
+def read_cgroup_values(root: Path) -> dict[str, Any] | None:
+    """The path and the values of the cgroup of each pod and container; None if the machine has no pods.
+
+    A path is below the hierarchy's root. In version 1 that of CPU and that of memory have the same.
+    """
+    found = dict[str, dict[str, Any]]()
+    for hierarchy in (*_CPU, "memory"):
+        top = root / "sys/fs/cgroup" / hierarchy
+        for uid, pod in pod_cgroups(top):
+            for container, folder in [("", pod), *_folders(pod, _CONTAINER)]:
+                path = f"/{folder.relative_to(top)}"
+                found.setdefault(path, {"uid": uid, "container": container, "path": path}).update(_values(folder))
+    return {"cgroup_values": [values for _, values in sorted(found.items())]} if found else None
+
+
+def _values(folder: Path) -> Iterator[tuple[str, int]]:
+    for file, names in _VALUES.items():
+        if words := _words(folder / file):
+            yield from ((name, _limit(word)) for name, word in zip(names, words, strict=False))
+
+
+def _words(path: Path) -> list[str]:
+    """Empty where there is no such file, or the cgroup ended."""
+    try:
+        words = read_file(path).split()
+    except CannotReadError:
+        return []
+    return words if all(map(_VALUE.fullmatch, words)) else []
+
+
+def _limit(word: str) -> int:
+    return NO_LIMIT if word == "max" or int(word) >= _UNLIMITED else int(word)
 
 
 def _pod_cgroups(hierarchy: Path) -> Iterator[tuple[str, Path]]:

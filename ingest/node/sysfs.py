@@ -28,17 +28,23 @@ def is_there(path: Path) -> bool:
 def read_file(path: Path) -> str:
     """The text of a file. Raises CannotReadError, also for more than 4 MiB and for what is not UTF-8."""
     try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError:
+        raise CannotReadError(f"{plain(path)}: the text is not UTF-8") from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file. Raises CannotReadError, also for more than 4 MiB."""
+    try:
         with path.open("rb") as file:
             data = file.read(LIMIT_BYTES + 1)
-        if len(data) > LIMIT_BYTES:
-            raise CannotReadError(f"{plain(path)}: is longer than {LIMIT_BYTES >> 20} MiB")
-        return data.decode()
     except FileNotFoundError:
         raise CannotReadError(f"{plain(path)}: is not there; is the machine's folder mounted?") from None
     except OSError as error:
         raise CannotReadError(f"{plain(path)}: {plain(error.strerror)}") from None
-    except UnicodeDecodeError:
-        raise CannotReadError(f"{plain(path)}: the text is not UTF-8") from None
+    if len(data) > LIMIT_BYTES:
+        raise CannotReadError(f"{plain(path)}: is longer than {LIMIT_BYTES >> 20} MiB")
+    return data
 
 
 _NODE: Final = re.compile(r"node([0-9]{1,6})")

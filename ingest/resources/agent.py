@@ -1,17 +1,27 @@
-"""Resources that the agent reads on a node: CPUs, checkpoints, podresources, NUMA nodes and CPU quotas."""
+"""Resources that the agent reads: CPUs, checkpoints, podresources, memory, disks, NUMA nodes, cgroups."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
-from ingest.model.machine import Cpu, NumaNodeUsage, NumaPodMemory, PodThrottling
+from ingest.model.machine import (
+    CgroupValues,
+    Cpu,
+    FileSystem,
+    MachineMemory,
+    NumaNodeUsage,
+    NumaPodMemory,
+    PodThrottling,
+)
 from ingest.model.observation import Observation
 from ingest.model.podresources import NodeResources
 from ingest.model.records import (
+    CgroupValuesRecord,
     CpuManagerRecord,
     CpuThrottlingRecord,
     CpuTopologyRecord,
+    MachineUsageRecord,
     MemoryManagerRecord,
     NumaUsageRecord,
     PodResourcesRecord,
@@ -36,8 +46,17 @@ class _Usage(msgspec.Struct, frozen=True):
     pods: list[NumaPodMemory] = []
 
 
+class _Machine(msgspec.Struct, frozen=True):
+    memory: MachineMemory | None = msgspec.field(name="machine_memory", default=None)
+    file_systems: list[FileSystem] = []
+
+
 class _Throttling(msgspec.Struct, frozen=True):
     pods: list[PodThrottling] = msgspec.field(name="cpu_throttling")
+
+
+class _Cgroups(msgspec.Struct, frozen=True):
+    cgroups: list[CgroupValues] = msgspec.field(name="cgroup_values")
 
 
 def _checkpoint(data: bytes | msgspec.Raw) -> _Checkpoint:
@@ -54,6 +73,18 @@ def _as(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Re
             **msgspec.structs.asdict(answer),
         )
     ]
+
+
+def _measured(name: str, shape: type[msgspec.Struct], record: type[Record], field: str = "") -> NodeResource[Any]:
+    """Return a resource that the agent measures; this field, or that of its name, distinguishes it in a dump."""
+    return NodeResource(
+        name=name,
+        decode=msgspec.json.Decoder(shape).decode,
+        records=_as(record),
+        secrets=False,
+        fields=lambda fields: (field or name) in fields,
+        origin="agent",
+    )
 
 
 CPU_MANAGER_STATE: Final = NodeResource(
@@ -90,21 +121,11 @@ PODRESOURCES: Final = NodeResource(
     origin="agent",
 )
 """The answer of the kubelet's podresources service (rules: podresources)."""
-NUMA_USAGE: Final = NodeResource(
-    name="numa_usage",
-    decode=msgspec.json.Decoder(_Usage).decode,
-    records=_as(NumaUsageRecord),
-    secrets=False,
-    fields=lambda fields: "numa_usage" in fields,
-    origin="agent",
-)
+NUMA_USAGE: Final = _measured("numa_usage", _Usage, NumaUsageRecord)
 """Use of each NUMA node (rules: numa-usage)."""
-CPU_THROTTLING: Final = NodeResource(
-    name="cpu_throttling",
-    decode=msgspec.json.Decoder(_Throttling).decode,
-    records=_as(CpuThrottlingRecord),
-    secrets=False,
-    fields=lambda fields: "cpu_throttling" in fields,
-    origin="agent",
-)
+MACHINE_USAGE: Final = _measured("machine_usage", _Machine, MachineUsageRecord, "machine_memory")
+"""Memory of a machine, and file systems that no signal is about (rules: eviction-signals, unguarded-signals)."""
+CPU_THROTTLING: Final = _measured("cpu_throttling", _Throttling, CpuThrottlingRecord)
 """Times that CPU quotas throttled pods (rules: cpu-contention)."""
+CGROUP_VALUES: Final = _measured("cgroup_values", _Cgroups, CgroupValuesRecord)
+"""Values of the cgroups of pods and containers (rules: cgroup-values)."""

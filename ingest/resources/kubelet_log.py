@@ -13,10 +13,11 @@ import msgspec
 from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
+from ingest.model.machine import KubeletLine
 from ingest.model.numbers import INT64_MAX
 from ingest.model.objects.event import Event, EventMetadata, EventSource, ObjectReference
 from ingest.model.observation import Observation
-from ingest.model.records import EventRecord, KubeletLine, Record
+from ingest.model.records import EventRecord, Record
 from ingest.resources.decoding import kept, only_read
 from ingest.resources.rejections import rejection_of_event
 from ingest.resources.resource import NodeResource, node_of

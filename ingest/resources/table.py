@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ingest.resources.agent import (
+    CGROUP_VALUES,
     CPU_MANAGER_STATE,
     CPU_THROTTLING,
     CPU_TOPOLOGY,
+    MACHINE_USAGE,
     MEMORY_MANAGER_STATE,
     NUMA_USAGE,
     PODRESOURCES,
@@ -38,7 +40,9 @@ TABLE: Final[tuple[Resource[Any], ...]] = (
     METRICS,
     PODRESOURCES,
     NUMA_USAGE,
+    MACHINE_USAGE,
     CPU_THROTTLING,
+    CGROUP_VALUES,
     SCHEDULER_LOG,
     SCHEDULER_CACHE,
     NAMESPACES,

@@ -63,7 +63,15 @@ FLAGS: Final = frozenset(
     {
         *("aligned", "bound", "by_event", "can_fire", "could_be_next", "cpu_quota_enforced", "critical", "deleted"),
         *("exceeds_request", "fits", "found_late", "gc_first", "hard_met", "holds", "in_object", "is_contradicted"),
-        *("is_recent", "kubelet_restart", "logged", "lower_bound", "occurrences_lower_bound", "over_high"),
+        *(
+            "images_known",
+            "is_recent",
+            "kubelet_restart",
+            "logged",
+            "lower_bound",
+            "occurrences_lower_bound",
+            "over_high",
+        ),
         *("over_limit", "ready", "required", "restarted", "settings_assumed", "soft_met", "status"),
         *("thresholds_assumed", "time_known", "truncated", "uneven", "unschedulable"),
         *("was_next",),

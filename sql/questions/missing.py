@@ -20,6 +20,9 @@ INPUTS: Final[Mapping[str, str]] = {
     "rooms": "sources of the free CPUs of each NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa resources": "sources of memory and devices by NUMA node (leadsman agent, or NodeResourceTopology objects)",
     "numa use": "samples of NUMA nodes (leadsman agent)",
+    "machine use": "samples of machines (leadsman agent)",
+    "file systems": "other file systems of nodes (leadsman agent, with their folders mounted)",
+    "cgroup values": "cgroups of pods (leadsman agent)",
     "metrics": "kubelet metrics of exclusive CPUs (Kubernetes 1.32 and later)",
     "compared": "two sources of the same exclusive CPUs",
     "requests": "requests of pods",
@@ -51,6 +54,9 @@ _SEEN: Final[Mapping[str, str]] = {
     "rooms": "(SELECT cluster, ts FROM numa_skew WHERE scope = 'node' AND largest_fit_cpus IS NOT NULL)",
     "numa resources": "numa_resources",
     "numa use": "numa_usage",
+    "machine use": "machine_memory",
+    "file systems": "file_systems",
+    "cgroup values": "cgroup_values",
     "metrics": f"""(
         SELECT cluster, ts FROM numa_allocations WHERE source = '{METRICS}' OR has(witnesses, '{METRICS}')
         UNION ALL
@@ -66,9 +72,9 @@ _SEEN: Final[Mapping[str, str]] = {
     )""",
 }
 """The table or subquery that shows each simple input, with the time of each row."""
-_BY_CHANGE: Final = frozenset({"numa", "held", "rooms", "numa resources", "metrics", "compared"})
+_BY_CHANGE: Final = frozenset({"cgroup values", "numa", "held", "rooms", "numa resources", "metrics", "compared"})
 """Inputs that get a row only when they change. While pods are watched, an old row is still current."""
-_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use", "queues", "attempts"}
+_DATED: Final = _BY_CHANGE | {"samples", "psi", "numa use", "machine use", "file systems", "queues", "attempts"}
 """Inputs whose rows have the time of the observation. Rows of `configz` have the time from which a setting holds."""
 _DENIED: Final = """
 SELECT cluster, reason, sum(occurrences), max(ts)
@@ -116,6 +122,9 @@ _STREAMS: Final[Mapping[str, str]] = {
     "rooms": "metrics",
     "numa resources": "podresources",
     "numa use": "numa_usage",
+    "machine use": "machine_usage",
+    "file systems": "machine_usage",
+    "cgroup values": "cgroup_values",
     "metrics": "metrics",
     "compared": "metrics",
     "requests": "pods",

@@ -47,6 +47,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     node_fit.REDUCER,
     node_stalls.REDUCER,
     stateless.CPU_THROTTLING,
+    stateless.CGROUP_VALUES,
     pod_ends.REDUCER,
     pod_acts.REDUCER,
     resizes.REDUCER,
@@ -58,6 +59,7 @@ ANALYTICS: Final[tuple[Reducer[Any], ...]] = (
     numa_cluster.REDUCER,
     numa_alignment.REDUCER,
     stateless.NUMA_USAGE,
+    stateless.MACHINE_USAGE,
     forgetting.REDUCER,
 )
 REDUCERS: Final[tuple[Reducer[Any], ...]] = (*ANALYTICS, *alert_reducers())

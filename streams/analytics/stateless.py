@@ -1,7 +1,7 @@
 """The reducers whose records stand for themselves: a row, or some, for each, and no state.
 
-They fill `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases` (rules:
-nodes-that-do-not-report), `numa_usage` and `numa_pod_memory`.
+They fill `cgroup_values`, `cpu_throttling` (rules: cpu-contention), `kubelet_log` (rules: kubelet-log), `node_leases`
+(rules: nodes-that-do-not-report), `machine_memory`, `file_systems`, `numa_usage` and `numa_pod_memory`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,8 +10,26 @@ from typing import Any, Final
 import msgspec
 
 from common.errors import BadRecord
-from ingest.model.records import CpuThrottlingRecord, EventRecord, NodeLeaseRecord, NumaUsageRecord, Record
-from streams.fold.findings import CpuThrottling, KubeletLogLine, NodeLease, NumaPodMemoryRow, NumaUsage, Row
+from ingest.model.records import (
+    CgroupValuesRecord,
+    CpuThrottlingRecord,
+    EventRecord,
+    MachineUsageRecord,
+    NodeLeaseRecord,
+    NumaUsageRecord,
+    Record,
+)
+from streams.fold.findings import (
+    CgroupValuesRow,
+    CpuThrottling,
+    FileSystemRow,
+    KubeletLogLine,
+    MachineMemoryRow,
+    NodeLease,
+    NumaPodMemoryRow,
+    NumaUsage,
+    Row,
+)
 from streams.fold.reducer import Reducer
 
 _MOST_NUMA_NODES: Final = 4096
@@ -90,7 +108,20 @@ def _numa_usage(record: NumaUsageRecord) -> Sequence[Row]:
     return [*nodes, *pods]
 
 
+def _machine(record: MachineUsageRecord) -> Sequence[Row]:
+    key = (record.cluster, record.ts, record.node)
+    memory = [MachineMemoryRow(*key, *msgspec.structs.astuple(each)) for each in (record.memory,) if each]
+    return [*memory, *(FileSystemRow(*key, *msgspec.structs.astuple(each)) for each in record.file_systems)]
+
+
+def _cgroups(record: CgroupValuesRecord) -> Sequence[Row]:
+    key = (record.cluster, record.ts, record.node)
+    return [CgroupValuesRow(*key, *msgspec.structs.astuple(each)) for each in record.cgroups]
+
+
+CGROUP_VALUES: Final = _reducer("cgroup_values", CgroupValuesRecord, _cgroups)
 CPU_THROTTLING: Final = _reducer("cpu_throttling", CpuThrottlingRecord, _throttling)
 KUBELET_LOG: Final = _reducer("kubelet_log", EventRecord, _log_line)
+MACHINE_USAGE: Final = _reducer("machine_usage", MachineUsageRecord, _machine)
 NODE_LEASES: Final = _reducer("node_leases", NodeLeaseRecord, _age_of_lease)
 NUMA_USAGE: Final = _reducer("numa_usage", NumaUsageRecord, _numa_usage)

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from streams.rules.eviction.signals import PID_AVAILABLE
-from streams.rules.values.expressions import Amount, choose
-from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, where_known
+from streams.rules.eviction.unguarded import is_low
+from streams.rules.values.expressions import Amount, choose, is_null
+from streams.rules.values.wording import counted, first_of, grouped, joined, percent, phrase, sized, where_known
 
 _STALLED_ON_MEMORY: Final = 10
 _STALLED_ON_IO: Final = 40
@@ -84,6 +85,38 @@ def guard(signal: Amount) -> Amount:
     return phrase("Set ", signal, " in evictionHard", or_merged)
 
 
+def memory_difference(
+    memory_available_bytes: Amount,
+    inactive_file_bytes: Amount,
+    uncounted_bytes: Amount,
+    active_file_bytes: Amount,
+    reclaimable_slab_bytes: Amount,
+) -> Amount:
+    """Account for `memory.available` and for MemAvailable, in bytes; the first is null where it was not sampled."""
+    left_out = phrase(" and ", sized(uncounted_bytes), " of kernel memory, which does not count as used")
+    unknown = "; no statistics of the kubelet within a minute are known"
+    return phrase(
+        *("Beside what is free, memory.available has ", sized(inactive_file_bytes), " of inactive file pages"),
+        choose(is_null(memory_available_bytes), unknown, choose(uncounted_bytes > 0, left_out, "")),
+        *(". MemAvailable has these pages and ", sized(active_file_bytes), " of active ones, and "),
+        *(sized(reclaimable_slab_bytes), " of slab, less what the kernel holds back."),
+    )
+
+
+def nearly_full(
+    available_bytes: Amount, capacity_bytes: Amount, inodes_free: Amount, inodes: Amount, images_known: Amount
+) -> Amount:
+    """Warn of a file system of which little is left, and no eviction signal is about it; else empty."""
+
+    def few_inodes(few: Amount) -> Amount:
+        return choose(is_low(few, inodes), phrase(grouped(few), " of ", grouped(inodes), " inodes"), "")
+
+    few_bytes = phrase(sized(available_bytes), " of ", sized(capacity_bytes))
+    left = choose(is_low(available_bytes, capacity_bytes), few_bytes, where_known(inodes_free, few_inodes))
+    unless = choose(images_known, "", ", unless images lie on it")
+    return choose(left == "", "", phrase(left, " left: nothing is evicted or deleted for it", unless, "."))
+
+
 def sizing(
     outside_pods: Amount,
     step: Amount,
@@ -110,6 +143,9 @@ def sizing(
 
 
 REASONS: Final[Mapping[str, Callable[..., Amount]]] = {
-    each.__name__: each for each in (imbalance, before_not_ready, without_threshold, unguarded, guard, sizing)
+    each.__name__: each
+    for each in (
+        *(imbalance, before_not_ready, without_threshold, unguarded, guard, memory_difference, nearly_full, sizing),
+    )
 }
 """Each by its name, which is its placeholder in a view."""

@@ -64,6 +64,43 @@ class NodeLease(NamedTuple):
     duration_seconds: int | None
 
 
+@row(table="machine_memory", high_rate=True)
+class MachineMemoryRow(NamedTuple):
+    """Amounts of /proc/meminfo (rules: eviction-signals)."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    total_bytes: int
+    free_bytes: int
+    available_bytes: int
+    buffers_bytes: int
+    cached_bytes: int
+    swap_cached_bytes: int
+    anonymous_bytes: int
+    active_file_bytes: int
+    inactive_file_bytes: int
+    reclaimable_slab_bytes: int
+
+
+@row(table="file_systems", high_rate=True)
+class FileSystemRow(NamedTuple):
+    """A file system that no eviction signal is about (rules: unguarded-signals)."""
+
+    cluster: str
+    ts: datetime
+    node: str
+    mount_point: str
+    device: str
+    kind: str
+    capacity_bytes: int
+    available_bytes: int
+    used_bytes: int
+    inodes: int | None
+    inodes_free: int | None
+    images_known: bool
+
+
 @row(table="node_events")
 class NodeEvent(NamedTuple):
     cluster: str

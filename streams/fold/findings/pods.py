@@ -176,6 +176,21 @@ class CpuThrottling(NamedTuple):
     throttled_nanoseconds: list[int]
 
 
+@row(table="cgroup_values", high_rate=True)
+class CgroupValuesRow(NamedTuple):
+    cluster: str
+    ts: datetime
+    node: str
+    uid: str
+    container: str
+    cgroup: str
+    cpu_shares: int | None
+    cpu_weight: int | None
+    cpu_quota_microseconds: int | None
+    cpu_period_microseconds: int | None
+    memory_limit_bytes: int | None
+
+
 @row(table="scheduling_failures", composed=("why",))
 class SchedulingFailure(NamedTuple):
     cluster: str

@@ -1,7 +1,9 @@
 """The on-node agent beside a real kubelet: its files, its socket and the machine's own sysfs, and real cgroups
-(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology, cpu-contention).
+(rules: cpu-checkpoint, memory-checkpoint, podresources, cpu-topology, cpu-contention, eviction-signals,
+unguarded-signals).
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from components.cluster.kubelet import RealNode
 from ingest.model.cpuset import parse_cpuset
 from ingest.model.podresources import ContainerResources
 from ingest.model.records import (
+    CgroupValuesRecord,
     CpuManagerRecord,
     CpuThrottlingRecord,
     CpuTopologyRecord,
@@ -24,6 +27,8 @@ from ingest.model.records import (
     PodResourcesRecord,
 )
 from ingest.node.agent import Agent, AgentSettings
+from ingest.node.file_systems import read_file_systems
+from ingest.node.machine import read_machine
 from ingest.normalize.normalize import normalize
 from streams.rules.numa.cpu_checkpoint import parse_cpu_manager_state
 from streams.rules.numa.memory_checkpoint import parse_memory_manager_state
@@ -135,6 +140,11 @@ def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
         finally:
             busy.kill()
     ((record,),) = [normalize(each) for each in seen if each.resource == "cpu_throttling"]
+    ((values,),) = [normalize(each) for each in seen if each.resource == "cgroup_values"]
+    assert isinstance(values, CgroupValuesRecord)
+    quotas = {each.container: each.cpu_quota_microseconds for each in values.cgroups}
+    assert quotas == {"": -1, CONTAINER: 10000}
+    assert {each.cpu_period_microseconds for each in values.cgroups} == {100_000}
     assert isinstance(record, CpuThrottlingRecord)
     ((own, limited),) = [each.cgroups for each in record.pods if each.uid == UID]
     assert (own.container, own.periods, own.throttled_periods) == ("", 0, 0)
@@ -142,3 +152,39 @@ def test_what_the_kernel_throttles_is_counted_of_the_container_alone(
     assert 0 < limited.throttled_periods <= limited.periods
     # 10 of 100 ms are its own
     assert limited.throttled_nanoseconds > 10_000_000
+
+
+def test_what_a_kubelet_has_available_is_what_the_kernels_amounts_give(real_node: RealNode) -> None:
+    """Memory of the kernel itself does not count as used (rules: eviction-signals)."""
+
+    def missed_ratio() -> float:
+        found = read_machine(Path("/"))
+        assert found is not None
+        memory = found["machine_memory"]
+        file = memory["buffers_bytes"] + memory["cached_bytes"] + memory["swap_cached_bytes"]
+        working_set = memory["anonymous_bytes"] + file - memory["inactive_file_bytes"]
+        told = json.loads(real_node.ask("/stats/summary?only_cpu_and_memory=true"))["node"]["memory"]
+        return float(abs(told["availableBytes"] - (memory["total_bytes"] - working_set)) / memory["total_bytes"])
+
+    eventually("both are of one moment", lambda: missed_ratio() < 0.02, every_seconds=1.0)
+
+
+def test_a_disk_that_the_machine_mounts_has_the_amounts_of_df(tmp_path: Path) -> None:
+    image, point = tmp_path / "image", tmp_path / "a b"
+    with image.open("wb") as file:
+        file.truncate(16 << 20)
+    point.mkdir()
+    make, unmount = ["mkfs.ext4", "-q", str(image)], ["umount", str(point)]
+    mount = ["mount", "-o", "loop", str(image), str(point)]
+    subprocess.run(make, check=True)
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        (found,) = read_file_systems(tmp_path)
+        df = ["df", "-B1", "--output=size,used,avail,itotal,iavail", str(point)]
+        amounts = subprocess.run(df, check=True, capture_output=True, text=True).stdout.splitlines()[1]
+    finally:
+        subprocess.run(unmount, check=True)
+    assert found["mount_point"] == "/a b"
+    names = "capacity_bytes", "used_bytes", "available_bytes", "inodes", "inodes_free"
+    assert [found[each] for each in names] == [int(each) for each in amounts.split()]

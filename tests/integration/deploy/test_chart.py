@@ -33,6 +33,7 @@ VARIANTS: Final = {
         "imagePullSecrets[0].name=registry",
         "nodeSelector.pool=tools",
         "tolerations[0].operator=Exists",
+        "agent.fileSystems[0]=/var/log/empty",
         "settings.kafka.partitions=24",
     ),
     "nothing but the page": (

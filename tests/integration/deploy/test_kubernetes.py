@@ -144,7 +144,7 @@ def test_the_agent_reads_its_node_and_writes_nothing_there() -> None:
     agent = workloads()["agent"]
     from_host = {each["name"] for each in agent["spec"]["template"]["spec"]["volumes"] if "hostPath" in each}
     mounts = container(agent)["volumeMounts"]
-    assert from_host == {"sys", "cgroup", "stat", "kubelet"}
+    assert from_host == {"sys", "cgroup", "stat", "meminfo", "kubelet"}
     assert all(each["readOnly"] for each in mounts if each["name"] in from_host)
     hidden = {Path(each["mountPath"]).name for each in mounts if each["name"] == "nothing"}
     assert hidden == {"pods", "pki", "device-plugins", "plugins", "plugins_registry"}

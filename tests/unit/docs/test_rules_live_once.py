@@ -38,6 +38,7 @@ ASKED: Final = {
     "node_imbalance": {"meets", "imbalance", "not_placed"},
     "node_sizing": {"sizing"},
     "nodes_without_new_pods": {"not_placed"},
+    "memory_available": {"uncounted_memory", "held_back_memory", "memory_difference"},
     "next_eviction": {"first_threshold"},
     "node_evidence": {"ready_state"},
     "not_ready": {"before_not_ready", "ready_state"},
@@ -48,6 +49,7 @@ ASKED: Final = {
     "story": {"signal_resource", "settable_signals", "is_low", "was_low", "is_near", "pressures", "pressure_reasons"}
     | {"concerns_machine", "evicted_by", "is_waiting", "kubelet_start", "marked_for_taint", "ready_state"}
     | {*SENTENCES},
+    "unguarded_file_systems": {"nearly_full"},
     "unguarded_signals": {
         "settable_signals",
         "signal_resource",

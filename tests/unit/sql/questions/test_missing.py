@@ -13,8 +13,11 @@ from sql.database.open import Database, Result
 from sql.questions.missing import INPUTS, why_empty
 from sql.questions.queries import run, saved_query, with_forms
 from streams.fold.findings import (
+    CgroupValuesRow,
     DeadLetter,
+    FileSystemRow,
     KubeletSetting,
+    MachineMemoryRow,
     NodeEvent,
     NodeFit,
     NodeRow,
@@ -50,15 +53,19 @@ def test_events_alone_are_no_empty_database(database: Database) -> None:
 
 REASONS = sorted({reason for query in TELLING for reason in query.events})
 RESOURCES = (
-    "configz",
-    "events",
-    "metrics",
-    "nodes",
-    "numa_usage",
-    "podresources",
-    "pods",
-    "scheduler_cache",
-    "scheduler_log",
+    *(
+        "cgroup_values",
+        "configz",
+        "events",
+        "machine_usage",
+        "metrics",
+        "nodes",
+        "numa_usage",
+        "podresources",
+        "pods",
+        "scheduler_cache",
+        "scheduler_log",
+    ),
     "stats/summary",
 )
 NEEDS = sorted({need for query in with_forms() for need in query.needs})
@@ -87,6 +94,9 @@ def _evidence(cluster: str, without: str) -> tuple[list[Row], list[SummaryRecord
         "metrics": row(NumaAllocation, **of, numa_node=1, source="kubelet_metrics"),
         "numa resources": row(NumaResource, **of, resource="memory"),
         "numa use": row(NumaUsage, **of),
+        "machine use": row(MachineMemoryRow, **of),
+        "file systems": row(FileSystemRow, **of),
+        "cgroup values": row(CgroupValuesRow, **of),
         "requests": row(NodeFit, **of, resource="cpu"),
         "pods": row(PodBinding, **of, change="bound", **pod),
         "queues": row(SchedulingQueue, cluster=cluster, queue="active"),
@@ -168,6 +178,9 @@ STREAM_OF = {
     "rooms": "metrics",
     "numa resources": "podresources",
     "numa use": "numa_usage",
+    "machine use": "machine_usage",
+    "file systems": "machine_usage",
+    "cgroup values": "cgroup_values",
     "metrics": "metrics",
     "compared": "metrics",
     "requests": "pods",
@@ -294,7 +307,7 @@ def test_what_only_an_older_dump_shows_of_numa_nodes_and_samples_has_its_time(da
             of = {"cluster": cluster, "ts": ts, "node": "n"}
             store(database, row(NodeRow, **of, ready=True), row(PodBinding, **of, uid="w", change="updated"))
     store(database, row(Watch, cluster="live", resource="pods", since=T0, ts=T0 + timedelta(minutes=30)))
-    by_change = {"numa", "held", "rooms", "numa resources", "metrics", "compared"}
+    by_change = {"cgroup values", "numa", "held", "rooms", "numa resources", "metrics", "compared"}
     for query in with_forms():
         parts = {part for need in query.needs for part in need.split(" or ")} - {"nodes", "pods", "events"}
         for cluster, older in (("dumps", parts), ("live", parts - by_change)):

@@ -178,7 +178,7 @@ def test_a_form_that_a_question_lacks_is_refused_with_those_that_it_has(database
     with pytest.raises(BadParameter, match=r"pending_pods cannot be asked by 'moon'\. By: node"):
         run(database, saved_query("pending_pods"), {"by": "moon"})
     with pytest.raises(BadParameter, match="no parameter 'by'"):
-        run(database, saved_query("cgroups"), {"by": "node"})
+        run(database, saved_query("stalls"), {"by": "node"})
 
 
 @pytest.mark.parametrize("query", [each for each in LISTED if each.forms], ids=lambda query: query.name)

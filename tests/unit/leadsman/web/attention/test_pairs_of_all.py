@@ -6,11 +6,14 @@ from streams.alerting.rules_file import ALERTS
 from streams.fold.findings import (
     TABLES,
     Alert,
+    CgroupValuesRow,
     CpuThrottling,
     DeadLetter,
     Eviction,
+    FileSystemRow,
     KubeletLogLine,
     KubeletSetting,
+    MachineMemoryRow,
     NodeLease,
     NodeStall,
     NumaAdmissionFailure,
@@ -40,7 +43,7 @@ OCCURRENCES: Final = frozenset(
 """They happen and do not last: `test_over_in_cards` proves that no card of them is in the present tense."""
 MEASURES: Final = frozenset(
     {CpuThrottling, NodeLease, NodeStall, NumaAlignment, NumaAllocation, NumaDisagreement, NumaPod, NumaPodMemoryRow}
-    | {NumaResource, NumaUsage, NumaWhatif}
+    | {CgroupValuesRow, FileSystemRow, MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
 )
 """Each has the time at which it was so, and no card of its own."""
 FACTS: Final = frozenset({KubeletSetting, ScheduledList, ScheduledObject, StorageLimit, Watch})

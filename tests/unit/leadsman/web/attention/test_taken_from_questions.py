@@ -14,6 +14,7 @@ from components.database import EmptyDatabase
 from components.reading import page
 from fakes.checkpoints import write_cpu_manager_state, write_memory_manager_state
 from ingest.files.sources import read_sources
+from ingest.model.machine import MachineMemory
 from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
@@ -49,6 +50,16 @@ LEASE: Final = {
     "spec": {"renewTime": "2026-07-01T12:03:30.000000Z", "leaseDurationSeconds": 40},
 }
 USE: Final = {"numa_node": 1, "memory_total_bytes": 8 * GIB, "memory_free_bytes": 3 * GIB, "cpu_busy_ratio": 0.5}
+MEMORY: Final = dict.fromkeys(MachineMemory.__struct_fields__, GIB)
+LOG: Final = {
+    "mount_point": "/var/log",
+    "device": "254:32",
+    "kind": "ext4",
+    "capacity_bytes": 100 * GIB,
+    "available_bytes": GIB,
+    "used_bytes": 99 * GIB,
+}
+CGROUP: Final = {"uid": "uid-pinned", "container": "", "path": "/kubepods/poduid-pinned", "cpu_weight": 4}
 
 
 def _pinned() -> dict[str, Any]:
@@ -89,6 +100,8 @@ def _world() -> dict[str, list[tuple[str, str, dict[str, Any]]]]:
         "podresources": [("agent", "podresources", DEVICES)],
         "metrics": [("kubelet", "metrics", {"text": STALE})],
         "use": [("agent", "numa_usage", {"numa_usage": [USE]})],
+        "machine": [("agent", "machine_usage", {"machine_memory": MEMORY, "file_systems": [LOG]})],
+        "cgroups": [("agent", "cgroup_values", {"cgroup_values": [CGROUP]})],
         "leases": [("list", "node_leases", LEASE)],
     }
 
@@ -113,6 +126,8 @@ KINDS: Final = (
     Kind("podresources", {"numa_largest_room": "example.com/nic"}),
     Kind("metrics", {"numa_disagreements": "keeps its value after the last release", "look": "keeps its value"}),
     Kind("use", {"numa_usage": "0.5"}),
+    Kind("machine", {"memory_available": "MemAvailable has", "file_systems": "/var/log"}),
+    Kind("cgroups", {"container_cgroups": "cpu.weight 4"}),
     Kind("leases", {"look": LAST, "page": LAST, "not_ready": "150"}),
 )
 
