@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     "fit",
     epilog="Examples: leadsman fit --cpu 4 --exclusive --memory 4Gi --count 2 --cluster late-joiners; "
     "leadsman fit -f examples/deployment.yaml --cluster late-joiners; "
+    "leadsman fit --pod shop/needs-8 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 8 --exclusive --count 3 --cluster late-joiners --like node-5; "
     "leadsman fit --cpu 500m --cluster lab -o json",
 )
@@ -34,6 +35,12 @@ if TYPE_CHECKING:
     type=click.File("rb"),
     metavar="FILE",
     help="A manifest with the pod or its template; - reads standard input.",
+)
+@click.option(
+    "--pod",
+    "pending",
+    metavar="NAMESPACE/NAME",
+    help="A pod that is pending in the database; without a namespace, of default.",
 )
 @click.option("--memory", default="0", metavar="QUANTITY", help="Memory of each container, for example 16Gi.")
 @click.option("--device", "devices", multiple=True, metavar="NAME=COUNT", help="Another resource of each container.")
@@ -68,6 +75,7 @@ def command(
     *,
     cpu: str | None,
     manifest: IO[bytes] | None,
+    pending: str | None,
     memory: str,
     devices: Sequence[str],
     exclusive: bool,
@@ -89,6 +97,11 @@ def command(
     not judged. A Guaranteed pod with whole CPUs also fits nodes whose kubelet pins none, unless --exclusive
     is given. Exit status 1 if the pod, or one of --count, does not fit; an unknown result does not count as fitting.
 
+    With --filename or --pod, each node that passes the scheduler's filters has its score, and the highest wins. It is
+    the sum over the plugins of the default profile of kube-scheduler 1.36, with their weights. Other profiles are not
+    read. A plugin without evidence is named and does not count; -o json has null for it. A pod given by --pod is
+    judged by its stored row, without its memory and devices in NUMA nodes.
+
     With --like, it shows what one more node would take. That node is ready, and runs only the DaemonSet pods and
     static pods of the named one. Its exclusive CPUs are unknown if the named node's reserved CPUs are.
 
@@ -98,12 +111,15 @@ def command(
     """
     from leadsman.cli.database import existing_database
     from sql.questions.fit import one_more, read_known
+    from sql.questions.fit_pending import pending_pod
     from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
     from streams.questions.fit_like import adds_up
 
-    if sum(each is not None for each in (cpu, manifest, questions)) != 1:
-        raise WrongUsage("give one pod with --cpu or --filename, or many with --questions")
+    if sum(each is not None for each in (cpu, manifest, pending, questions)) != 1:
+        raise WrongUsage("give one pod with --cpu, --filename or --pod, or many with --questions")
+    if pending is not None and (count is not None or exclusive):
+        raise WrongUsage("--pod asks about one pod as it is: give it without --count and --exclusive")
     if like and (node or questions is not None):
         raise WrongUsage("--like asks about one new node: give it without --node and --questions")
     if questions is not None:
@@ -114,10 +130,12 @@ def command(
     pod = None
     if manifest is not None:
         asked, pod = asked_by(_read(manifest), count, insists=exclusive)
-    else:
-        asked = question(cpu or "", memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
+    elif cpu is not None:
+        asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
-        known = read_known(database, cluster, node, with_pods=pod is not None)
+        known = read_known(database, cluster, node, with_pods=cpu is None)
+        if pending is not None:
+            asked, pod = pending_pod(database, known, pending)
         known = one_more(database, known, like) if like else known
     found = answer(
         asked,

@@ -4,17 +4,17 @@ from collections.abc import Collection, Sequence
 from typing import Any, Final, NamedTuple
 
 from sql.database.open import Database
-from sql.questions.fit import LAST, Known, read_known
+from sql.questions.fit import LAST, WAITING, Known, read_known
 from sql.questions.fit_storage import BUDGETS
 from sql.schema.statements import asked
 from streams.questions.drain import Cluster, DrainedPod
-from streams.questions.pending import Waiting
+from streams.questions.pending import waiting_pod
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
 
 _PODS_ON_NODES: Final = f"""
-SELECT (namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints),
+SELECT {WAITING},
     node, priority, phase, owner_kind, owner_name, deletion_asked_at IS NOT NULL
 FROM
 (
@@ -59,11 +59,9 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
 
 
 def _drained_pod(
-    waiting: Sequence[Any], node: str, priority: int, phase: str, kind: str, owner: str, terminating: int
+    row: Sequence[Any], node: str, priority: int, phase: str, kind: str, owner: str, terminating: int
 ) -> DrainedPod:
-    namespace, pod, uid, requests, cpus, tolerations, labels, constraints = waiting
-    facts = Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), labels, constraints)
-    return DrainedPod(node, facts, priority, phase, kind, owner, bool(terminating))
+    return DrainedPod(node, waiting_pod(*row), priority, phase, kind, owner, bool(terminating))
 
 
 def _after_drain(node: NodeState, pods: Collection[DrainedPod]) -> NodeState:

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 import msgspec
 
 from sql.database.open import Database
-from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbours
+from sql.questions.fit_rows import NodeRows, RowDict, candidate, neighbour, neighbours
 from sql.questions.fit_storage import (
     NOTHING_SCHEDULED,
     Scheduled,
@@ -29,7 +29,6 @@ from streams.questions.asked import Question
 from streams.questions.fit import Answer, Candidate
 from streams.questions.fit_like import PerNodePod, as_new
 from streams.rules.scheduling.budgets import Budget
-from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
@@ -41,6 +40,8 @@ NEWEST_MINOR: Final = 99
 
 LAST: Final = "(ts, indexOf(['pending', 'bound', 'updated', 'finished', 'deleted'], change))"
 """Sorts the changes of a pod: of those seen in the same moment the one that follows counts."""
+WAITING: Final = "(namespace, pod, uid, requests, exclusive_cpus, tolerations, labels, constraints)"
+"""The columns of `streams.questions.pending.waiting_pod`."""
 _CLUSTERS: Final = "SELECT DISTINCT cluster FROM nodes ORDER BY cluster"
 _NODES: Final = """
 SELECT n.cluster AS cluster, n.node AS node, n.ts AS ts, n.created_at AS created_at,
@@ -87,7 +88,7 @@ SELECT cluster, node, ts, scope, strategy, largest_fit_cpus
 FROM numa_whatif WHERE cluster IN {clusters:Array(String)}
 """
 _PODS: Final = f"""
-SELECT cluster, namespace, labels, constraints, deletion_asked_at IS NOT NULL AS terminating,
+SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at IS NOT NULL AS terminating,
     groupArray(node) AS nodes
 FROM
 (
@@ -95,7 +96,7 @@ FROM
     ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node != '' AND change IN ('bound', 'updated') AND ({{every:Bool}} OR constraints != '')
-GROUP BY cluster, namespace, labels, constraints, terminating
+GROUP BY cluster, namespace, labels, constraints, preferences, terminating
 """
 
 
@@ -241,10 +242,10 @@ def _scheduler_minor(nodes: Sequence[RowDict]) -> int:
 
 
 _STAYING: Final = f"""
-SELECT namespace, labels, constraints, deletion_asked_at IS NOT NULL AS terminating, requests
+SELECT cluster, namespace, labels, constraints, preferences, deletion_asked_at IS NOT NULL AS terminating, requests
 FROM
 (
-    SELECT * FROM pod_bindings WHERE cluster = {{cluster:String}}
+    SELECT * FROM pod_bindings WHERE cluster IN {{clusters:Array(String)}}
     ORDER BY {LAST} DESC LIMIT 1 BY cluster, namespace, pod, uid
 )
 WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind IN ('DaemonSet', 'Node')
@@ -254,11 +255,8 @@ WHERE node = {{node:String}} AND change IN ('bound', 'updated') AND owner_kind I
 def one_more(database: Database, known: Known, node: str) -> Known:
     """Return the facts about a new node like `node`, beside all others. Raises BadParameter and DatabaseError."""
     (like,) = known.of(node).candidates
-    read = database.query(_STAYING, {"cluster": known.cluster, "node": node})
-    staying = [
-        PerNodePod(requests, Neighbour(namespace, labels, restored(constraints), bool(terminating)))
-        for namespace, labels, constraints, terminating, requests in read.rows
-    ]
+    rows = _rows(database, _STAYING, [known.cluster], node=node)[known.cluster]
+    staying = [PerNodePod(row["requests"], neighbour(row)) for row in rows]
     name = f"new node like {node}"
     new = as_new(like, staying, name, known.devices)
     return known._replace(

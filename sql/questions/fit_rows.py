@@ -14,6 +14,7 @@ from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.fit_machine import NumaCpus, Policies, machine_of, options_not_followed, settings_of
 from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.preferences import preferred
 
 CHECKPOINT: Final = "memory_manager_state"
 MEMORY_TYPES: Final = ("memory", "hugepages-")
@@ -69,10 +70,21 @@ def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
     """The pods on each node; those that are alike are one object."""
     found = defaultdict[str, list[Neighbour]](list)
     for row in rows:
-        alike = Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
+        alike = neighbour(row)
         for node in row["nodes"]:
             found[node].append(alike)
     return found
+
+
+def neighbour(row: RowDict) -> Neighbour:
+    """Read a pod as others see it."""
+    return Neighbour(
+        row["namespace"],
+        row["labels"],
+        restored(row["constraints"]),
+        bool(row["terminating"]),
+        preferred(row["preferences"]),
+    )
 
 
 def _policies(configz: RowDict | None, skew: RowDict | None) -> Policies:

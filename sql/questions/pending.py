@@ -14,7 +14,7 @@ from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_clusters
 from sql.schema.statements import asked
-from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods
+from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
 TABLE: Final = "pending_kinds"
 _CLUSTERS: Final = f"""
@@ -80,14 +80,12 @@ def calculate(database: Database, before: datetime = _ALWAYS) -> None:
 
 
 def _calculate(database: Database, clusters: Sequence[str]) -> None:
-    waiting: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
-    for cluster, namespace, pod, uid, requests, cpus, tolerations, *others in asked(
-        database, _WAITING, {"clusters": list(clusters)}
-    ).rows:
-        waiting[cluster].append(Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others))
-    needs_all = needs_all_pods(chain.from_iterable(waiting.values()))
+    pods: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
+    for cluster, *row in asked(database, _WAITING, {"clusters": list(clusters)}).rows:
+        pods[cluster].append(waiting_pod(*row))
+    needs_all = needs_all_pods(chain.from_iterable(pods.values()))
     known = read_clusters(database, clusters, "all" if needs_all else "constrained")
-    tables = [_columns(known[cluster], _kinds(known[cluster], pods)) for cluster, pods in waiting.items()]
+    tables = [_columns(known[cluster], _kinds(known[cluster], of_cluster)) for cluster, of_cluster in pods.items()]
     database.insert(TABLE, pa.concat_tables(tables))
 
 

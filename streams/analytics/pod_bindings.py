@@ -29,6 +29,7 @@ from streams.rules.pods.requests import (
 )
 from streams.rules.scheduling.constraints import constraints_of, stored
 from streams.rules.scheduling.message import waits_for
+from streams.rules.scheduling.preferences import preferences_of
 
 LATE: Final = timedelta(seconds=3)
 """Times of conditions are whole seconds, and clocks differ a little."""
@@ -158,6 +159,7 @@ def _row(record: PodRecord, last: PodBinding | None) -> PodBinding:
         constraints=intern(stored(constraints_of(pod))),
         deletion_asked_at=None if asked_at is None else min(asked_at, record.ts),
         waits_for=waits_for(pod),
+        preferences=intern(stored(preferences_of(pod))),
     )
 
 
@@ -201,7 +203,7 @@ def _reason(pod: Pod) -> str:
 
 REDUCER: Final = Reducer(
     name="pod_bindings",
-    version=4,
+    version=5,
     log="node",
     takes=(PodRecord, InventoryRecord, ForgetRecord),
     state=State,
@@ -209,7 +211,7 @@ REDUCER: Final = Reducer(
 )
 CLUSTER_REDUCER: Final = Reducer(
     name="pending_pods",
-    version=4,
+    version=5,
     log="cluster",
     takes=(PodRecord, PodPlacement, InventoryRecord),
     state=State,

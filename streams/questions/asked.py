@@ -18,6 +18,7 @@ from streams.rules.pods.requests import effective_requests, exclusive_cpus, is_c
 from streams.rules.scheduling.constraints import constraints_of, unattached
 from streams.rules.scheduling.filters import PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.preferences import preferences_of
 from streams.rules.scheduling.storage import Claim, wanted
 from streams.rules.values.quantity import NANO, InvalidQuantity, base_units, in_base_units, millicores, nano_units
 
@@ -166,12 +167,16 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
     count = given.count if count is None else count
     if not isinstance(count, int) or count < 1:
         raise BadQuestion("the manifest wants no pods: ask with --count")
-    rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
-    cpus, memory = requests.get("cpu", 0), requests.get("memory", 0)
-    exclusive = request.exclusive_cpus > 0
-    if insists and not exclusive:
+    asked = question_of(requests, request, count)
+    if insists and not asked.exclusive:
         raise BadQuestion("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
-    return Question(cpus, memory, exclusive, rest, 1, count), request._replace(insists=insists)
+    return asked, request._replace(insists=insists)
+
+
+def question_of(requests: Mapping[str, int], pod: PodRequest, count: int = 1) -> Question:
+    """Ask for `count` such pods as if each had one container."""
+    rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
+    return Question(requests.get("cpu", 0), requests.get("memory", 0), pod.exclusive_cpus > 0, rest, 1, count)
 
 
 def _check_amounts(pod: Pod) -> None:
@@ -290,7 +295,12 @@ def _request(pod: Pod, requests: dict[str, int]) -> PodRequest:
             for place, each in enumerate((*inits, *pod.spec.containers))
         ),
         requests={name: amount for name, amount in requests.items() if amount},
-        itself=Neighbour(pod.metadata.namespace, pod.metadata.labels or {}, constraints_of(pod)),
+        itself=Neighbour(
+            pod.metadata.namespace,
+            pod.metadata.labels or {},
+            constraints_of(pod),
+            preferences=preferences_of(pod),
+        ),
         tolerations=tuple(pod.spec.tolerations or ()),
         node_name=pod.spec.node_name,
         is_critical=is_critical(pod) or pod.spec.priority_class_name in _SYSTEM_CLASSES,

@@ -12,9 +12,17 @@ import msgspec
 
 from streams.questions.asked import Question, pod_of
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
-from streams.rules.scheduling.filters import NodeState, PodRequest, node_shortages, perhaps_ignored, place_of
-from streams.rules.scheduling.fit import Judgement, Verdict, rooms, take
+from streams.rules.scheduling.filters import (
+    NodeState,
+    PodRequest,
+    missing_facts,
+    node_shortages,
+    perhaps_ignored,
+    place_of,
+)
+from streams.rules.scheduling.fit import Judgement, Verdict, refusals, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
+from streams.rules.scheduling.scores import NO_SCORES, Scores, scored
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
@@ -123,6 +131,10 @@ class NodeAnswer(msgspec.Struct, frozen=True):
     """Strategies with which the node, its pods placed again, would have a NUMA node for it."""
     insufficient: dict[str, ShortageAnswer]
     """The amounts behind the scheduler's reasons, by resource."""
+    score: int | None = None
+    """The sum of the known `scores`; null if the pod or the node is not scored."""
+    scores: dict[str, int | None] = {}
+    """Scores by plugin of the default profile, times its weight; null if `unscored` has the reason."""
 
 
 class StrategyAnswer(msgspec.Struct, frozen=True):
@@ -140,7 +152,7 @@ class Answer(msgspec.Struct, frozen=True):
     fits: bool
     """All of them."""
     nodes: list[NodeAnswer]
-    """Nodes that take most first, then unknown ones, then by name."""
+    """Nodes that take most first, unless one pod is scored. Then unknown ones, then by score and name."""
     strategies: list[StrategyAnswer]
     free_exclusive_cpus: int
     """Free CPUs of the nodes whose NUMA nodes are known and whose CPU Manager pins."""
@@ -150,6 +162,8 @@ class Answer(msgspec.Struct, frozen=True):
     """The pod names its node, so no scheduler places it."""
     not_judged: list[str] = []
     """Rules outside this answer that may keep such pods away, or find room for them."""
+    unscored: dict[str, str] = {}
+    """Plugins with unknown scores, each with the reason."""
 
 
 def answer(
@@ -172,7 +186,9 @@ def answer(
     can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
     is_of_manifest = pod is not None
-    pod = _with_needs(pod or pod_of(asked), everywhere, storage, devices, scheduler_minor)
+    pod = pod or pod_of(asked)
+    if pod.needs is None:
+        pod = _with_needs(pod, everywhere, storage, devices, scheduler_minor)
     known = set().union(*(each.allocatable for each in everywhere or [each.state for each in candidates]))
     pod = pod._replace(ignored=perhaps_ignored(pod.requests, known))
     itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
@@ -180,15 +196,22 @@ def answer(
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
     most = 1 if alone else asked.count
     nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
+    around = Neighbourhood(pod.itself, places)
     if depends_on_neighbours(pod.itself, places) and not pod.node_name:
-        nodes = _side_by_side(pod.itself, nodes, places, most)
+        nodes = _side_by_side(pod.itself, nodes, places, around, most)
+    scores = _scores(pod, everywhere, places, around, scheduler_minor)
+    nodes = [_with_scores(each, scores.by_node.get(each.node, {})) for each in nodes]
     takes = min(most, sum(each.pods for each in nodes))
+    by_score = asked.count == 1 and bool(scores.by_node)
+    order = {
+        each.node: (-each.pods * (not by_score), _ORDER.index(each.verdict), -(each.score or 0)) for each in nodes
+    }
     free = [cpus for each in candidates for cpus in _free_exclusive(each.state)]
     needed = _largest(pod)
     return Answer(
         pods=takes,
         fits=takes >= asked.count,
-        nodes=sorted(nodes, key=lambda each: (-each.pods, _ORDER.index(each.verdict), each.node)),
+        nodes=sorted(nodes, key=lambda each: (order[each.node], each.node)),
         strategies=[
             StrategyAnswer(name, fit, needed <= fit) for name, fit in sorted(strategies.items()) if asked.exclusive
         ],
@@ -196,6 +219,7 @@ def answer(
         largest_free_cpus=max(free, default=0),
         names_node=bool(pod.node_name),
         not_judged=[*_not_judged(pod, nodes, takes, asked.count)] if is_of_manifest else [],
+        unscored=dict(scores.unknown),
     )
 
 
@@ -222,13 +246,34 @@ def _with_needs(
 
 
 def _side_by_side(
-    pod: Neighbour, nodes: Sequence[NodeAnswer], places: Sequence[Place], count: int
+    pod: Neighbour, nodes: Sequence[NodeAnswer], places: Sequence[Place], around: Neighbourhood, count: int
 ) -> list[NodeAnswer]:
     """The answers, less what the pods that are there, and those that are placed, have against it."""
-    where, around = {each.node: each for each in places}, Neighbourhood(pod, places)
+    where = {each.node: each for each in places}
     judged = [_among(around, where[each.node], each) for each in nodes]
     placed = at_once(pod, places, {each.node: each.pods for each in judged}, count)
     return [msgspec.structs.replace(each, pods=placed[each.node]) for each in judged]
+
+
+def _scores(
+    pod: PodRequest, nodes: Sequence[NodeState], places: Sequence[Place], around: Neighbourhood, scheduler_minor: int
+) -> Scores:
+    """Score the nodes that pass the filters; none for a pod that the default scheduler does not place."""
+    passing, perhaps = list[NodeState](), list[NodeState]()
+    if pod.node_name or pod.itself.constraints.scheduler:
+        return NO_SCORES
+    named = [node._replace(neighbours=tuple(place.pods)) for node, place in zip(nodes, places, strict=True)]
+    for node, place in zip(named, places, strict=True):
+        if not (refusals(node, pod, scheduler_minor) or around.reasons(place)):
+            is_unsure = missing_facts(node, pod, scheduler_minor) or around.unknowns(place)
+            (perhaps if is_unsure else passing).append(node)
+    return scored(pod, named, passing, perhaps) if passing else NO_SCORES
+
+
+def _with_scores(node: NodeAnswer, scores: Mapping[str, int | None]) -> NodeAnswer:
+    if not scores:
+        return node
+    return msgspec.structs.replace(node, score=sum(each or 0 for each in scores.values()), scores=dict(scores))
 
 
 def _among(around: Neighbourhood, place: Place, node: NodeAnswer) -> NodeAnswer:

@@ -62,6 +62,13 @@ class Waiting(NamedTuple):
     heard_at: datetime | None = None
 
 
+def waiting_pod(
+    namespace: str, pod: str, uid: str, requests: dict[str, int], cpus: int, tolerations: Iterable[str], *others: Any
+) -> Waiting:
+    """Read a pod from the columns of its row."""
+    return Waiting(namespace, pod, uid, requests, cpus, tuple(tolerations), *others)
+
+
 class Outcome(NamedTuple):
     fits: bool | None
     """None if that is not known."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from ingest.model.objects.pod import Pod
 from streams.rules.scheduling.constraints import ANY_ADDRESS, constraints_of, restored, stored
 from streams.rules.scheduling.neighbours import Neighbour
+from streams.rules.scheduling.preferences import preferences_of, preferred
 
 Objects: TypeAlias = list[dict[str, Any]]
 
@@ -83,7 +84,22 @@ pod_term = st.fixed_dictionaries(
     },
 )
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
-pod_terms = st.fixed_dictionaries({REQUIRED: st.lists(pod_term, min_size=1, max_size=2)})
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+weights = st.sampled_from([1, 10, 100])
+pod_terms = optional(
+    {
+        REQUIRED: st.lists(pod_term, min_size=1, max_size=2),
+        PREFERRED: st.lists(
+            st.fixed_dictionaries({"weight": weights, "podAffinityTerm": pod_term}), min_size=1, max_size=2
+        ),
+    }
+)
+preferred_nodes = st.fixed_dictionaries(
+    {
+        "weight": weights,
+        "preference": optional({"matchExpressions": st.lists(expression([*ZONES, "disk"], SETS), max_size=2)}),
+    }
+)
 inclusion = st.sampled_from(["Honor", "Ignore"])
 spread = st.fixed_dictionaries(
     {
@@ -115,8 +131,11 @@ def container(name: str, **more: Any) -> st.SearchStrategy[dict[str, Any]]:
 
 affinity = optional(
     {
-        "nodeAffinity": st.lists(node_term, min_size=1, max_size=2).map(
-            lambda terms: {REQUIRED: {"nodeSelectorTerms": terms}}
+        "nodeAffinity": optional(
+            {
+                REQUIRED: st.lists(node_term, min_size=1, max_size=2).map(lambda terms: {"nodeSelectorTerms": terms}),
+                PREFERRED: st.lists(preferred_nodes, max_size=2),
+            }
         ),
         "podAffinity": pod_terms,
         "podAntiAffinity": pod_terms,
@@ -170,4 +189,5 @@ def neighbour(of: dict[str, Any]) -> Neighbour:
         pod.metadata.labels or {},
         constraints,
         pod.metadata.deletion_timestamp is not None,
+        preferred(stored(preferences_of(pod))),
     )

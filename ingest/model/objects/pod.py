@@ -1,11 +1,15 @@
 """A Pod, as far as it is kept."""
 
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
 from ingest.model.numbers import ExitCode, Int32, Int64
 from ingest.model.objects.base import Condition, KeptObject, Quantity, ResourceList, Resources
+
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 class ContainerPort(KeptObject, frozen=True):
@@ -38,10 +42,14 @@ class RequiredNodeAffinity(KeptObject, frozen=True):
     node_selector_terms: list[NodeSelectorTerm] | None = None
 
 
+class PreferredNodes(KeptObject, frozen=True):
+    weight: Int32 = 0
+    preference: NodeSelectorTerm = NodeSelectorTerm()
+
+
 class NodeAffinity(KeptObject, frozen=True):
-    required: RequiredNodeAffinity | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: RequiredNodeAffinity | None = msgspec.field(default=None, name=_REQUIRED)
+    preferred: list[PreferredNodes] | None = msgspec.field(default=None, name=_PREFERRED)
 
 
 class LabelSelector(KeptObject, frozen=True):
@@ -56,12 +64,16 @@ class PodAffinityTerm(KeptObject, frozen=True):
     namespace_selector: LabelSelector | None = None
 
 
+class PreferredPods(KeptObject, frozen=True):
+    pod_affinity_term: PodAffinityTerm
+    weight: Int32 = 0
+
+
 class PodAffinity(KeptObject, frozen=True):
     """Affinity and anti-affinity between pods."""
 
-    required: list[PodAffinityTerm] | None = msgspec.field(
-        default=None, name="requiredDuringSchedulingIgnoredDuringExecution"
-    )
+    required: list[PodAffinityTerm] | None = msgspec.field(default=None, name=_REQUIRED)
+    preferred: list[PreferredPods] | None = msgspec.field(default=None, name=_PREFERRED)
 
 
 class Affinity(KeptObject, frozen=True):

@@ -14,10 +14,13 @@ from sql.questions.fit import Known
 from streams.questions.asked import MILLI, Question
 from streams.questions.fit import Answer, NodeAnswer
 from streams.rules.events.admission import amount, of
+from streams.rules.scheduling.scores import COMPARES_ALL_BELOW, MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
 """The base of the verdict on NUMA nodes, by the source's fidelity."""
+_VERDICT: Final = 2
+"""Place of the column that the score follows."""
 
 
 def fit_lines(
@@ -46,8 +49,24 @@ def fit_lines(
             f"The same pods placed again by {plain(each.strategy)}: {would}, "
             f"{counted(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
+    yield from _scores_told(found)
     if found.not_judged:
         yield f"Not judged: {plain('; '.join(found.not_judged))}."
+
+
+def _scores_told(found: Answer) -> Iterator[str]:
+    scored = {plain(node.node): node.score for node in found.nodes if node.score is not None}
+    if not scored:
+        return
+    best = [name for name, score in scored.items() if score == max(scored.values())]
+    first = f"{best[0]} scores highest" if len(best) == 1 else f"{counted(len(best), 'node')} score highest"
+    of = f"{max(scored.values())} of {MOST * sum(WEIGHTS.values()):,}"
+    yield f"By the default plugins and weights of kube-scheduler 1.36, {first}, with {of}."
+    unknown = [f"{name} (at most {MOST * WEIGHTS[name]}: {why})" for name, why in found.unscored.items()]
+    if unknown:
+        yield f"Unknown scores: {', '.join(unknown)}."
+    if len(found.nodes) >= COMPARES_ALL_BELOW:
+        yield f"The scheduler compares only a part of {counted(len(found.nodes), 'node')}."
 
 
 def fit_rows(found: Answer) -> Result:
@@ -56,9 +75,13 @@ def fit_rows(found: Answer) -> Result:
 
 
 def fit_columns(found: Answer) -> list[Column]:
-    """A line a node: how many pods it takes, where, and why not."""
+    """A line a node: how many pods it takes, where, and why not, and its score if one is known."""
     names = ("node", "pods", "verdict", "NUMA nodes", "hint", "policy", "known by", "would with", "why")
-    return of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
+    shown = of_text(names, ([plain(cell, CELL) for cell in _cells(node)] for node in found.nodes))
+    if any(node.scores for node in found.nodes):
+        scores = ["-" if node.score is None else str(node.score) for node in found.nodes]
+        shown.insert(_VERDICT + 1, Column("score", scores, right=True, whole=True))
+    return shown
 
 
 def _verdict(asked: Question, found: Answer) -> str:
@@ -102,7 +125,7 @@ def _cells(node: NodeAnswer) -> tuple[str, ...]:
         f"{node.topology_manager_policy} ({node.topology_manager_scope})" if node.topology_manager_policy else "-",
         f"{node.source} ({SURE[node.fidelity]})" if node.fidelity in SURE else "-",
         ", ".join(node.strategies) or "-",
-        "; ".join([*why, *_amounts(node), *node.notes]) or "-",
+        "; ".join([*why, *_amounts(node), *_by_plugin(node), *node.notes]) or "-",
     )
 
 
@@ -111,6 +134,12 @@ def _amounts(node: NodeAnswer) -> Iterator[str]:
         there = of(lack.used, lack.capacity, name)
         asks = f"it requests {amount(lack.requested, name)}, the pods there {there}"
         yield f"{there} are there" if name == "pods" else asks
+
+
+def _by_plugin(node: NodeAnswer) -> Iterator[str]:
+    known = [f"{name} {score}" for name, score in node.scores.items() if score]
+    if known:
+        yield f"score: {', '.join(known)}"
 
 
 def _hint(node: NodeAnswer) -> str:

@@ -47,6 +47,7 @@ class PodBinding(NamedTuple):
     constraints: str = ""
     deletion_asked_at: datetime | None = None
     waits_for: str = ""
+    preferences: str = ""
 
 
 @row(table="pod_ends", composed=("ending",), version=("actor", "cause_known", "time_known", "updated_at"))

@@ -5,7 +5,7 @@ Amounts are in base units, cpu in millicores, each rounded up once from the exac
 `quantity.InvalidQuantity`. Results are shared: do not change them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
@@ -63,6 +63,22 @@ def effective_requests(pod: Pod) -> dict[str, int]:
     return _reserved(pod, without_spec=is_infeasible(pod))
 
 
+_SCORED_AS: Final = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
+"""Amounts that each container without a request of them has for the scheduler's scores: 100m and 200Mi."""
+
+
+@alike
+def unrequested(pod: Pod) -> dict[str, int]:
+    """Return what the scheduler's scores add to `effective_requests`, by resource (rules: scheduler-scores)."""
+    requests = effective_requests(pod)
+    # A pod's own requests are complete, as the API server fills them in from its containers.
+    added = {
+        name: each for name, each in _SCORED_AS.items() if not (_has_pod_level_resources(pod) and name in requests)
+    }
+    scored = _reserved(pod, without_spec=is_infeasible(pod), missing=added)
+    return {name: more for name in _SCORED_AS if (more := scored.get(name, 0) - requests.get(name, 0))}
+
+
 @alike
 def wanted_requests(pod: Pod) -> dict[str, int]:
     """Return `effective_requests` as if a resize of the pod were possible."""
@@ -116,7 +132,6 @@ def memory_limit(pod: Pod) -> int | None:
 
 
 @alike
-@alike
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy (rules:
     exclusive-cpus).
@@ -147,10 +162,10 @@ def is_critical(pod: Pod) -> bool:
     return pod.spec.priority is not None and pod.spec.priority >= CRITICAL_PRIORITY
 
 
-def _reserved(pod: Pod, *, without_spec: bool) -> dict[str, int]:
+def _reserved(pod: Pod, *, without_spec: bool, missing: Mapping[str, int] = {}) -> dict[str, int]:
     reported = _reported(pod)._replace(without_spec=without_spec)
     own = _own_requests(pod, without_spec=without_spec)
-    requests = _requests(pod, lambda container: _container_requests(container, reported), own)
+    requests = _requests(pod, lambda container: {**missing, **_container_requests(container, reported)}, own)
     return _in_units(_sum(requests, nanos(pod.spec.overhead)))
 
 

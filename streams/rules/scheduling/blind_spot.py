@@ -84,8 +84,11 @@ def newest(versions: Iterable[str]) -> str:
 
 def tolerates(tolerations: Sequence[Toleration], taint: Taint) -> bool:
     """Tell whether a pod may be placed on a node despite a taint; PreferNoSchedule keeps no pod away."""
-    if taint.effect == "PreferNoSchedule":
-        return True
+    return taint.effect == "PreferNoSchedule" or is_tolerated(taint, tolerations)
+
+
+def is_tolerated(taint: Taint, tolerations: Sequence[Toleration]) -> bool:
+    """Tell whether a toleration matches the taint, also one of PreferNoSchedule."""
     return any(
         (not toleration.effect or toleration.effect == taint.effect)
         and (toleration.key == taint.key or (not toleration.key and toleration.operator == "Exists"))

@@ -122,11 +122,7 @@ def constraints_of(pod: Pod) -> Constraints:
         ports=sorted(set(ports), key=msgspec.structs.astuple),
         affinity=_terms(affinity.pod_affinity if affinity else None, pod.metadata.namespace),
         anti_affinity=_terms(affinity.pod_anti_affinity if affinity else None, pod.metadata.namespace),
-        spread=[
-            _spread(each, pod)
-            for each in spec.topology_spread_constraints or ()
-            if each.when_unsatisfiable == "DoNotSchedule"
-        ],
+        spread=spread_of(pod, "DoNotSchedule"),
         gates=[each.name for each in spec.scheduling_gates or ()],
         volumes=elsewhere,
         claims=[each.name for each in spec.resource_claims or () if not _is_named(each)],
@@ -136,9 +132,9 @@ def constraints_of(pod: Pod) -> Constraints:
     )
 
 
-def stored(constraints: Constraints) -> str:
-    """Encode as JSON; empty if there are none."""
-    return "" if constraints == NONE else _encode(constraints).decode()
+def stored(each: msgspec.Struct) -> str:
+    """Encode constraints or preferences as JSON; empty if there are none."""
+    return "" if each == type(each)() else _encode(each).decode()
 
 
 def restored(text: str) -> Constraints:
@@ -202,15 +198,21 @@ def _host_ports(pod: Pod) -> Iterator[HostPort]:
 
 
 def _terms(affinity: PodAffinity | None, namespace: str) -> list[NeighbourTerm]:
-    return [_term(each, namespace) for each in (affinity and affinity.required) or ()]
+    return [neighbour_term(each, namespace) for each in (affinity and affinity.required) or ()]
 
 
-def _term(term: PodAffinityTerm, namespace: str) -> NeighbourTerm:
+def neighbour_term(term: PodAffinityTerm, namespace: str) -> NeighbourTerm:
     where, names = term.namespace_selector, sorted(term.namespaces or ())
     more = [] if where is None else selector(where)
     if not more:
         names = (names or [namespace]) if where is None else [EVERY_NAMESPACE]
     return NeighbourTerm(term.topology_key, selector(term.label_selector), names, bool(more), more)
+
+
+def spread_of(pod: Pod, when_unsatisfiable: str) -> list[Spread]:
+    """Return its topology spread constraints of that kind."""
+    wanted = pod.spec.topology_spread_constraints or ()
+    return [_spread(each, pod) for each in wanted if each.when_unsatisfiable == when_unsatisfiable]
 
 
 def _spread(constraint: TopologySpreadConstraint, pod: Pod) -> Spread:
@@ -263,11 +265,13 @@ def with_names(constraints: Constraints, namespaces: Namespaces, *, complete: bo
     terms = (constraints.affinity, constraints.anti_affinity)
     if not any(term.namespace_selector for kind in terms for term in kind):
         return constraints
-    affinity, anti_affinity = ([_with_names(term, namespaces, complete=complete) for term in kind] for kind in terms)
+    affinity, anti_affinity = (
+        [term_with_names(term, namespaces, complete=complete) for term in kind] for kind in terms
+    )
     return msgspec.structs.replace(constraints, affinity=affinity, anti_affinity=anti_affinity)
 
 
-def _with_names(term: NeighbourTerm, namespaces: Namespaces, *, complete: bool) -> NeighbourTerm:
+def term_with_names(term: NeighbourTerm, namespaces: Namespaces, *, complete: bool) -> NeighbourTerm:
     if not term.namespace_selector:
         return term
     found = [name for name, labels in namespaces.items() if matches(term.namespace_selector, labels)]

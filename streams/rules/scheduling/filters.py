@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ingest.model.objects.node import Taint
 from ingest.model.objects.pod import Toleration
 from streams.rules.numa.topology_manager import Machine, Request, Settings
-from streams.rules.scheduling.blind_spot import tolerates
+from streams.rules.scheduling.blind_spot import is_tolerated, tolerates
 from streams.rules.scheduling.constraints import ANY_ADDRESS, HostPort, unknowns
 from streams.rules.scheduling.device_claims import NO_DEVICES, DeviceNeed, NodeDevices, device_needs, device_reasons
 from streams.rules.scheduling.neighbours import Neighbour, Place, is_among
@@ -225,13 +225,22 @@ def missing_facts(node: NodeState, pod: PodRequest, scheduler_minor: int) -> lis
 
 
 def untolerated_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
-    taints = [_taint(text) for text in node.taints]
-    return [taint for taint in taints if not tolerates(pod.tolerations, taint)]
+    return [taint for taint in _taints(node) if not tolerates(pod.tolerations, taint)]
+
+
+def disliked_taints(node: NodeState, pod: PodRequest) -> list[Taint]:
+    """Return the taints that the pod does not tolerate and that keep it away only if another node is free of them."""
+    soft = (taint for taint in _taints(node) if taint.effect == "PreferNoSchedule")
+    return [taint for taint in soft if not is_tolerated(taint, pod.tolerations)]
+
+
+def _taints(node: NodeState) -> list[Taint]:
+    return [_taint(text) for text in node.taints]
 
 
 def kubelets_pressure(node: NodeState, pod: PodRequest) -> str:
     """Return a kubelet's words of refusal under pressure; empty if it admits the pod (rules: eviction-messages)."""
-    held = [] if pod.is_critical else [_REFUSING[key] for key in map(_key, node.taints) if key in _REFUSING]
+    held = [] if pod.is_critical else [_REFUSING[each.key] for each in _taints(node) if each.key in _REFUSING]
     return f"The node had condition: [{' '.join(dict.fromkeys(held))}]" if held else ""
 
 
@@ -259,10 +268,6 @@ def _is_extended(resource: str) -> bool:
 def _ports_clash(node: NodeState, pod: PodRequest) -> bool:
     used = [each for other in node.neighbours for each in other.constraints.ports]
     return conflict(pod.itself.constraints.ports, used)
-
-
-def _key(taint: str) -> str:
-    return _taint(taint).key
 
 
 def place_of(node: NodeState, pod: PodRequest) -> Place:

@@ -118,12 +118,19 @@ def judge(node: NodeState, pod: PodRequest, scheduler_minor: int) -> tuple[Judge
     )
 
 
+def refusals(node: NodeState, pod: PodRequest, scheduler_minor: int) -> list[str]:
+    """Return why the scheduler does not place the pod there, apart from rules between pods."""
+    reasons = scheduler_reasons(node, pod, scheduler_minor)
+    if not reasons and node.ready is False and not tolerates(pod.tolerations, NOT_READY):
+        return ["the node is not Ready"]
+    return reasons
+
+
 def _kept_off(node: NodeState, pod: PodRequest, scheduler_minor: int) -> Judgement | None:
     """Return why the pod does not reach the kubelet. No scheduler looks at a pod that names its node."""
     is_named = pod.node_name == node.node
-    reasons = [] if is_named else scheduler_reasons(node, pod, scheduler_minor)
-    if reasons or (node.ready is False and not is_named and not tolerates(pod.tolerations, NOT_READY)):
-        return Judgement("refused_by_scheduler", tuple(reasons) or ("the node is not Ready",))
+    if not is_named and (reasons := refusals(node, pod, scheduler_minor)):
+        return Judgement("refused_by_scheduler", tuple(reasons))
     if not node.ready:
         note = _NOT_KNOWN_READY if node.ready is None else _NOT_READY if is_named else _TOLERATED
         return Judgement("unknown", note=note)

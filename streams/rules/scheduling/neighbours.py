@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from streams.rules.scheduling.constraints import NONE, Constraints, Namespaces, NeighbourTerm, Spread, with_names
+from streams.rules.scheduling.preferences import NO_PREFERENCES, Preferences, preferences_with_names
 from streams.rules.scheduling.selectors import NODE_NAME, matches, meets_any
 
 LACKS_LABEL: Final = "node(s) didn't match pod topology spread constraints (missing required label)"
@@ -22,6 +23,7 @@ class Neighbour(NamedTuple):
     labels: Mapping[str, str] = {}
     constraints: Constraints = NONE
     terminating: bool = False
+    preferences: Preferences = NO_PREFERENCES
 
 
 class Place(NamedTuple):
@@ -52,12 +54,28 @@ def places_named(places: Sequence[Place], namespaces: Namespaces, *, complete: b
 def named(pod: Neighbour, namespaces: Namespaces, *, complete: bool) -> Neighbour:
     """The pod with these names; the same one where its terms select no namespaces."""
     constraints = with_names(pod.constraints, namespaces, complete=complete)
-    return pod if constraints is pod.constraints else pod._replace(constraints=constraints)
+    preferences = preferences_with_names(pod.preferences, namespaces, complete=complete)
+    is_same = constraints is pod.constraints and preferences is pod.preferences
+    return pod if is_same else pod._replace(constraints=constraints, preferences=preferences)
 
 
 def is_among(place: Place, constraints: Constraints) -> bool:
     """Tell whether the pod's node selector and affinity allow that node."""
     return meets_any(constraints.nodes, {**place.labels, NODE_NAME: place.node})
+
+
+def is_counted(each: Spread, place: Place, pod: Neighbour) -> bool:
+    """Tell whether the pods of that node count for the pod's spread."""
+    if each.honours_taints and place.repels:
+        return False
+    return not each.honours_affinity or is_among(place, pod.constraints)
+
+
+def spreads_with(each: Spread, pod: Neighbour, other: Neighbour) -> bool:
+    """Tell whether the other pod is one of those to be spread with the pod."""
+    if other.namespace != pod.namespace or other.terminating:
+        return False
+    return bool(each.selector) and matches(each.selector, other.labels)
 
 
 class _Effect(NamedTuple):
@@ -111,13 +129,12 @@ class Neighbourhood:
         near = bool(wants.affinity) and all(term.selects(other.namespace, other.labels) for term in wants.affinity)
         theirs = other.constraints.anti_affinity
         unwelcome = [term for term in theirs if term.selects(pod.namespace, pod.labels)]
-        alike = other.namespace == pod.namespace and not other.terminating
         parts = (
             wants.affinity if near else (),
             [term for term in wants.anti_affinity if term.selects(other.namespace, other.labels)],
             unwelcome,
             [term for term in theirs if term not in unwelcome and term.may_select(pod.labels)],
-            [each for each in wants.spread if alike and each.selector and matches(each.selector, other.labels)],
+            [each for each in wants.spread if spreads_with(each, pod, other)],
         )
         return _Effect(other, any(parts), *parts)
 
@@ -141,9 +158,7 @@ class Neighbourhood:
         spread = self.pod.constraints.spread
         if all(each.topology_key in place.labels for each in spread):
             for counts, each in zip(self._spread, spread, strict=True):
-                if each.honours_taints and place.repels:
-                    continue
-                if not each.honours_affinity or is_among(place, self.pod.constraints):
+                if is_counted(each, place, self.pod):
                     yield counts, each
 
     def _unspread(self, place: Place) -> Iterator[str]:

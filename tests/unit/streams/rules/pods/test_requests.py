@@ -18,6 +18,7 @@ from streams.rules.pods.requests import (
     exclusive_cpus,
     is_critical,
     memory_limit,
+    unrequested,
 )
 from streams.rules.values.quantity import InvalidQuantity
 
@@ -343,3 +344,23 @@ def test_exclusive_cpus_are_the_union_that_reuse_leaves(containers: list[int], i
         }
     )
     assert exclusive_cpus(pod) == len(set(held))
+
+
+def test_scores_add_100m_and_200_mi_for_each_container_that_requests_none() -> None:
+    """A request of 0 is a request, and an init container adds only what it needs beyond the others."""
+    one_lacks = {"containers": [container("a", cpu="1"), container("b", cpu="0")], "initContainers": [container("i")]}
+    assert unrequested(pod_of(one_lacks)) == {"memory": 400 * MI}
+    assert unrequested(pod_of({"containers": [container("a")], "initContainers": [sidecar()]})) == {
+        "cpu": 200,
+        "memory": 400 * MI,
+    }
+    assert unrequested(pod_of({"containers": [whole("a", "1")]})) == {}
+    limited = {"name": "a", "resources": {"limits": {"cpu": "1"}}}
+    assert unrequested(pod_of({"containers": [limited]})) == {"memory": 200 * MI}
+
+
+def test_scores_add_to_a_pods_own_requests_only_what_neither_it_nor_its_containers_request() -> None:
+    own = {"resources": {"requests": {"cpu": "1"}}}
+    assert unrequested(pod_of({"containers": [container("a"), container("b")], **own})) == {"memory": 400 * MI}
+    # The API server makes the pod's own request for memory from that of its containers.
+    assert unrequested(pod_of({"containers": [container("a", memory="1Mi"), container("b")], **own})) == {}
