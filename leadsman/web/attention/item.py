@@ -227,7 +227,7 @@ def _of_a_command(rows: Sequence[RowDict]) -> Sequence[RowDict]:
 
 
 def _command(pods: Sequence[RowDict]) -> str:
-    """Return the command that deletes pods of a namespace, and before that cordons their nodes unless they end there."""
+    """Return the command that deletes pods of a namespace; nodes to which they could come back are cordoned first."""
     names = " ".join(argument(row["pod"], _COMMAND) for row in pods)
     delete = f"kubectl delete pod -n {argument(pods[0]['namespace'])} {names}"
     nodes = " ".join(argument(node, _COMMAND) for node in distinct(row["node"] for row in pods))
