@@ -98,7 +98,7 @@ _OF_ROW: Final = frozenset(
     }
 )
 """Columns whose unit depends on the row's signal or resource."""
-_RATE_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth"}
+_SHORT_NAMES: Final = {"growth_per_hour": "growth", "bytes_per_second": "growth", "occurrences": "times"}
 _RATES: Final = {"slope_per_second": "/s", "growth_per_hour": "/h"}
 _BYTES: Final = re.compile(r"(?!pid\.).*\.available|memory|ephemeral-storage|storage|hugepages-.*")
 _COUNTED: Final = re.compile(r".*\.inodesFree|pid\.available|inodes")
@@ -131,8 +131,8 @@ def as_columns(result: Result, zone: tzinfo | None = None) -> list[Column]:
 
 
 def headings(names: Sequence[str]) -> list[str]:
-    """Return names without the unit that their cells carry; a share beside the column that it divides keeps its %."""
-    bare = [_RATE_NAMES.get(name) or _UNIT.sub("", name) or name for name in names]
+    """Return short names without the unit that their cells carry; a share beside what it divides keeps its %."""
+    bare = [_SHORT_NAMES.get(name) or _UNIT.sub("", name) or name for name in names]
     return [
         plain(_SHARE.sub("_%", name) if bare.count(short) > 1 else short)
         for name, short in zip(names, bare, strict=True)

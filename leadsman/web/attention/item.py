@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Final, NamedTuple
 
 from common.amounts import counted, how_often
@@ -108,8 +108,18 @@ _FACTS: Final = 3
 _CULPRITS: Final = 3
 _PODS: Final = 3
 """Pods of one command."""
-_COMMAND: Final = 250
+_COMMAND: Final = 300
 """Characters of a command: pods whose names do not fit are left out of it, never cut."""
+_LIMIT: Final = "Give what grows a limit, or roll it back"
+_COSTS_OF: Final = {
+    "Job": "a Job starts its work again",
+    "StatefulSet": "a pod with a local volume waits for its node",
+}
+_STAYING: Final = {
+    "DaemonSet": f"{_LIMIT}: a pod of a DaemonSet that is deleted comes back to its node at once",
+    "Node": "Change the manifest of this static pod on its node: a deletion of the pod does not stop it",
+}
+"""Steps by kind of the owner whose pods a cordon does not keep away."""
 
 
 def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
@@ -170,18 +180,34 @@ def _with_culprits(item: Item, culprits: Sequence[RowDict]) -> Item:
     shown = [_grows(name, rows, alone=len(item.nodes) == 1) for name, rows in ranked[:_CULPRITS]]
     if len(ranked) > _CULPRITS:
         shown.append(counted(len(ranked) - _CULPRITS, "more workload"))
-    pods = [row for _, rows in ranked for row in rows]
-    owned = [row for row in pods if row["owner"]]
-    command = _delete_command(owned or pods)
-    bare = (
-        "nothing recreates it"
-        if all(row["owner_known"] for row in pods)
-        else "whether anything recreates it is unknown"
-    )
-    limit = "Give what grows a limit, or roll it back: its replacement may grow too. To stop it now"
-    costs = "this asks no disruption budget and loses emptyDir data"
-    step = Step(f"{f'{limit} ({costs})' if owned else f'Stop what grows ({costs}); {bare}'}: {command}")
-    return item._replace(who="; ".join(shown), step=step if command else item.step)
+    step = _ending([row for _, rows in ranked for row in rows])
+    return item._replace(who="; ".join(shown), step=step or item.step)
+
+
+def _ending(rows: Sequence[RowDict]) -> Step:
+    """Return how to end what grows: pods that another node can take first, then those of nobody, else by their owner.
+
+    The scheduler counts requests, not use: it can place a replacement on the same node, unless that is cordoned.
+    """
+    movable = [row for row in rows if row["owner"] and row["owner_kind"] not in _STAYING]
+    if chosen := _of_a_command(movable):
+        return Step(f"{_LIMIT}: its replacement may grow too. To stop it now ({_costs(chosen)}): {_command(chosen)}")
+    if chosen := _of_a_command([row for row in rows if not row["owner"]]):
+        known = all(row["owner_known"] for row in chosen)
+        again = "nothing recreates it" if known else "whether anything recreates it is unknown"
+        return Step(f"Stop what grows ({_costs(chosen)}); {again}: {_command(chosen)}")
+    return Step(next((_STAYING[row["owner_kind"]] for row in rows if row["owner_kind"] in _STAYING), ""))
+
+
+def _comes_back(pods: Sequence[RowDict]) -> bool:
+    return any(row["owner"] or not row["owner_known"] for row in pods)
+
+
+def _costs(pods: Sequence[RowDict]) -> str:
+    kinds = {row["owner_kind"] for row in pods}
+    costs = ["this asks no disruption budget and loses emptyDir data"]
+    costs += [words for kind, words in _COSTS_OF.items() if kind in kinds]
+    return "; ".join([*costs, "uncordon later"] if _comes_back(pods) else costs)
 
 
 def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
@@ -189,13 +215,20 @@ def _grows(name: str, rows: Sequence[RowDict], *, alone: bool) -> str:
     return f"{plain(name)} grows {pace}/h" + ("" if alone else f" on {counted(len(rows), 'node')}")
 
 
-def _delete_command(rows: Sequence[RowDict]) -> str:
-    """Return the command that deletes up to _PODS pods, of the first namespace whose command fits."""
-    for namespace, same in groupby(rows, key=lambda row: str(row["namespace"])):
-        pods = [argument(row["pod"], _COMMAND) for row in same][:_PODS]
+def _of_a_command(rows: Sequence[RowDict]) -> Sequence[RowDict]:
+    """Return up to _PODS pods, of the first namespace of which a command fits."""
+    for _, same in groupby(rows, key=lambda row: str(row["namespace"])):
+        pods = list(islice(same, _PODS))
         while pods:
-            command = f"kubectl delete pod -n {argument(namespace)} {' '.join(pods)}"
-            if len(command) < _COMMAND:
-                return command
+            if len(_command(pods)) < _COMMAND:
+                return pods
             pods.pop()
-    return ""
+    return ()
+
+
+def _command(pods: Sequence[RowDict]) -> str:
+    """Return the command that deletes pods of a namespace; nodes to which they could come back are cordoned first."""
+    names = " ".join(argument(row["pod"], _COMMAND) for row in pods)
+    delete = f"kubectl delete pod -n {argument(pods[0]['namespace'])} {names}"
+    nodes = " ".join(argument(node, _COMMAND) for node in distinct(row["node"] for row in pods))
+    return f"kubectl cordon {nodes} && {delete}" if _comes_back(pods) else delete

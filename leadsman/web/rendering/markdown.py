@@ -27,7 +27,7 @@ _NODE: Final = re.compile(r"\bNODE\b")
 _CLUSTER: Final = re.compile(r"\bCLUSTER\b")
 """Placeholder for a node's name in a runbook's command."""
 LEVELS: Final = 6
-MOST_STEP: Final = 400
+MOST_STEP: Final = 600
 
 
 class _Rendered(RendererHTML):

@@ -1,6 +1,6 @@
 -- Which pods a kubelet rejected and why, where the API shows enough free, and the free CPUs of its NUMA nodes
 -- group Pods
--- shows ts, node, pod, reason, explanation
+-- shows ts, node, pod, explanation
 -- needs pods or events
 -- events OutOfcpu, OutOfmemory, OutOfpods, OutOfephemeral-storage, UnexpectedAdmissionError, TopologyAffinityError, SMTAlignmentError, NodeAffinity, TaintToleration, NodePorts, NodeShutdown
 -- newest

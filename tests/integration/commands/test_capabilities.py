@@ -6,7 +6,7 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 from click.testing import CliRunner
@@ -14,8 +14,15 @@ from click.testing import CliRunner
 from components.command import dsn, succeeds
 from components.page.site import serving
 from leadsman.cli.main import app
+from leadsman.cli.present.layout import lines
+from leadsman.cli.present.tables import only, part
+from leadsman.cli.query import MOST_ROWS
 from named import functions, is_on
 from paths import LATE_JOINERS, NODE_PRESSURE, ROOT, SCENARIOS
+from sql.database.held import connect_to_read
+from sql.database.open import Result
+from sql.questions.cells import as_columns
+from sql.questions.queries import SavedQuery, run, with_forms
 
 CAPABILITIES: Final = (ROOT / "docs/capabilities.md").read_text("utf-8")
 MISSION: Final = (ROOT / "docs/mission.md").read_text("utf-8")
@@ -76,7 +83,7 @@ DEMO: Final = 'make demo CAPTURE="(.+)"'
 
 
 def test_every_capability_has_a_state_a_command_and_a_note_where_something_lacks() -> None:
-    assert (len(FIELD), len(ASKED)) == (54, 12)
+    assert (len(FIELD), len(ASKED)) == (55, 11)
     assert [each.name.partition(" ")[0] for each in THINGS] == [str(number) for number in range(1, 154)]
     assert {row.state for row in ALL} <= {"yes", "partly", "no"}
     assert [row.name for row in ALL if (row.state == "yes") == bool(row.note)] == []
@@ -101,6 +108,38 @@ def test_a_command_shows_what_its_row_claims(
     assert done.exit_code in ({0, 1} if name == "fit" else {0}), done.output
     assert done.stdout.strip()
     assert not done.stdout.startswith(NOTHING)
+
+
+@pytest.mark.parametrize("db", ["", BESIDE])
+def test_at_100_columns_every_question_is_a_table_with_whole_names(db: str, made: dict[str, Path]) -> None:
+    """Asked once of all clusters, and shown as for each of them."""
+    with connect_to_read(dsn(made[db])) as database:
+        answers = [(query, run(database, query, {})) for query in with_forms()]
+    folded = [
+        f"{query.name} of {cluster}: {cell}"
+        for query, every in answers
+        for cluster, rows in _by_cluster(every)
+        for cell in _not_whole(query, every._replace(rows=rows))
+    ]
+    assert folded == []
+
+
+def _by_cluster(result: Result) -> Iterator[tuple[str, list[tuple[Any, ...]]]]:
+    if "cluster" not in result.column_names:
+        yield "all", list(result.rows)
+        return
+    at = result.column_names.index("cluster")
+    for cluster in dict.fromkeys(row[at] for row in result.rows):
+        yield cluster, [row for row in result.rows if row[at] == cluster]
+
+
+def _not_whole(query: SavedQuery, result: Result) -> Iterator[str]:
+    """Names and numbers that no line has, columns that are left out, and a record in place of the table."""
+    columns = as_columns(only(part(result, MOST_ROWS, newest=query.newest), query.shows))
+    shown = list(lines(columns, 100, fewer=True))
+    yield from (line for line in shown if line == "[1]" or line.startswith("more with -o wide"))
+    names = [each for each in columns if not any(" " in cell for cell in each.cells)]
+    yield from (cell for each in names for cell in each.cells if not any(cell in line for line in shown))
 
 
 @pytest.mark.parametrize("command", TRIED)

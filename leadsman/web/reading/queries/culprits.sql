@@ -1,12 +1,13 @@
 -- The pod of each of some nodes whose memory and whose local storage grew most in the last ten minutes before its last sample
-SELECT node, kind, namespace, pod, owner, owner_known, bytes_per_second
+SELECT node, kind, namespace, pod, owner_kind, owner, owner_known, bytes_per_second
 FROM
 (
     SELECT
         p.node AS node,
         p.namespace AS namespace,
         p.pod AS pod,
-        b.owner AS owner,
+        tupleElement(b.owned, 1) AS owner_kind,
+        if(owner_kind = 'Node', p.pod, tupleElement(b.owned, 2)) AS owner,
         b.uid != '' AS owner_known,
         tupleElement(grown, 1) AS kind,
         tupleElement(grown, 2) / p.seconds AS bytes_per_second
@@ -39,7 +40,7 @@ FROM
     ) AS p
     LEFT JOIN
     (
-        SELECT uid, any(owner_name) AS owner
+        SELECT uid, any((toString(owner_kind), owner_name)) AS owned
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)}
         GROUP BY uid

@@ -11,6 +11,8 @@ from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step, incidents
 from leadsman.web.reading.overview import read_overview, read_spans
 from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.rendering.links import Links
+from leadsman.web.rendering.markdown import step_html
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal, NodeRow, PodBinding
 
@@ -27,7 +29,7 @@ def item(fact: str, *nodes: str, short_of: str = "memory", **values: Any) -> Ite
 
 def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[str, Any]:
     given = {"node": node, "kind": "memory", "namespace": "shop", "pod": pod, "owner": owner, "owner_known": True}
-    return {**given, "bytes_per_second": gib * GIB / 3600, **values}
+    return {**given, "owner_kind": "ReplicaSet" if owner else "", "bytes_per_second": gib * GIB / 3600, **values}
 
 
 def test_threshold_forecast_pressure_and_evictions_of_a_resource_are_one_card() -> None:
@@ -58,7 +60,7 @@ def test_the_workload_that_grows_is_named_with_its_pace_and_the_command_that_sto
     ]
     (card,) = incidents([item("met", "a", "b")], rows)
     assert card.who == "shop/payments-7d9 grows 514 GiB/h on 2 nodes"
-    assert str(card.step).endswith(": kubectl delete pod -n shop payments-7d9-x payments-7d9-y")
+    assert str(card.step).endswith(": kubectl cordon a b && kubectl delete pod -n shop payments-7d9-x payments-7d9-y")
     (over,) = incidents([item("met", "a", now=False, who="Job x", step=Step("Look"))], rows)
     assert (over.who, over.step.words) == ("Job x", "Look")
 
@@ -67,13 +69,42 @@ def test_a_pod_that_a_controller_recreates_is_stopped_before_one_of_nobody() -> 
     bare, owned = growth("a", "", "bare", 900), growth("b", "web", "web-x", 1)
     (card,) = incidents([item("met", "a", "b")], [bare, owned])
     assert "its replacement may grow too" in card.step.words
-    assert card.step.words.endswith(f" To stop it now ({COSTS}): kubectl delete pod -n shop web-x"), (
-        "no way to roll it back"
-    )
+    assert card.step.words.endswith(
+        f" To stop it now ({COSTS}; uncordon later): kubectl cordon b && kubectl delete pod -n shop web-x"
+    ), "no way to roll it back, or it comes back to the same node"
     (card,) = incidents([item("met", "a")], [bare])
     assert card.step.words == f"Stop what grows ({COSTS}); nothing recreates it: kubectl delete pod -n shop bare"
     (card,) = incidents([item("met", "a")], [{**bare, "owner_known": False}])
-    assert "; whether anything recreates it is unknown: kubectl" in card.step.words
+    assert "; uncordon later); whether anything recreates it is unknown: kubectl cordon a && " in card.step.words
+
+
+@pytest.mark.parametrize(
+    ("kind", "step"),
+    [
+        ("Job", "; a Job starts its work again; uncordon later): kubectl cordon a && kubectl delete pod -n shop p"),
+        ("StatefulSet", "; a pod with a local volume waits for its node; uncordon later): kubectl cordon a &&"),
+        ("DaemonSet", "a pod of a DaemonSet that is deleted comes back to its node at once"),
+        ("Node", "static pod on its node: a deletion of the pod does not stop it"),
+    ],
+)
+def test_the_step_says_what_a_deletion_does_to_a_pod_of_this_kind(kind: str, step: str) -> None:
+    """A DaemonSet's pod tolerates a cordon, and a kubelet runs a static pod whose mirror is deleted."""
+    (card,) = incidents([item("met", "a")], [growth("a", "o", "p", 9, owner_kind=kind)])
+    assert step in str(card.step)
+    assert ("kubectl delete" in str(card.step)) == (kind not in {"DaemonSet", "Node"})
+
+
+def test_a_pod_that_another_node_can_take_is_stopped_before_one_that_stays() -> None:
+    daemon, web = growth("a", "agent", "agent-1", 900, owner_kind="DaemonSet"), growth("b", "web", "web-x", 1)
+    (card,) = incidents([item("met", "a", "b")], [daemon, web])
+    assert str(card.step).endswith("kubectl cordon b && kubectl delete pod -n shop web-x")
+
+
+def test_the_longest_step_is_shown_whole() -> None:
+    rows = [growth(f"{nth}" * 40, "db", f"{nth}" * 52, 9, owner_kind="StatefulSet") for nth in "abc"]
+    (card,) = incidents([item("met", *(row["node"] for row in rows))], rows)
+    assert str(card.step).endswith("a" * 52 + " " + "b" * 52), "the third does not fit"
+    assert "b" * 52 + "</code>" in step_html(card.step, Links())
 
 
 def test_a_command_has_only_whole_and_quoted_names() -> None:
@@ -121,5 +152,5 @@ def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: in
     spans = read_spans(database)
     view = read_overview(database, choose(spans, Asked()), spans)
     assert [(each["kind"], each["pod"], each["owner"]) for each in view.culprits] == found
-    assert all(each["owner_known"] for each in view.culprits)
+    assert all(each["owner_known"] and each["owner_kind"] == "ReplicaSet" for each in view.culprits)
     assert {each["node"] for each in view.culprits} <= {"n"}
