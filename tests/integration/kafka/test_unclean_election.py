@@ -54,7 +54,7 @@ class Election:
             await admin.create_topics(made)
 
     async def stop_follower(self) -> None:
-        """From now on, the follower lacks what the leader acknowledges."""
+        """Let the follower lack all that the leader acknowledges from now on."""
         await asyncio.to_thread(self._kafka.nodes[self._follower - 1].kill)
         await until(lambda: self._leads(self._leader))
 

@@ -126,7 +126,7 @@ class Told:
         self.sent: list[str] = []
         self.shown: list[str] = []
         self.stepped = timedelta()
-        """How far somebody has set the machine's clock."""
+        """Time by which somebody has set the machine's clock forward."""
         self.unstepped = unstepped(self.clock.clock._replace(now=lambda: self.clock.now() + self.stepped))
         self._told: AlertStates | None = None
 
