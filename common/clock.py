@@ -4,7 +4,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 
@@ -38,6 +38,12 @@ def _utc_now() -> datetime:
 
 
 SYSTEM: Final = Clock(now=_utc_now, monotonic=time.monotonic, sleep=asyncio.sleep, random=random.random)
+
+
+def unstepped(clock: Clock = SYSTEM) -> Clock:
+    """Return a clock whose wall clock goes on from now, whatever somebody sets the machine's to."""
+    began = clock.instant()
+    return clock._replace(now=lambda: began.now + timedelta(seconds=clock.monotonic() - began.monotonic))
 
 
 async def steadily(interval_seconds: float, work: Callable[[], Awaitable[None]], clock: Clock = SYSTEM) -> None:

@@ -82,23 +82,41 @@ In prose such as "cannot fetch token: not found", a lower-case word with more wo
 """
 _GAP: Final = r"(?:[ \t]{1,8}|\\{0,4}[\"'],? ?\\{0,4}[\"'])"
 """Between two words of a command, or of its list in JSON; bounded, because searches begin with it."""
+_WORD: Final = r"\\*[\"']?(?![-\[])[^\s\"'\\|;]{1,200}(?:\\*[\"'](?=\s))?"
+_PORT: Final = r"(?:[0-9.]{7,15}:)?[0-9]{1,5}(?::[0-9]{1,5})?(?:/[a-z]{3,4})?(?![^\s\"'\],\\])"
+_FLAGS: Final = rf"(?:{_GAP}-\w{{1,8}}(?:{_GAP}[0-9]{{1,2}})?){{1,6}}"
 _SHORT_FLAG: Final = re.compile(
-    r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10}|sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
+    r"((?:\b(?:mysql\w{0,10}|mariadb\w{0,10})\b[^\n|;]{0,200}?"
+    rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}(?!{_PORT})|=|(?!{_GAP}|=))"
+    r"|\b(?:sshpass|mongo\w{0,10}|cqlsh|rabbitmqadmin|login)\b[^\n|;]{0,200}?"
     rf"{_GAP}-p(?!(?:id|ort|rofile)\b)(?:{_GAP}|=|(?!{_GAP}|=))"
     rf"|\b(?:redis|valkey|keydb)-cli\b[^\n|;]{{0,200}}?{_GAP}-a{_GAP}"
     rf"|\b(?:sqlcmd|bcp|ipmitool|mosquitto_[a-z]{{1,5}})\b[^\n|;]{{0,200}}?{_GAP}-P(?:{_GAP}|(?!{_GAP}))"
     rf"|\bldap[a-z]{{3,10}}\b[^\n|;]{{0,200}}?{_GAP}-w{_GAP}"
     rf"|{_GAP}-U(?:{_GAP}|(?!{_GAP}))[\w.\\-]{{1,60}}%"
-    rf"|\b(?:add_user|authenticate_user){_GAP}[\w.-]{{1,60}}{_GAP}"
+    rf"|\b(?:add_user|authenticate_user|change_password){_GAP}[\w.-]{{1,60}}{_GAP}"
+    rf"|\b(?:htpasswd|mosquitto_passwd)(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}b)"
+    rf"(?:(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}n){_FLAGS}|{_FLAGS}{_GAP}{_WORD}){_GAP}{_WORD}{_GAP}"
+    rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-(?:(?:[kK]|hmac){_GAP}|pass(?:in|out|word)?{_GAP}pass:)"
+    rf"|\bopenssl{_GAP}passwd(?:{_GAP}-(?:salt{_GAP}{_WORD}|(?!salt)\w{{1,8}})){{1,6}}{_GAP}"
+    r"|-stdin\b[^\n|;]{0,200}?<<<[ \t]{0,8}"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
     r"(?!\[redacted|[-/<>&\s])(?:(?P<quote>\\*[\"'])(?![\],])(?:(?!(?P=quote)).)+|[^\s\"'\]]+)"
 )
-"""The password of a client that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
+"""The password of a program that takes it behind a short flag or a name, and a mixed word behind `-p` of any program.
 
-Such a word has both cases and digits, or signs, which a path, a port or a protocol has not.
+Such a word has both cases and digits, or signs, which a path, a port or a protocol has not. Behind `-p` and a space a
+client of MySQL takes no password, so a number there is meant as a port.
 """
+_PIPED: Final = re.compile(
+    r"(\b(?:echo|printf)(?:[ \t]{1,8}-[neE]{1,3}){0,2}[ \t]{1,8})"
+    r"(?!\s|(?:-[neE]{1,3}[ \t]{1,8}){0,2}\[redacted\][ \t]{0,8}\|)(?=(?P<said>[^\n|]{1,2000}))(?P=said)"
+    r"(?=\|[^\n|;]{0,200}?(?:-stdin\b|\bchpasswd\b|\bsudo[ \t]{1,8}-\w{0,3}[sS]\b|-fd[ =]0\b))"
+)
+"""Words that are piped into a program which reads a password."""
 _MAY_BE_FLAG: Final = re.compile(r"-(?<![^\s\"']-)(?:[PpawU]|[a-z]{0,4}u|-(?:proxy-|src-|dest-)?(?:user|creds))")
-_CHANGED_USER: Final = "_user"
+_COMMANDS: Final = ("_user", "passw", "openssl", "-stdin", "sudo ", "-fd")
+"""Parts of commands that `_MAY_BE_FLAG` does not find."""
 _RANDOM: Final = re.compile(
     r"(?<![\w+])(?=\w*[a-z])(?=\w*[A-Z])(?=(?:[a-zA-Z_+]*\d){3})[\w+]{32,}={0,2}"
     r"|(?<![\w+/.-])(?=[\w+/]*[a-z])(?=[\w+/]*\d)(?![\w+/]*[a-z]{8})(?=(?:[a-z0-9+/]*[A-Z]){8})[a-zA-Z0-9+/]{40}(?![\w+/.-])"
@@ -209,7 +227,7 @@ def _without_named(text: str) -> str:
     has_flag = _MAY_BE_FLAG.search(text) is not None
     if has_flag or "@" in text or "%40" in text or _has_word(text.lower()):
         text = _SECRET.sub(_without_secret, text)
-    if has_flag or _CHANGED_USER in text:
+    if has_flag or _has_command(text):
         text = _without_flags(text)
     return _without_keys_of_addresses(text)
 
@@ -240,7 +258,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("'" in folded and _has_secret_name_before(folded, "':"))
         or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
         or "authorization" in folded
-        or (_CHANGED_USER in folded and _SHORT_FLAG.search(folded) is not None)
+        or (_has_command(folded) and (_SHORT_FLAG.search(folded) or _PIPED.search(folded)) is not None)
     )
 
 
@@ -250,6 +268,10 @@ def _is_suspicious_escape(document: str) -> bool:
 
 def _has_word(folded: str) -> bool:
     return any(word in folded for word in _WORDS)
+
+
+def _has_command(text: str) -> bool:
+    return any(each in text for each in _COMMANDS)
 
 
 def _says_password(folded: str) -> bool:
@@ -295,6 +317,7 @@ def _without_secret_path(found: re.Match[str]) -> str:
 
 def _without_flags(text: str) -> str:
     """A command can begin within the match of the one before it, so a pass over the rest follows."""
+    text = _PIPED.sub(rf"\1{REDACTED} ", text) if "|" in text else text
     while (left := _SHORT_FLAG.sub(_without_flag, text)) != text:
         text = left
     return text

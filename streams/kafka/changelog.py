@@ -10,9 +10,12 @@ stopped, taken over and resumed changes only what its own heads need.
 
 4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
 it no longer needs. It deletes nothing else of a log that continues.
+
+5. A writer's intent has the offset of its next progress, and follows the heads. Progress without its intent was
+written to a leader that lacks what came before: then no progress is relied on, and all is folded again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
@@ -25,6 +28,7 @@ _MARK: Final = b"\0"
 _HEAD: Final = b"s"
 _PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
+_INTENT: Final = b"q"
 _NUMBER: Final = 8
 """Bytes."""
 
@@ -42,7 +46,10 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head."""
+    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head.
+
+    A partition's intent has a piece and no log.
+    """
 
     epoch: Epoch
     log: bytes | None
@@ -51,7 +58,8 @@ class RecordKey(NamedTuple):
     def encode(self) -> bytes:
         if self.epoch == BEFORE_EPOCHS and self.log is not None:
             return self.log
-        kind = _PROGRESS if self.log is None else _HEAD if self.piece is None else _PIECE
+        head, piece = (_PROGRESS, _INTENT) if self.log is None else (_HEAD, _PIECE)
+        kind = head if self.piece is None else piece
         numbers = (*self.epoch, *(() if self.piece is None else (self.piece,)))
         return _MARK + kind + b"".join(each.to_bytes(_NUMBER, "big") for each in numbers) + (self.log or b"")
 
@@ -59,14 +67,14 @@ class RecordKey(NamedTuple):
     def decode(cls, key: bytes) -> "RecordKey":
         """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
-        numbers = 3 if kind == _PIECE else 2
+        numbers = 3 if kind in {_PIECE, _INTENT} else 2
         log_at = 2 + numbers * _NUMBER
-        if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
+        if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS, _INTENT} or len(key) < log_at:
             return cls(BEFORE_EPOCHS, key)
         generation, writer, *piece = [
             int.from_bytes(key[at : at + _NUMBER], "big") for at in range(2, log_at, _NUMBER)
         ]
-        log = None if kind == _PROGRESS else key[log_at:]
+        log = None if kind in {_PROGRESS, _INTENT} else key[log_at:]
         return cls(Epoch(generation, writer), log, *piece)
 
 
@@ -74,6 +82,8 @@ _head: Final = msgspec.msgpack.Decoder(Head).decode
 _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
+INTENT: Final = 0
+"""The piece in an intent's key."""
 
 
 class Last(NamedTuple):
@@ -100,17 +110,24 @@ class _Log:
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.heads: dict[Epoch, _Read] = {}
+        self.heads: dict[Epoch, tuple[_Read, ...]] = {}
+        """The last head of each writer; and those before it, while the topic lacks pieces of the last."""
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
+
+    def add(self, epoch: Epoch, head: _Read) -> None:
+        before = self.heads.get(epoch, ())
+        if not before or head.far > before[-1].far:  # what was written is read again after a rebalance
+            self.heads[epoch] = (head,) if self._is_whole(epoch, head) else (*before, head)
 
     def best(self) -> tuple[Epoch, _Read] | None:
         """The furthest head whose pieces are all there."""
         whole = [
-            (epoch, head)
-            for epoch, head in self.heads.items()
-            if not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
+            (epoch, each) for epoch, heads in self.heads.items() for each in heads if self._is_whole(epoch, each)
         ]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
+
+    def _is_whole(self, epoch: Epoch, head: _Read) -> bool:
+        return not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
 
     def is_empty_before(self, offset: int) -> bool:
         best = self.best()
@@ -127,14 +144,17 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
-        self._progress: dict[int, int] = {}
-        self._progress_epochs: dict[int, set[Epoch]] = {}
+        self._progress: dict[int, dict[Epoch, int]] = {}
+        self._intents: dict[int, dict[Epoch, int]] = {}
 
     def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
         """Take up a record, as read or as written; None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
-            self._apply_progress(partition, epoch, value)
+            offsets = (self._progress if piece is None else self._intents).setdefault(partition, {})
+            offset = offsets.pop(epoch, 0)  # the last written is the last in it
+            if value is not None:
+                offsets[epoch] = max(_progress(value), offset)
         elif value is None:
             self._delete(epoch, log, piece)
         else:
@@ -143,9 +163,7 @@ class Changelog:
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
-            head, before = _Read(value), found.heads.get(epoch)
-            if before is None or head.far > before.far:  # what was written is read again after a rebalance
-                found.heads[epoch] = head
+            found.add(epoch, _Read(value))
 
     def get(self, log: bytes) -> Stored | None:
         """The furthest state."""
@@ -170,11 +188,15 @@ class Changelog:
             if each.partition in following and each.is_empty_before(following[each.partition])
         ]
 
-    def covered(self, partition: int) -> int | None:
-        """The offset before which everything is in a state; 0 if there is no state, None if none shows it."""
-        if partition in self._progress:
-            return self._progress[partition]
-        return None if self.logs(partition) else 0
+    def covered(self, partition: int) -> int:
+        """Return the offset before which everything is in a state; 0 if no record shows it, or if the last of the
+        newest generation lacks its intent. Former owners may have written theirs at any time.
+        """
+        progress, intents = self._progress.get(partition, {}), self._intents.get(partition, {})
+        newest = max((epoch.generation for epoch in progress), default=0)
+        whole = {epoch: offset for epoch, offset in progress.items() if offset <= intents.get(epoch, -1)}
+        *_, last = (None, *(epoch for epoch in progress if epoch.generation == newest))
+        return max(whole.values()) if last in whole else 0
 
     def last(self, partition: int) -> Last | None:
         """The last message of the partition that a state has; None where none shows it."""
@@ -189,7 +211,7 @@ class Changelog:
         for epoch in sorted(found.heads):
             if epoch.generation < by.generation:
                 yield RecordKey(epoch, log).encode()
-        needed = found.heads[by].pieces if by in found.heads else frozenset()
+        needed = frozenset[int]().union(*(each.pieces for each in found.heads.get(by, ())))
         for epoch, pieces in sorted(found.pieces.items()):
             if epoch.generation < by.generation or epoch == by:
                 unused = pieces.keys() - (needed if epoch == by else frozenset())
@@ -203,10 +225,10 @@ class Changelog:
         pieces = [RecordKey(epoch, log, each) for epoch, numbers in found.pieces.items() for each in numbers]
         return [each.encode() for each in (*(RecordKey(epoch, log) for epoch in found.heads), *pieces)]
 
-    def states(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the records of the furthest states, each with its pieces first."""
+    def states(self, partition: int, but: Collection[bytes] = ()) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the records of the furthest states but those of some logs, each with its pieces first."""
         for log, each in self._logs.items():
-            best = each.best() if each.partition == partition else None
+            best = each.best() if each.partition == partition and log not in but else None
             if best is not None:
                 epoch, head = best
                 for number in sorted(head.pieces):
@@ -214,10 +236,11 @@ class Changelog:
                 yield RecordKey(epoch, log).encode(), head.value
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """Yield the keys of superseded progress records of a partition, like `superseded`."""
-        for epoch in sorted(self._progress_epochs.get(partition, set())):
-            if epoch.generation < by.generation:
-                yield RecordKey(epoch, None).encode()
+        """Yield the keys of superseded progress and intents of a partition, like `superseded`."""
+        for offsets, piece in ((self._progress, None), (self._intents, INTENT)):
+            for epoch in sorted(offsets.get(partition, {})):
+                if epoch.generation < by.generation:
+                    yield RecordKey(epoch, None, piece).encode()
 
     def logs(self, partition: int) -> list[bytes]:
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
@@ -226,9 +249,9 @@ class Changelog:
         """All of these was read, and no other process writes it; what other partitions have is forgotten."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
-        for gone in self._progress_epochs.keys() - partitions:
-            del self._progress_epochs[gone]
-            self._progress.pop(gone, None)
+        for offsets in (self._progress, self._intents):
+            for gone in offsets.keys() - partitions:
+                del offsets[gone]
 
     def release(self) -> None:
         """Others may write."""
@@ -246,11 +269,3 @@ class Changelog:
                 del found.pieces[epoch]
         if not found.heads and not found.pieces:
             del self._logs[log]
-
-    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None) -> None:
-        epochs = self._progress_epochs.setdefault(partition, set())
-        if value is None:
-            epochs.discard(epoch)
-        else:
-            epochs.add(epoch)
-            self._progress[partition] = max(_progress(value), self._progress.get(partition, 0))

@@ -17,32 +17,15 @@ MOST: Final = 200
 """Alerts that are remembered: Kafka takes 4,096 bytes of metadata."""
 
 
-class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
-    judged_seconds: int = 0
-    """Since 1970: what had no news then for too long was delivered as unknown."""
-    parked: list[str] = []
-    """Fingerprints of alerts that the receiver has not taken."""
-    withheld: list[str] = []
-    """Fingerprints of alerts that it was not sent because they were silenced."""
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Times of what was delivered of a partition, by the clock of Kafka."""
 
-    more: bool = False
-    """More are withheld than are named: any alert that fires may be one of them."""
     newest_ms: int = 0
-    """Kafka's time of the newest message of this partition that was delivered."""
-
-    @classmethod
-    def of(
-        cls,
-        judged_at: datetime,
-        parked: Collection[str],
-        withheld: Collection[str] = (),
-        newest_ms: int = 0,
-        *,
-        more: bool = False,
-    ) -> Self:
-        kept = sorted(parked)[:MOST]
-        named = sorted(withheld)[: MOST - len(kept)]
-        return cls(int(judged_at.timestamp()), kept, named, more or len(named) < len(withheld), newest_ms)
+    """Time of the newest message."""
+    last_ms: int = 0
+    """Time of the last one, if a clock went back and it is not the newest."""
+    behind_seconds: int = 0
+    """Seconds by which that clock is behind ours; 0 for less than a minute."""
 
     @classmethod
     def parse(cls, metadata: str) -> Self:
@@ -52,12 +35,44 @@ class Remembered(msgspec.Struct, frozen=True, omit_defaults=True):
         except msgspec.MsgspecError:
             return cls()
 
+    def metadata(self) -> str:
+        return msgspec.json.encode(self).decode()
+
+    def after(self, stored_ms: int) -> "Mark":
+        """Return the times with one message more."""
+        newest_ms = max(self.newest_ms, stored_ms)
+        return Mark(newest_ms, 0 if stored_ms == newest_ms else stored_ms, self.behind_seconds)
+
+
+class Remembered(Mark, frozen=True, omit_defaults=True):
+    judged_seconds: int = 0
+    """Since 1970: what had no news then for too long was delivered as unknown."""
+    parked: list[str] = []
+    """Fingerprints of alerts that the receiver has not taken."""
+    withheld: list[str] = []
+    """Fingerprints of alerts that it was not sent because they were silenced."""
+
+    more: bool = False
+    """More are withheld than are named: any alert that fires may be one of them."""
+
+    @classmethod
+    def of(
+        cls,
+        judged_at: datetime,
+        parked: Collection[str],
+        withheld: Collection[str] = (),
+        mark: Mark = Mark(),  # noqa: B008  # it is frozen
+        *,
+        more: bool = False,
+    ) -> Self:
+        kept = sorted(parked)[:MOST]
+        named = sorted(withheld)[: MOST - len(kept)]
+        times = (mark.newest_ms, mark.last_ms, mark.behind_seconds)
+        return cls(*times, int(judged_at.timestamp()), kept, named, more or len(named) < len(withheld))
+
     @property
     def judged_at(self) -> datetime:
         return datetime.fromtimestamp(self.judged_seconds, UTC)
-
-    def metadata(self) -> str:
-        return msgspec.json.encode(self).decode()
 
 
 WITHOUT_NEWS: Final = REPEAT_EVERY + SILENT
@@ -116,6 +131,16 @@ class AlertStates:
             if received.alert.status == "resolved" and (received.sent_at >= since or received.identity in identities)
         ]
 
+    def knows(self, received: Received) -> bool:
+        """Tell whether this message, or a later one of the alert, was read."""
+        before = self._last.get(received.alert.fingerprint)
+        return before is not None and _order(received.alert) <= _order(before.alert)
+
+    def keep(self, earlier: "AlertStates") -> None:
+        """Take over states that the topic has no more: later ones, and alerts that fire."""
+        known = earlier.of(self._last)
+        self._last |= {each.alert.fingerprint: each for each in (*known, *earlier.firing()) if not self.knows(each)}
+
     def read(self, received: Received) -> bool:
         """Add a message. Return True if the alert fired or was resolved by it.
 
@@ -124,7 +149,7 @@ class AlertStates:
         """
         alert = received.alert
         before = self._last.get(alert.fingerprint)
-        if before is not None and _order(alert) <= _order(before.alert):
+        if self.knows(received):
             return False
         self._last[alert.fingerprint] = received
         was_firing = before is not None and before.alert.status == "firing"
@@ -132,6 +157,42 @@ class AlertStates:
         if before is not None and is_same and before.alert.reason == alert.reason == UNKNOWN:
             return False
         return alert.status == "resolved" or not (was_firing and is_same)
+
+
+class Earlier:
+    """The messages of a partition before the offset up to which all was delivered, as they are read again.
+
+    Nobody delivered them if they are another log's: the topic was recreated or cut back, or a leader lacked what the
+    one before it had.
+    """
+
+    def __init__(self, committed: int, end: int, delivered: Mark, told: AlertStates | None) -> None:
+        """`end` is the offset after the topic's last message, `told` what this process has delivered, if it has."""
+        self._delivered, self._told = delivered, told
+        self._last_offset = committed - 1
+        self._is_same, self._is_other = False, end < committed
+        self._newest_ms = 0
+        self._news: list[tuple[Received, int]] = []
+
+    def take(self, offset: int, stored_ms: int, news: Received | None) -> None:
+        """Add a message, with Kafka's time of it, and what is news about its alert."""
+        self._newest_ms = max(self._newest_ms, stored_ms)
+        last_ms = self._delivered.last_ms or self._delivered.newest_ms
+        if offset == self._last_offset and stored_ms and last_ms:
+            self._is_same = stored_ms == last_ms
+            self._is_other = not self._is_same
+        if news is not None and not (self._told is not None and self._told.knows(news)):
+            self._news.append((news, stored_ms))
+
+    def undelivered(self) -> Sequence[Received]:
+        """Return news that this process has not delivered or, after a start, that are newer than all that was.
+
+        A leader of another log that has nothing newer may have a clock that is behind: then all are news.
+        """
+        delivered_ms = self._delivered.newest_ms
+        if self._told is not None or (self._is_other and self._newest_ms <= delivered_ms):
+            return [each for each, _ in self._news]
+        return [] if self._is_same else [each for each, ms in self._news if 0 < delivered_ms < ms]
 
 
 def _unknown(received: Received) -> Received:

@@ -5,7 +5,8 @@ read again at start only to learn what fires. So a killed process continues wher
 before sends what fires now, not what was resolved long ago.
 
 A new leader may lack what the one before it had (KIP-320), and have other messages there. So the topic is read again
-after each change of the connection to a leader, and what is newer than all that was delivered is news.
+after each change of the connection to a leader. A message is news if this process has not delivered it or, after a
+start, if it is newer than all that was delivered.
 """
 
 import asyncio
@@ -18,16 +19,17 @@ import structlog
 from aiokafka import AIOKafkaConsumer, OffsetAndMetadata, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
+from msgspec.structs import replace
 
 from common.backoff import Backoff
-from common.clock import SYSTEM, Clock
+from common.clock import SYSTEM, Clock, unstepped
 from common.tasks import Tasks
 from common.text import plain
 from ingest.kafka import aiokafka_fixes
 from ingest.kafka.publish import BY_BROKER
 from ingest.kafka.reaching import explain_refusal
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic
-from streams.alerting.receivers.alert_states import AlertStates, Received, Remembered
+from streams.alerting.receivers.alert_states import AlertStates, Earlier, Mark, Received, Remembered
 from streams.alerting.receivers.choose import Receiver, reported
 from streams.alerting.silences import Silence, Silencing
 from streams.kafka.messages.alerts import decode_alert
@@ -80,9 +82,9 @@ class Withholding:
         self._withheld = set(fingerprints)
         self._is_in_doubt = more
 
-    def remembered(self, judged_at: datetime, newest_ms: int = 0) -> Remembered:
+    def remembered(self, judged_at: datetime, mark: Mark = Mark()) -> Remembered:  # noqa: B008  # it is frozen
         """Return what the next process needs to go on."""
-        return Remembered.of(judged_at, self.receiver.parked, self._withheld, newest_ms, more=self.is_in_doubt)
+        return Remembered.of(judged_at, self.receiver.parked, self._withheld, mark, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
         """Deliver like a receiver. `standing` includes silenced alerts."""
@@ -121,6 +123,8 @@ _Offsets = dict[TopicPartition, int]
 POLL_MS: Final = 500
 AT_ONCE: Final = 500
 JUDGE_EVERY: Final = timedelta(minutes=1)
+SKEW: Final = timedelta(minutes=1)
+"""Difference of clocks below which Kafka's is taken for ours."""
 log = structlog.get_logger(__name__)
 
 
@@ -145,6 +149,9 @@ class AlertConsumer:
         self._receiver = receiver
         self._silences = silences
         self._trouble = "it is starting"
+        self._told: AlertStates | None = None
+        """Alerts as this process has delivered them."""
+        self._clock = unstepped()
         self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
 
     async def run(self) -> None:
@@ -182,7 +189,12 @@ class AlertConsumer:
             spawn(aiokafka_fixes.failure(consumer))
             self._trouble = ""
             committed = await self._read_committed(partitions)
-            await _Following(consumer, partitions, committed, Withholding(self._receiver, self._silences)).run()
+            receiver = Withholding(self._receiver, self._silences)
+            following = _Following(consumer, partitions, committed, receiver, self._told, self._clock)
+            try:
+                await following.run()
+            finally:
+                self._told = following.told
 
     async def _read_committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
@@ -196,16 +208,23 @@ class _Following:
         partitions: Sequence[TopicPartition],
         committed: Mapping[TopicPartition, OffsetAndMetadata],
         receiver: Withholding,
+        told: AlertStates | None,
+        clock: Clock,
     ) -> None:
         self._consumer = consumer
         self._partitions = partitions
         self._committed = committed
         self._receiver = receiver
+        self._clock = clock
+        self.told = told
+        """Alerts as this process has delivered them; None before the first time."""
         self._states = AlertStates()
         self._done: _Offsets = {}
         """Up to where all was delivered or parked."""
-        self._newest_ms: dict[TopicPartition, int] = {}
-        """Kafka's time of the newest message before that."""
+        self._marks = {each: Mark.parse(committed.get(each, _NOTHING).metadata) for each in partitions}
+        """Times in each partition before that, by Kafka's clock."""
+        self._live: set[TopicPartition] = set()
+        """Partitions of which everything is read, so that a message is read when it is stored."""
         self._connections: dict[TopicPartition, object] = {}
         self._remembered = Remembered.parse(committed.get(partitions[0], _NOTHING).metadata)
         self._judged_at = self._remembered.judged_at
@@ -214,12 +233,13 @@ class _Following:
         """A group is not subscribed but assigned: after a crash nothing waits until the dead one is missed."""
         self._consumer.assign(self._partitions)
         await self._consumer.seek_to_beginning(*self._partitions)
-        known, first = await self._delivered()
+        known, first, earlier = await self._delivered()
         log.info("following the alerts", receiver=self._receiver.receiver.name)
-        unsent, late = await self._catch_up({**known, **first}, first)
+        unsent = await self._catch_up({**known, **first}, earlier)
+        late = self._late(earlier)
         self._done = {**known, **first}
         if first:
-            self._judged_at = SYSTEM.now()
+            self._judged_at = self._clock.now()
         self._states.lose(self._judged_at)
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
@@ -227,17 +247,18 @@ class _Following:
         news = [received for received in self._states.firing() if received.alert.fingerprint in unsent] + late
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._states)
+        self.told = self._states
         await self._commit({**first, **(known if late else {})})
         await self._go_on()
 
-    async def _delivered(self) -> tuple[_Offsets, _Offsets]:
+    async def _delivered(self) -> tuple[_Offsets, _Offsets, Mapping[TopicPartition, Earlier]]:
         """Return the offsets up to which everything was delivered and, if nothing ever was, those up to which only
         firing alerts are sent.
 
         That end is remembered before anything is sent, so that a killed process sends the same again.
         """
         ends = await self._consumer.end_offsets(self._partitions)
-        known, first, begun = {}, {}, {}
+        known, first, begun, earlier = {}, {}, {}, {}
         for partition, end in ends.items():
             offset, metadata = self._committed.get(partition, _NOTHING)
             # a recreated topic begins at 0 again: a group's offsets of the old one mean nothing here
@@ -245,23 +266,19 @@ class _Following:
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
                 known[partition] = min(offset, end)
-                self._newest_ms[partition] = Remembered.parse(metadata).newest_ms
+                earlier[partition] = Earlier(offset, end, self._marks[partition], self.told)
             else:
                 first[partition] = end
                 begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
         if begun:
             await self._consumer.commit(begun)
-        return known, first
+        return known, first, earlier
 
     async def _catch_up(
-        self, until: Mapping[TopicPartition, int], first: Collection[TopicPartition]
-    ) -> tuple[set[str], list[Received]]:
-        """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was, and news
-        that nobody delivered, since they are newer than all that was.
-        """
+        self, until: Mapping[TopicPartition, int], earlier: Mapping[TopicPartition, Earlier]
+    ) -> set[str]:
+        """Read what was delivered before. Return the fingerprints in partitions of which nothing ever was."""
         unsent: set[str] = set()
-        late: list[Received] = []
-        newest_ms = dict(self._newest_ms)
         while behind := await self._behind(until):
             for partition, messages in (await self._read(*behind)).items():
                 for message in messages:
@@ -270,14 +287,22 @@ class _Following:
                         break
                     received = self._received(message)
                     is_news = received is not None and self._states.read(received)
-                    if received is not None and partition in first:
+                    if partition in earlier:
+                        earlier[partition].take(message.offset, _stored_ms(message), received if is_news else None)
+                    elif received is not None:
                         unsent.add(received.alert.fingerprint)
-                    elif received is not None and is_news and 0 < newest_ms.get(partition, 0) < _stored_ms(message):
-                        late.append(received)
-                    self._saw(partition, message)
+                    self._marks[partition] = self._marks[partition].after(_stored_ms(message))
+        return unsent
+
+    def _late(self, earlier: Mapping[TopicPartition, Earlier]) -> list[Received]:
+        """Return news that nobody delivered, and take over what this process knows and the topic has no more."""
+        late = [each for of_one in earlier.values() for each in of_one.undelivered()]
+        late = [each for each in late if each.alert.fingerprint in self._states]
+        if self.told is not None:
+            self._states.keep(self.told)
         if late:
             log.warning("the topic of alerts was cut back or made anew, and has news", alerts=len(late))
-        return unsent, late
+        return late
 
     async def _read(self, *partitions: TopicPartition, at_once: int | None = None) -> Mapping[TopicPartition, Any]:
         """Return what came. Raises _AnotherLeader."""
@@ -288,9 +313,6 @@ class _Following:
                 raise _AnotherLeader
         return found
 
-    def _saw(self, partition: TopicPartition, message: Any) -> None:
-        self._newest_ms[partition] = max(self._newest_ms.get(partition, 0), _stored_ms(message))
-
     async def _behind(self, until: Mapping[TopicPartition, int]) -> list[TopicPartition]:
         return [partition for partition, offset in until.items() if await self._consumer.position(partition) < offset]
 
@@ -298,48 +320,61 @@ class _Following:
         loop = asyncio.get_running_loop()
         sent_at = loop.time()
         while True:
+            self._live = {each for each in self._partitions if await self._is_read(each)}
             found = await self._read(at_once=AT_ONCE)
             messages = [message for of_one in found.values() for message in of_one]
+            judged_at = await self._due()  # Kafka may fail here, and what is read then would not be delivered
             received = (self._received(message) for message in messages)
             news = [each for each in received if each is not None and self._states.read(each)]
             ends = {partition: of_one[-1].offset + 1 for partition, of_one in found.items() if of_one}
-            news += await self._lost()
+            if judged_at is not None:
+                self._judged_at = judged_at
+                news += self._states.lose(judged_at)
             resend = self._receiver.resend_seconds
             if news or (resend is not None and loop.time() - sent_at >= resend):
                 await self._receiver.deliver(news, self._states)
                 sent_at = loop.time()
-            for message in messages:
-                self._saw(TopicPartition(message.topic, message.partition), message)
+            for partition, of_one in found.items():
+                for message in of_one:
+                    self._marks[partition] = self._marks[partition].after(_stored_ms(message))
             await self._commit(ends)
+
+    async def _is_read(self, partition: TopicPartition) -> bool:
+        return bool(self._consumer.highwater(partition) == await self._consumer.position(partition))
 
     def _received(self, message: Any) -> Received | None:
         """Decode a message; None for a withdrawn alert, which is forgotten, and for what never was an alert."""
         if message.value is None:
             self._states.withdraw((message.key or b"").decode(errors="replace"))
             return None
-        return _received(message)
+        return _received(message, self._clock_of(message))
 
-    async def _lost(self) -> Sequence[Received]:
-        """Once a minute, what fires and had no news for too long; nothing while messages wait to be read."""
-        now = SYSTEM.now()
+    def _clock_of(self, message: Any) -> timedelta:
+        """Return how far the clock that stored a message is behind ours, measured where it came as it was stored."""
+        partition = TopicPartition(message.topic, message.partition)
+        if partition in self._live:
+            behind = self._clock.now() - datetime.fromtimestamp(message.timestamp / 1000, UTC)
+            seconds = round(behind.total_seconds()) if abs(behind) >= SKEW else 0
+            self._marks[partition] = replace(self._marks[partition], behind_seconds=seconds)
+        return timedelta(seconds=self._marks[partition].behind_seconds)
+
+    async def _due(self) -> datetime | None:
+        """Once a minute return the time at which to judge what had no news; never while messages wait to be read."""
+        now = self._clock.now()
         if now - self._judged_at < JUDGE_EVERY or await self._behind(
             await self._consumer.end_offsets(self._partitions)
         ):
-            return ()
-        self._judged_at = now
-        return self._states.lose(now)
+            return None
+        return now
 
     async def _commit(self, ends: Mapping[TopicPartition, int]) -> None:
         """Commit the offsets, with the data that the next process needs, in one request."""
         first = self._partitions[0]
-        remembered = self._receiver.remembered(self._judged_at, self._newest_ms.get(first, 0))
+        remembered = self._receiver.remembered(self._judged_at, self._marks[first])
         if not ends and remembered == self._remembered:
             return
         self._done |= ends
-        offsets = {
-            each: OffsetAndMetadata(end, Remembered(newest_ms=self._newest_ms.get(each, 0)).metadata())
-            for each, end in ends.items()
-        }
+        offsets = {each: OffsetAndMetadata(end, self._marks[each].metadata()) for each, end in ends.items()}
         await self._consumer.commit({**offsets, first: OffsetAndMetadata(self._done[first], remembered.metadata())})
         self._remembered = remembered
 
@@ -349,7 +384,7 @@ def _stored_ms(message: Any) -> int:
     return int(message.timestamp) if message.timestamp_type == BY_BROKER else 0
 
 
-def _received(message: Any) -> Received | None:
+def _received(message: Any, clock_behind: timedelta) -> Received | None:
     """None for what is not an alert; it is logged and skipped."""
     try:
         alert = decode_alert(message.value or b"")
@@ -359,4 +394,4 @@ def _received(message: Any) -> Received | None:
         return None
     identity = dict(message.headers or ()).get("ce_id", b"").decode(errors="replace")
     identity = plain(identity or f"{alert.fingerprint}@{message.partition}@{message.offset}")
-    return Received(alert, identity, datetime.fromtimestamp(message.timestamp / 1000, UTC))
+    return Received(alert, identity, datetime.fromtimestamp(message.timestamp / 1000, UTC) + clock_behind)

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from components.hook import Hook
-from components.kafka import Kafka
+from components.kafka import Kafka, KafkaCluster
 from components.lag import lag
 from ingest.kafka.admin import ensure_topics
 from ingest.kafka.publish import Publisher
@@ -35,7 +35,7 @@ def hook() -> Iterator[Hook]:
 class Told:
     """A consumer that tells a webhook, and what its client reads."""
 
-    def __init__(self, kafka: Kafka, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, kafka: Kafka | KafkaCluster, hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:
         self.servers = kafka.bootstrap_servers
         self._hook = hook
         self._running: asyncio.Future[None] | None = None

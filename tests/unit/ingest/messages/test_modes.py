@@ -35,6 +35,17 @@ PASSES: Final = [
     ("Schedulable", "Pod default/vjtest-test-0 can possibly be assigned to node1"),
     ("NotTriggerScaleUp", "pod didn't trigger scale-up: 1 Insufficient cpu, 1 max node group size reached"),
     ("DisruptionTerminating", "Disrupting Node: Empty"),
+    ("DisruptionTerminating", "Disrupting NodeClaim: Underutilized"),
+    ("Nominated", "Pod should schedule on: nodeclaim/default-x2x9z, node/ip-10-0-1-2.ec2.internal"),
+    (
+        "Disrupted",
+        (
+            "Deleting the pod to accommodate the terminationTime 2026-07-01 12:00:00 +0000 UTC of the node. The pod "
+            "was granted 30 seconds of grace-period of its 3600 terminationGracePeriodSeconds. This bypasses the PDB "
+            "of the pod and the do-not-disrupt annotation."
+        ),
+    ),
+    ("DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[shop/web shop/api])"),
     ("FailedDraining", "Failed to drain node, 8 pods are waiting to be evicted"),
     ("ScaleDown", "marked the node as toBeDeleted/unschedulable"),
     ("DeletingNode", "Deleting node n1 because it does not exist in the cloud provider"),
@@ -123,6 +134,10 @@ PASSES: Final = [
     ("DisruptionBlocked", "Pdb prevents pod evictions (PodDisruptionBudget=[kube-system/ebs-csi-controller])"),
     ("DisruptionBlocked", 'Pod has "karpenter.sh/do-not-disrupt" annotation (Pod=e2e/mongodb-0)'),
     ("Unconsolidatable", "Can't replace with a cheaper node"),
+    ("Unconsolidatable", "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"),
+    ("Unconsolidatable", 'NodePool "main-amd64" has consolidation disabled'),
+    ("DisruptionBlocked", "No allowed disruptions for disruption reason Underutilized due to blocking budget"),
+    ("DisruptionLaunching", "Launching NodeClaim: Underutilized"),
     ("SpotInterrupted", "Spot interruption warning was triggered"),
     ("Unschedulable", "0/1 tasks in gang unschedulable: pod group is not ready, 1 Succeeded, 4 minAvailable"),
     ("Infeasible", 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"'),

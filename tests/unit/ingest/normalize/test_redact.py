@@ -217,6 +217,12 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
         'kubectl patch node n -p {"spec":{"unschedulable":true}}',
         'command ["redis-cli", "-p", "6379", "ping"] timed out: "X1!"',
         "sshd -P /run/sshd.pid -u 0",
+        "mysql -h db -u root -p 3306",
+        'command ["mysql", "-p", "3306"] failed',
+        "docker run --name mysql -p 127.0.0.1:3306:3306 mysql:8",
+        "htpasswd -c /auth/users bob failed",
+        "openssl s_client -connect db:443 -showcerts",
+        "echo ready | tee /run/ready; docker login --password-stdin",
         "runc exec --user 1000:1000 failed",
     ],
 )
@@ -377,6 +383,10 @@ def test_scrubbing_twice_changes_nothing_more(text: str) -> None:
         "a/+",
         '-p""',
         "curl -u ",
+        "echo a",
+        "htpasswd -b ",
+        "openssl -k",
+        "echo a|-stdin ",
         " -U a",
     ],
 )
