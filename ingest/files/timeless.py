@@ -92,7 +92,7 @@ class Needed(NamedTuple):
     """UIDs of Pods that an Event is about."""
 
     def may_have(self, thing: Thing) -> bool:
-        """Tell without decoding whether a Pod may be one of them; the UID of its mirror is in an annotation."""
+        """Return False only if a Pod, which is not decoded, is none of them; its mirror has its UID in an annotation."""
         return bool(self.nodes) or (
             bool(self.uids)
             and (not self.uids.isdisjoint(thing.identity) or b"mirror" in thing.raw or b"\\u" in thing.raw)

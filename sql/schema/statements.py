@@ -164,7 +164,7 @@ class AsNeeded(Database):
     """A new Database for one answer, whose tables and views are made when a statement first names them.
 
     Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
-    `insert`: it knows which tables are empty. Those only have columns.
+    `insert`: it knows which tables are empty. Empty ones only have columns.
     """
 
     def __init__(self, database: Database) -> None:
