@@ -1,14 +1,11 @@
 """Makes Python look for reference cycles less often while millions of records pass."""
 
-import asyncio
 import gc
 import time
 import traceback
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
-
-from common.tasks import detached
 
 OBJECTS_BETWEEN_SEARCHES: Final = 1_000_000
 """Searches are rare, because records and states are trees and have no cycles. States are replaced all the time, so
@@ -46,6 +43,8 @@ async def timed_searches() -> AsyncIterator[None]:
     After a search of everything the memory that was freed is given back to the system. glibc keeps it where anything
     beyond it is in use: a worker that had read its states three times held 109 MiB so, of 134.
     """
+    from common.tasks import detached  # noqa: PLC0415  # as below
+
     searching = [detached(_search(_YOUNG, YOUNG_SEARCH_SECONDS)), detached(_search(_ALL, FULL_SEARCH_SECONDS))]
     try:
         yield
@@ -55,6 +54,8 @@ async def timed_searches() -> AsyncIterator[None]:
 
 
 async def _search(generation: int, pause_seconds: float) -> None:
+    import asyncio  # noqa: PLC0415  # commands that end soon do without it
+
     took = 0.0
     while True:
         await asyncio.sleep(max(pause_seconds, SHARE * took))

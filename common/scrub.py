@@ -174,11 +174,12 @@ def _behind(texts: Iterable[str]) -> str:
 _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
 # Searches that begin with one character, because Python finds that fastest.
 _DASH: Final = re.compile(
-    rf"-(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
+    rf"-(?<=[KXiklpstxy \"']-)(?:(?<=t-)(?:{_behind(f'gl{each}-' for each in _GITLAB)})"
     r"|(?<=k-)(?<=sk-)|(?<=p-)(?:(?<=xapp-)|(?<=sq0[a-z]{2}p-))|(?<=i-)(?:(?<=pypi-)|(?<=xai-))|(?<=s-)(?<=gloas-)"
     r"|(?<=x-)(?<=pplx-)|(?<=X-)(?<=GOCSPX-)|(?<=y-)(?<=key-)|(?<=K-)(?<=NRAK-)|(?<=l-)(?<=pul-)"
-    r"|(?<=x[a-z]-)(?<=xox[a-z]-)|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u)|(?<=\\t-)(?=[Ppaw]))"
+    r"|(?<=[ \"']-)(?=-|[PpawUu]|[a-z]{1,4}u)|(?<=\\t-)(?=[Ppaw]))"
 )
+_SLACK: Final = re.compile(r"xox[a-z]-")
 _DOT: Final = re.compile(r"\.(?:(?<=hv[bsr]\.)|(?<=ya29\.)|(?<=SG\.)|(?=atlasv1\.)|(?<=s\.)(?=\w{24}(?!\w)))")
 _UNDERSCORE: Final = re.compile(
     rf"_(?:(?<=gh[oprsu]_)|(?<=shp[a-z]{{2}}_)"
@@ -190,7 +191,7 @@ _MARKS: Final = (
     *("ew0K", "-----END "),
 )
 _COLON: Final = re.compile(
-    rf":(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
+    rf":(?<=[a-z0-9]:)(?:(?<=[a-z]:)(?:{_behind(f'{each}:' for each in _LAST_WORDS)})|(?<=[0-9]:)(?=aa[\w-]{{30}}))"
 )
 
 
@@ -267,7 +268,7 @@ def _is_suspicious_escape(document: str) -> bool:
 
 
 def _has_word(folded: str) -> bool:
-    return any(word in folded for word in _WORDS)
+    return any(map(folded.__contains__, _WORDS))
 
 
 def _has_command(text: str) -> bool:
@@ -298,12 +299,13 @@ def _may_be_opaque(text: str) -> bool:
         or "ASIA" in text
         or "AIza" in text
         or _DASH.search(text) is not None
+        or ("xox" in text and _SLACK.search(text) is not None)
         or _DOT.search(text) is not None
         or ("_" in text and _UNDERSCORE.search(text) is not None)
         or (":AA" in text)
         or ("SK" in text and _KEY_ID.search(text) is not None)
         or ("AT" in text and "x" in text and _ATLASSIAN.search(text) is not None)
-        or any(mark in text for mark in _MARKS)
+        or any(map(text.__contains__, _MARKS))
     )
 
 

@@ -12,11 +12,12 @@ class SettingsError(WrongUsage):
 
 
 class Section(pydantic.BaseModel):
-    """One room's settings: immutable, and a name that it does not know is an error."""
+    """One room's settings: immutable, and a name that it does not know is an error.
 
-    model_config = pydantic.ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    Its validator is built when it is first used: most commands have nothing to validate.
+    """
+
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 class TelemetrySettings(Section):

@@ -71,12 +71,7 @@ def history(
     versions: defaultdict[tuple[str, ...], list[Fact]] = defaultdict(list)
     for fact in facts:
         thing = fact.thing
-        unnamed = (
-            thing.resource,
-            fact.node,
-            "" if thing.resource in TIMELESS else thing.raw.decode(errors="replace"),
-        )
-        versions[thing.identity or unnamed].append(fact)
+        versions[thing.identity or _unnamed(fact)].append(fact)
     starts = Starts(fact.thing for of_one in versions.values() for fact in of_one)
     timed = {key: [*_versions(of_one, read_at)] for key, of_one in versions.items() if key[0] not in TIMELESS}
     earliest = min((each.ts for of_one in timed.values() for each in of_one), default=read_at)
@@ -107,6 +102,11 @@ def history(
         digest = FROM_TEXT if each.fact.is_from_text else _digest(each.fact)
         yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, texts=own)
         own = ()
+
+
+def _unnamed(fact: Fact) -> tuple[str, ...]:
+    resource, raw = fact.thing.resource, fact.thing.raw
+    return resource, fact.node, "" if resource in TIMELESS else raw.decode(errors="replace")
 
 
 def _settings(facts: Sequence[Fact], earliest: datetime, starts: Starts) -> Iterator[_Placed]:

@@ -91,6 +91,13 @@ class Needed(NamedTuple):
     uids: frozenset[str]
     """UIDs of Pods that an Event is about."""
 
+    def may_have(self, thing: Thing) -> bool:
+        """Return False only if a Pod is not one of them, without decoding it; an annotation has the UID of its mirror."""
+        return bool(self.nodes) or (
+            bool(self.uids)
+            and (not self.uids.isdisjoint(thing.identity) or b"mirror" in thing.raw or b"\\u" in thing.raw)
+        )
+
     def has(self, pod: Pod) -> bool:
         uid, annotations = pod.metadata.uid, pod.metadata.annotations
         mirrored = annotations.config_mirror if annotations else ""
@@ -142,6 +149,8 @@ def _node(version: Version) -> Node | None:
 
 def _pod(version: Version, needed: Needed) -> Pod | None:
     """Return the facts of a Pod on a node that have no time, if they are needed."""
+    if not needed.may_have(version.thing):
+        return None
     try:
         pod = _POD.decode(version.thing.raw)
         if not pod.spec.node_name or not needed.has(pod):

@@ -76,9 +76,9 @@ class LiveSettings(Section):
     """Number of observations that wait in memory before the sources are slowed down."""
     redact: Redact = "credentials"
     """Redaction: `credentials` removes credentials, `strict` also every text that no known component writes."""
-    kubelet: KubeletSettings = KubeletSettings()
-    scheduler: SchedulerSettings = SchedulerSettings()
-    election: ElectionSettings = ElectionSettings()
+    kubelet: KubeletSettings = KubeletSettings.model_construct()
+    scheduler: SchedulerSettings = SchedulerSettings.model_construct()
+    election: ElectionSettings = ElectionSettings.model_construct()
 
     @pydantic.field_validator("resources")
     @classmethod

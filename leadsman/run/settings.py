@@ -1,9 +1,13 @@
 """The settings of all rooms together: a YAML file, the environment over it, flags over both; and their names."""
 
+import ast
+import inspect
 import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, get_args
 from urllib.parse import urlsplit, urlunsplit
@@ -11,10 +15,8 @@ from urllib.parse import urlsplit, urlunsplit
 import pydantic
 import yaml
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
-from pydantic_settings import SettingsError as UnreadableVariable
 
-from common.settings import SettingsError, TelemetrySettings
+from common.settings import Section, SettingsError, TelemetrySettings
 from common.text import match, plain, type_in_words
 from ingest.kafka.settings import KafkaSettings
 from ingest.live.settings import LiveSettings
@@ -45,11 +47,30 @@ class Setting(NamedTuple):
     default: Any
     """None of a section."""
     section: bool
-    meaning: str
+    model: type[pydantic.BaseModel]
 
     @property
     def name(self) -> str:
         return ".".join(self.path)
+
+    @property
+    def meaning(self) -> str:
+        return _meanings(self.model).get(self.path[-1], "")
+
+
+@cache
+def _meanings(model: type[pydantic.BaseModel]) -> Mapping[str, str]:
+    """Return the docstring below each setting, in one line."""
+    (made,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    below = pairwise(made.body) if isinstance(made, ast.ClassDef) else ()
+    return {
+        each.target.id: " ".join(text.split())
+        for each, after in below
+        if isinstance(each, ast.AnnAssign)
+        and isinstance(each.target, ast.Name)
+        and isinstance(after, ast.Expr)
+        and isinstance(text := ast.literal_eval(after.value), str)
+    }
 
 
 def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) -> Iterator[Setting]:
@@ -58,7 +79,7 @@ def every_setting(model: type[pydantic.BaseModel], above: tuple[str, ...] = ()) 
         path = (*above, name)
         section = _section(field.annotation)
         default = None if section else field.get_default(call_default_factory=True)
-        yield Setting(path, default, section is not None, " ".join((field.description or "").split()))
+        yield Setting(path, default, section is not None, model)
         if section:
             yield from every_setting(section, path)
 
@@ -136,30 +157,21 @@ FLAGS: Final = {
 }
 """The flags whose values settings check; an error names the flag of a value that came from one."""
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
-_FROM_FILE: Final[dict[str, Any]] = {}
-"""Values of the YAML file that is being loaded."""
 
 
-class Settings(BaseSettings):
-    model_config = SettingsConfigDict(
-        frozen=True,
-        extra="forbid",
-        env_prefix=PREFIX,
-        env_nested_delimiter="__",
-        env_ignore_empty=True,
-        use_attribute_docstrings=True,
-    )
+class Settings(Section):
+    """The settings of every room."""
 
     db: pydantic.SecretStr = pydantic.SecretStr("chdb://leadsman-db")
     """DSN of the database: it may hold a password."""
-    kafka: KafkaSettings = KafkaSettings()
-    work: WorkSettings = WorkSettings()
-    land: LandSettings = LandSettings()
-    alerts: AlertSettings = AlertSettings()
-    page: PageSettings = PageSettings()
+    kafka: KafkaSettings = KafkaSettings.model_construct()
+    work: WorkSettings = WorkSettings.model_construct()
+    land: LandSettings = LandSettings.model_construct()
+    alerts: AlertSettings = AlertSettings.model_construct()
+    page: PageSettings = PageSettings.model_construct()
     log: Literal["text", "json"] = "text"
     """Settings of the log of running parts."""
-    telemetry: TelemetrySettings = TelemetrySettings()
+    telemetry: TelemetrySettings = TelemetrySettings.model_construct()
     watch: LiveSettings | None = None
     """The watched cluster; by default as in LiveSettings."""
     redact: Redact = "credentials"
@@ -169,21 +181,8 @@ class Settings(BaseSettings):
 
     def live(self) -> LiveSettings:
         """The cluster of `watch`, `capture` and `up`."""
-        watch = self.watch or LiveSettings()
+        watch = self.watch or LiveSettings.model_construct()
         return watch.model_copy(update={"redact": self.redact}) if self.redact == "strict" else watch
-
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Flags, then the environment, then the file (which `load` puts in)."""
-        del settings_cls, dotenv_settings, file_secret_settings
-        return (init_settings, env_settings, InitSettingsSource(cls, dict(_FROM_FILE)))
 
 
 def load(file: Path | None = None, **flags: Any) -> Settings:
@@ -191,20 +190,28 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 
     `${NAME}` and `${NAME:-default}` in the file's texts are taken from the environment. Raises SettingsError.
     """
+    given = {name: value for name, value in flags.items() if value is not None}
+    if file is None and not any(map(_is_given, given.values())) and not _variables():
+        return Settings.model_construct()
+    from leadsman.run.given_settings import read  # noqa: PLC0415  # it takes longer than a small dump
+
     check_variables(Settings, PREFIX, os.environ)
     try:
+        from_file = {} if file is None else _read(file)
         if file is not None:
-            _FROM_FILE.update(_read(file))
-            _check_sections(file, Settings, _FROM_FILE)
-        return Settings(**{name: value for name, value in flags.items() if value is not None})
+            _check_sections(file, Settings, from_file)
+        return read(from_file, given)
     except pydantic.ValidationError as error:
         raise SettingsError(_explain(error, file, flags)) from None
-    except UnreadableVariable:
-        raise SettingsError(
-            f'settings cannot be used: in the environment ({PREFIX}...) a list is JSON, as ["a", "b"]'
-        ) from None
-    finally:
-        _FROM_FILE.clear()
+
+
+def _is_given(value: Any) -> bool:
+    """Tell whether a flag has a value, or a section any that has."""
+    return any(map(_is_given, value.values())) if isinstance(value, dict) else True
+
+
+def _variables() -> list[str]:
+    return [name for name in os.environ if name.upper().startswith(PREFIX)]
 
 
 def shown(settings: Settings) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain, repeat
 from types import NoneType, UnionType
 from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
@@ -90,13 +91,10 @@ def pod_samples(keys: Sequence[SampleKey], texts: Mapping[str, Sequence[str]], n
     `numbers[i]` are those of the pods of sample i.
     """
     schema = SCHEMAS[POD_SAMPLES]
-    repeats = pa.array([index for index, key in enumerate(keys) for _ in range(key.pods)], pa.int32())
-    shared = [
-        pa.array([getattr(key, field.name) for key in keys], field.type).take(repeats)
-        for field in list(schema)[: len(_SAMPLE_KEY)]
-    ]
+    *shared, counts = zip(*keys, strict=True)
+    repeated = [list(chain.from_iterable(map(repeat, values, counts))) for values in shared]
     columns = {**texts, **_numbers(numbers, schema)}
-    return _table(schema, [*shared, *(columns[name] for name in PodColumns.__struct_fields__)])
+    return _table(schema, [*repeated, *(columns[name] for name in PodColumns.__struct_fields__)])
 
 
 def _numbers(samples: Sequence[Packed], schema: pa.Schema) -> Mapping[str, "pa.Array[Any]"]:
@@ -123,9 +121,11 @@ def _side_by_side(samples: Sequence[bytes], kinds: int) -> list[bytes]:
     ]
 
 
-def _bits(truths: bytes) -> pa.Buffer | None:
-    """Return a bit for each byte that is 0 or 1."""
-    return pa.Array.from_buffers(pa.uint8(), len(truths), [None, pa.py_buffer(truths)]).cast(pa.bool_()).buffers()[1]
+def _bits(truths: bytes) -> pa.Buffer:
+    """Return a bit for each byte that is 0 or 1: pyarrow's own cast would import all of its functions, and numpy."""
+    size = -(-len(truths) // 8)
+    bits = sum(int.from_bytes(truths[place::8], "little") << place for place in range(8))
+    return pa.py_buffer(bits.to_bytes(size, "little"))
 
 
 def _table(schema: pa.Schema, columns: Any) -> pa.Table:

@@ -139,10 +139,12 @@ class Lander:
             raise self._failure
 
 
-_PARTS_OF_TABLES = """
+_MOST_UNMERGED: Final = 8192
+"""Rows of a single part up to which reading it without duplicates costs less than merging it first."""
+_PARTS_OF_TABLES = f"""
 SELECT table FROM system.parts
-WHERE active AND database = currentDatabase() AND table IN ({tables:Array(String)})
-GROUP BY table, partition HAVING count() > 1 OR max(level) = 0
+WHERE active AND database = currentDatabase() AND table IN ({{tables:Array(String)}})
+GROUP BY table, partition HAVING count() > 1 OR (max(level) = 0 AND sum(rows) > {_MOST_UNMERGED})
 """
 
 

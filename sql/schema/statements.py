@@ -26,6 +26,7 @@ AGGREGATE: Final = re.compile(
     r"(?:If|Map|Merge|OrNull|State)*\("
 )
 """Aggregate functions of the questions and views; without GROUP BY one gives a row of nothing."""
+_ENGINE: Final = "\nENGINE = "
 _HAVING: Final = re.compile(r"\bHAVING\b")
 _WINDOW: Final = re.compile(r"\bOVER\b")
 _OF_WINDOWS: Final = re.compile(r"\b(?:lagInFrame|leadInFrame|row_number|rank|dense_rank)\(")
@@ -40,6 +41,11 @@ def statements() -> Mapping[str, str]:
         if made is not None:
             found[made.group(2)] = statement
     return MappingProxyType(found | {view.name: view.first for view in load_views()})
+
+
+def _empty(statement: str) -> str:
+    """Return a statement that makes a table of the same columns without rows, in a third of the time."""
+    return f"{statement[: statement.rindex(_ENGINE)]}{_ENGINE}Merge(currentDatabase(), '^$')"
 
 
 @cache
@@ -158,7 +164,7 @@ class AsNeeded(Database):
     """A new Database for one answer, whose tables and views are made when a statement first names them.
 
     Making all takes longer than everything else that a small dump needs. Only this process writes into it, with
-    `insert`: it knows which tables are empty.
+    `insert`: it knows which tables are empty. Empty ones only have columns.
     """
 
     def __init__(self, database: Database) -> None:
@@ -166,6 +172,8 @@ class AsNeeded(Database):
         super().__init__(*database.parts())
         self._there = set[str]()
         self._filled = set[str]()
+        self._bare = set[str]()
+        """Tables without an engine of their own."""
         super().command("SET fsync_metadata = 0")  # nobody needs it after a power loss
 
     @property
@@ -178,8 +186,12 @@ class AsNeeded(Database):
     def insert(self, table: str, columns: "pa.Table", token: str | None = None) -> None:
         if columns.num_rows:
             views = materialized_views_of(table)
-            self._make(table, *views)
             self._filled |= {table, *(each.removesuffix("_feed") for each in views)}
+            for bare in self._filled & self._bare:
+                super().command(f"DROP TABLE {bare}")
+            self._there -= self._filled & self._bare
+            self._bare -= self._filled
+            self._make(table, *views)
         super().insert(table, columns, token)
 
     def command(self, sql: str, parameters: Mapping[str, Any] | None = None) -> None:
@@ -206,5 +218,7 @@ class AsNeeded(Database):
     def _make(self, *names: str) -> None:
         needed = {*names}.union(*map(rests_on, names)) - self._there
         for name in sorted(needed, key=lambda name: len(rests_on(name))):
-            super().command(statements()[name])
+            if name in self.empty:
+                self._bare.add(name)
+            super().command(_empty(statements()[name]) if name in self._bare else statements()[name])
         self._there |= needed

@@ -31,7 +31,7 @@ Percent: TypeAlias = Annotated[float, pydantic.Field(gt=0, le=1000)]
 class Model(pydantic.BaseModel):
     """A part of a rules file. Its fields have no defaults: these are in `defaults.yaml`."""
 
-    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True)
+    model_config = pydantic.ConfigDict(frozen=True, extra="forbid", strict=True, defer_build=True)
 
 
 class RuleSettings(Model):

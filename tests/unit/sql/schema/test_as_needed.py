@@ -44,6 +44,13 @@ def test_an_insert_feeds_the_roll_ups_of_its_table(needed: AsNeeded) -> None:
     assert needed.query("SELECT node FROM eviction_signals_5m").rows == [("n",)]
 
 
+def test_a_table_that_was_asked_before_it_had_rows_can_be_filled(needed: AsNeeded) -> None:
+    asked = "SELECT node FROM eviction_signals_5m FINAL", "SELECT node FROM last_signals"
+    assert [needed.query(each).rows for each in asked] == [[], []]
+    store(needed, row(EvictionSignal, node="n"))
+    assert [needed.query(each).rows for each in asked] == [[("n",)], [("n",)]]
+
+
 def test_the_statements_make_each_table_and_view_of_a_migrated_database(database: Database) -> None:
     assert _there(database) == statements().keys()
 
