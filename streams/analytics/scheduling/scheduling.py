@@ -39,7 +39,6 @@ from streams.analytics.scheduling.verdicts import RETRIED, YOUNG, cluster_of, co
 from streams.fold.findings import SchedulerBlindSpot, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import count_on, on_shelf, put
-from streams.rules.events.counting import component_of
 from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
     NOT_PLACED,
@@ -187,24 +186,24 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     event = record.object
-    about = event.involved_object or event.regarding
-    if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or about is None or about.kind != "Pod":
+    involved = event.involved
+    if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or involved.kind != "Pod":
         return state, ()
-    text = event.message or event.note or ""
+    text = event.text
     message = parse(text)
     if message is None or message.kind == "deleting":
         return state, ()
-    key = f"event/{pod_key(about.namespace, about.name, about.uid)}"
+    key = f"event/{pod_key(involved.namespace, involved.name, involved.uid)}"
     before = on_shelf(state.waiting, key)
     now = Waiting(_digest(text), text_time(event) or record.ts)
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
     state = remember(state, key, now)
     row = _row(record.cluster, now.ts, message)._replace(
-        namespace=about.namespace, pod=about.name, uid=about.uid, text_source="event"
+        namespace=involved.namespace, pod=involved.name, uid=involved.uid, text_source="event"
     )
     row = row._replace(nodes_known=existing_for(state.nodes, row.ts, YOUNG))
-    if other_scheduler(component_of(event)):
+    if other_scheduler(event.component):
         return state, (row,)
     return _open(state, key, OpenFailure(row, message.oldest_minor)), (row,)
 
