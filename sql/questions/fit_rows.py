@@ -66,12 +66,12 @@ def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
 
 
 def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
-    """The pods on each node; those that are alike are one object."""
+    """The pods on each node; equal ones are one object."""
     found = defaultdict[str, list[Neighbour]](list)
     for row in rows:
-        alike = Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
+        neighbour = Neighbour(row["namespace"], row["labels"], restored(row["constraints"]), bool(row["terminating"]))
         for node in row["nodes"]:
-            found[node].append(alike)
+            found[node].append(neighbour)
     return found
 
 

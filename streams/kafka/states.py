@@ -160,11 +160,11 @@ class LogStates:
         if not ownership.is_ours():
             return False
         await self.write_heads(heads)
-        await self._complete(ownership.following)
+        await self._repeat_for_new_leaders(ownership.following)
         if not ownership.is_ours():
             return False
-        await self.cover(ownership, unwritten, forgotten)
-        await self._complete(ownership.following)
+        await self.write_progress(ownership, unwritten, forgotten)
+        await self._repeat_for_new_leaders(ownership.following)
         idle_at = self._clock.monotonic() - IDLE_SECONDS
         for key in [key for key, each in self._cached.items() if each.changed_at <= idle_at]:
             del self._cached[key]
@@ -191,7 +191,9 @@ class LogStates:
         """Send the heads of states whose pieces are acknowledged."""
         await self._send_all(heads)
 
-    async def cover(self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]) -> None:
+    async def write_progress(
+        self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]
+    ) -> None:
         """Delete the records that acknowledged heads replace, then write progress.
 
         If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
@@ -216,7 +218,7 @@ class LogStates:
             await self._send_all(progress)
         await self._send_all([*records, *earlier, *progress])
 
-    async def _complete(self, partitions: Iterable[int]) -> None:
+    async def _repeat_for_new_leaders(self, partitions: Iterable[int]) -> None:
         """Write all states again of partitions whose leader is reached by another connection than before."""
         for partition in partitions:
             before, connection = self._connections.get(partition), self._connection(partition)

@@ -12,7 +12,7 @@ from leadsman.web.attention.item import Item, Step, distinct, incidents
 from leadsman.web.attention.nodes import check_machine, cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
@@ -89,8 +89,10 @@ def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -
     if alert.name == "NodePressureLasting":
         return node.known and alert.labels.get("condition", "") not in {"", *node.pressure}
     if alert.name in _OF_IMAGE_GC:
-        about = (row for row in image_gc if (row["node"], row["reason"]) == (node.name, alert.labels.get("reason")))
-        return next((row["verdict"] == "recovered" for row in about), False)
+        episodes = (
+            row for row in image_gc if (row["node"], row["reason"]) == (node.name, alert.labels.get("reason"))
+        )
+        return next((row["verdict"] == "recovered" for row in episodes), False)
     if alert.name != "EvictionThresholdNear" or node.stale:
         return False
     of_it = [each for each in node.margins if RESOURCES[each.signal] == alert.resource]
@@ -101,8 +103,8 @@ def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -
 def _is_about(alert: Alert, item: Item) -> bool:
     """Tell whether an alert and an item are one problem, on a node of the item if both name some."""
     labels = {"", *alert.labels.values()}
-    about = any(name == alert.name and labels.issuperset(wanted) for name, *wanted in item.about)
-    return about and (not alert.node or not item.nodes or alert.node in item.nodes)
+    is_same = any(name == alert.name and labels.issuperset(values) for name, *values in item.alert_keys)
+    return is_same and (not alert.node or not item.nodes or alert.node in item.nodes)
 
 
 def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
@@ -151,7 +153,7 @@ def _silence(view: Overview) -> Iterator[Item]:
             "unknown",
             since=evidence.last_at,
             step=step,
-            about=(("StreamStalled", ""),),
+            alert_keys=(("StreamStalled", ""),),
         )
 
 
@@ -218,7 +220,7 @@ def _of_events(row: RowDict) -> Item:
         row["first_at"],
         row["last_at"],
         step=_STEPS.get(reason, _EVENTS),
-        about=((reason, ""),),
+        alert_keys=((reason, ""),),
         of_each=what,
     )
 
@@ -235,12 +237,12 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         share = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
         title = f"No recent statistics{share}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} free room and upcoming pressure are unknown."
-        asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
+        was_polled = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         down = {row["node"] for row in view.not_ready if row["ready"] is None}
         up = next((name for name in nodes if name not in down), None)
-        step = _UNREAD if asked else check_machine(nodes[0]) if up is None else _save_summary(up)
-        about = (("StreamStalled", "stats/summary"),)
-        item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
+        step = _UNREAD if was_polled else check_machine(nodes[0]) if up is None else _save_summary(up)
+        alert_keys = (("StreamStalled", "stats/summary"),)
+        item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, alert_keys=alert_keys)
         yield item._replace(of_each="No recent statistics").begun(since)
 
 

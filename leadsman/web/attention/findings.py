@@ -86,7 +86,7 @@ def _unguarded(view: Overview) -> Iterator[Item]:
                 f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys",
                 "unguarded_signals",
             ),
-            about=(("EvictionThresholdNear", resource),),
+            alert_keys=(("EvictionThresholdNear", resource),),
             signals=(margin.signal,),
         )
 
@@ -104,10 +104,10 @@ def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence
     severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
     what = [measured(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
-    alike: dict[str, list[str]] = {}
+    by_state: dict[str, list[str]] = {}
     for margin in margins:
-        alike.setdefault(margin.stands, []).append(measured(margin.signal))
-    alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in alike.items())
+        by_state.setdefault(margin.stands, []).append(measured(margin.signal))
+    alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in by_state.items())
     return Item(
         severity,
         f"{capital(what[0])} {are} {which} threshold"
@@ -118,7 +118,7 @@ def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence
         "nodes",
         now=now,
         step=NEXT_EVICTION,
-        about=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
+        alert_keys=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
         signals=signals,
         short_of=FAMILIES[resource],
         fact=f"{'inodes ' if resource == 'inodes' else ''}below the {which} threshold{_on(view, nodes)}",
@@ -178,7 +178,7 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                     since=min(row["ts"] for row in rows),
                     until=None if goes_on else max(row["last_at"] for row in rows),
                     step=Step("See its target and what it freed", "image_gc"),
-                    about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
+                    alert_keys=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
                 )
 
 
@@ -198,7 +198,7 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
                 min(seen),
                 max(seen),
                 step=Step(BLIND_ADVICE),
-                about=(("SchedulerBlindSpot", ""),),
+                alert_keys=(("SchedulerBlindSpot", ""),),
             )
 
 
@@ -216,7 +216,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
         _, name, nearest = same[0]
         nodes = distinct(each[1] for each in same)
         text = _of(view, name, f"{nearest.nearest}.")
-        about = [("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in same]
+        keys = [("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in same]
         yield Item(
             Severity.WARNING,
             "A threshold is near",
@@ -224,7 +224,7 @@ def _nearing(view: Overview) -> Iterator[Item]:
             nodes,
             "nodes",
             step=NEXT_EVICTION,
-            about=(*dict.fromkeys(about), *_TOO_LATE.get(family, ())),
+            alert_keys=(*dict.fromkeys(keys), *_TOO_LATE.get(family, ())),
             signals=(nearest.signal,),
             short_of=family,
             fact=f"near {'the' if view.node else 'a'} threshold{_on(view, nodes)}",
@@ -272,7 +272,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
                 now=goes_on,
                 since=since,
                 step=Step("See what is left and which pod is evicted first", "next_eviction"),
-                about=(("NodePressureLasting", condition),),
+                alert_keys=(("NodePressureLasting", condition),),
                 of_each=condition,
                 short_of=FAMILIES[condition],
                 fact=f"{condition}{_on(view, under)}",
@@ -295,7 +295,7 @@ def _pressure(view: Overview) -> Iterator[Item]:
             since=min((span[0] for span in spans), default=None),
             until=max((span[1] for span in spans), default=None),
             step=Step("Find what fills it again", "pressure_history --by hour"),
-            about=(("PressureOscillation", ""),),
+            alert_keys=(("PressureOscillation", ""),),
         )
 
 
@@ -311,7 +311,7 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
             nodes,
             "nodes",
             step=Step("Move pods, or lower what they request above their use", "requests"),
-            about=(("NodeOvercommitted", ""),),
+            alert_keys=(("NodeOvercommitted", ""),),
         ).begun(first(view.begun, "over", counts, nodes))
 
 
@@ -340,7 +340,7 @@ def _numa(view: Overview) -> Iterator[Item]:
             names,
             "numa",
             step=Step("See where exclusive CPUs are free", "numa_map"),
-            about=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
+            alert_keys=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
         ).begun(first(view.begun, "uneven", ("",), names))
 
 
@@ -360,5 +360,5 @@ def _sources(view: Overview) -> Iterator[Item]:
                 since=min(row["first_at"], row["last_at"] - timedelta(seconds=row["longest_silence_seconds"] or 0)),
                 until=row["last_at"],
                 step=Step("Check that it answers and that Leadsman may read it: leadsman validate"),
-                about=(("StreamStalled", row["resource"]),),
+                alert_keys=(("StreamStalled", row["resource"]),),
             )

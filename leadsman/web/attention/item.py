@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted, how_often
 from common.text import argument, plain
 from leadsman.web.attention.badges import Severity
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Since
 from leadsman.web.reading.words import size
 
@@ -54,7 +54,7 @@ class Item(NamedTuple):
     who: str = ""
     """Owners of the pods, and how often."""
     step: Step = Step()
-    about: tuple[tuple[str, ...], ...] = ()
+    alert_keys: tuple[tuple[str, ...], ...] = ()
     """Names of alerts about the same problem, each with the labels' values that distinguish it from its like."""
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
@@ -153,7 +153,7 @@ def _joined(parts: Sequence[Item]) -> Item:
         until=None if now or not ends else max(ends),
         who=next((each.who for each in parts if each.who), ""),
         step=next((each.step for each in parts if each.is_cause), lead.step),
-        about=tuple(dict.fromkeys(about for each in parts for about in each.about)),
+        alert_keys=tuple(dict.fromkeys(key for each in parts for key in each.alert_keys)),
         signals=distinct(signal for each in parts for signal in each.signals),
     )
 

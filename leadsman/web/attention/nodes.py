@@ -8,7 +8,7 @@ from common.amounts import counted
 from common.text import argument, plain
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.fold.titles import no_report, pods_unknown, reported
@@ -89,7 +89,7 @@ def problems(view: Overview) -> Iterator[Item]:
         text = f"The last: {words}" if words and len(rows) > 1 else words
         step = Step(f"See kubectl describe node {node}, and what sets this condition")
         item = _of(rows, Severity.WARNING, f"Condition {name}{of_nodes} shows trouble", text, step)
-        yield item._replace(about=(), of_each=name)
+        yield item._replace(alert_keys=(), of_each=name)
 
 
 def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
@@ -151,5 +151,5 @@ def _leases(rows: Sequence[RowDict]) -> str:
 
 def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:
     nodes = tuple(row["node"] for row in rows)
-    about = (("NodeNotReady", ""),)
-    return Item(severity, title, text, nodes, "nodes", since=rows[0]["since"], step=step, about=about)
+    alert_keys = (("NodeNotReady", ""),)
+    return Item(severity, title, text, nodes, "nodes", since=rows[0]["since"], step=step, alert_keys=alert_keys)

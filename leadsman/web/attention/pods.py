@@ -9,7 +9,7 @@ from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step, distinct, first_owner, named_owner, owners_of
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
 from streams.alerting.rejections import REMOVE_OR_CORDON, fewer, known_cause
@@ -49,7 +49,7 @@ def evicted(view: Overview) -> Iterator[Item]:
             step=Step("Check system logs, images and host paths", "disk_growth")
             if outside
             else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
-            about=(("PodsEvicted", "pressure", resource),),
+            alert_keys=(("PodsEvicted", "pressure", resource),),
             short_of=FAMILIES.get(resource, ""),
             fact=f"{pods_evicted(pods)}{' for inodes' if resource == 'inodes' else ''}",
             is_cause=outside,
@@ -63,12 +63,12 @@ def evicted(view: Overview) -> Iterator[Item]:
             if pods > 1
             else "It used more local storage than it may.",
             step=Step(f"Raise the limit of {named_owner(rows)}, or find what fills it"),
-            about=(("PodsEvicted", "limit"),),
+            alert_keys=(("PodsEvicted", "limit"),),
         )
     if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:
         title = f"{pods_evicted(sum(row['pods'] for row in rows))}: {WHY_UNKNOWN}"
         yield _ended(Severity.WARNING, title, "pods evicted", rows, "pods")._replace(
-            text=WORD_ALONE, step=Step(READ_MESSAGES, "evicted_pods"), about=(("PodsEvicted", UNKNOWN_CAUSE),)
+            text=WORD_ALONE, step=Step(READ_MESSAGES, "evicted_pods"), alert_keys=(("PodsEvicted", UNKNOWN_CAUSE),)
         )
 
 
@@ -100,7 +100,7 @@ def rejected(view: Overview) -> Iterator[Item]:
         yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
             text=_refusal(reason, refusals, numa, denied, pods),
             step=_against(reason, same, refusals, denied),
-            about=_alerts_of(reason),
+            alert_keys=_alerts_of(reason),
         )
 
 
@@ -211,7 +211,7 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
             step=Step(
                 f"See whether {named_owner(rows, 'times')} reached its own limit, or the node ran out", "oom_storms"
             ),
-            about=(("ContainersOOMKilled", ""),),
+            alert_keys=(("ContainersOOMKilled", ""),),
         )
 
 

@@ -59,7 +59,6 @@ class Withholding:
 
     @property
     def resend_seconds(self) -> float | None:
-        """Return the receiver's interval."""
         seconds = self.receiver.resend_seconds
         return LOOK_SECONDS if seconds is None and (self._withheld or self.is_in_doubt) else seconds
 
@@ -81,7 +80,6 @@ class Withholding:
         self._is_in_doubt = more
 
     def remembered(self, judged_at: datetime, newest_ms: int = 0) -> Remembered:
-        """Return what the next process needs to go on."""
         return Remembered.of(judged_at, self.receiver.parked, self._withheld, newest_ms, more=self.is_in_doubt)
 
     async def deliver(self, news: Sequence[Received], states: AlertStates) -> None:
