@@ -39,7 +39,6 @@ _OF_NODES: Final = {
     ),
 }
 """Severity of the kind `node` by what it is about; everything else of it is a warning."""
-_OF_ALERTS: Final = {"critical": Severity.CRITICAL, "warning": Severity.WARNING, "unknown": Severity.UNKNOWN}
 _OF_PODS: Final = {
     "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",
@@ -216,7 +215,7 @@ def _state(severity: Severity, *, is_over: bool) -> str:
 def severity_of(each: Happening) -> Severity:
     """Return the severity of one happening while it lasts."""
     if each.kind == "alert":
-        return _OF_ALERTS.get(each.severity, Severity.NOTE)
+        return Severity.of_alert(each.severity)
     if each.kind == "image_gc":
         return Severity.CRITICAL if each.about in BROKEN_GC else Severity.NOTE
     if each.kind == "node":

@@ -121,6 +121,7 @@ def test_a_severity_is_looked_for_in_its_kinds() -> None:
     ("what", "kind", "severity"),
     [
         (lasting(0, None, "alert")._replace(severity="critical"), "alert", Severity.CRITICAL),
+        (lasting(0, None, "alert")._replace(severity="page"), "alert", Severity.CRITICAL),
         (lasting(0, None, "alert")._replace(severity="info"), "alert", Severity.NOTE),
         (lasting(0, None, "image_gc", "persistent"), "image_gc", Severity.CRITICAL),
         (lasting(0, None, "image_gc", "recovered"), "image_gc", Severity.NOTE),
