@@ -49,7 +49,6 @@ class Splitter:
         self._append(chunk[start:])
 
     def rest(self) -> Line:
-        """Return the text behind the last line break."""
         return self._line(ended=False)
 
     def _line(self, *, ended: bool) -> Line:

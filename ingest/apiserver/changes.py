@@ -19,11 +19,11 @@ from ingest.model.records import ObjectChange
 from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
 from ingest.resources.resource import ApiResource, on_cluster
 
-KEYS_OF_A_PART: Final = 4000
-"""A key has at most 253 characters, so that a part stays below 1 MiB."""
+KEYS_OF_A_PAGE: Final = 4000
+"""A key has at most 253 characters, so that a page stays below 1 MiB."""
 
 
-class Part(NamedTuple):
+class InventoryPage(NamedTuple):
     """Keys of one log."""
 
     node: str
@@ -31,7 +31,7 @@ class Part(NamedTuple):
     """The object of the observation in a capture (capture-format.md)."""
 
 
-def parts(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[Part]:
+def inventories(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) -> Iterator[InventoryPage]:
     """The inventories of a resource, from the uids by the node of their log; none if no log is reconciled.
 
     An object that cannot be placed is in the inventory of every log: it exists.
@@ -46,19 +46,19 @@ def parts(resource: ApiResource[Any], uids: Mapping[str | None, Iterable[str]]) 
         yield from _split("", nodes, of_logs=True)
 
 
-def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[Part]:
-    """Keys in order, in parts that each say from where to where they are complete."""
+def _split(node: str, keys: Iterable[str], *, of_logs: bool) -> Iterator[InventoryPage]:
+    """Keys in order, in pages that each say from where to where they are complete."""
     ordered = sorted(keys)
-    for first in range(0, len(ordered) or 1, KEYS_OF_A_PART):
-        part = ordered[first : first + KEYS_OF_A_PART]
-        content: dict[str, Any] = {"keys": part}
+    for first in range(0, len(ordered) or 1, KEYS_OF_A_PAGE):
+        page = ordered[first : first + KEYS_OF_A_PAGE]
+        content: dict[str, Any] = {"keys": page}
         if of_logs:
             content["ofLogs"] = True
         if first:
             content["after"] = ordered[first - 1]
-        if first + KEYS_OF_A_PART < len(ordered):
-            content["until"] = part[-1]
-        yield Part(node, msgspec.Raw(msgspec.json.encode(content)))
+        if first + KEYS_OF_A_PAGE < len(ordered):
+            content["until"] = page[-1]
+        yield InventoryPage(node, msgspec.Raw(msgspec.json.encode(content)))
 
 
 _CHANGES: Final = frozenset(get_args(ObjectChange))
@@ -98,7 +98,6 @@ class Changes:
 
     @property
     def known(self) -> int:
-        """Number of objects known so far."""
         return len(self._inventory)
 
     def forget(self) -> None:
@@ -143,7 +142,6 @@ class Changes:
         return [self._step(thing, "watch")._replace(version=version) for thing in news]
 
     def oversized(self, found: Oversized, version: str) -> list[Seen]:
-        """An object that was too large."""
         self.count("oversized")
         return [self.error(f"{self._resource.name}: {found.text}")._replace(version=version)]
 
@@ -153,15 +151,15 @@ class Changes:
 
     def inventory(self) -> Iterator[Seen]:
         """Yield the inventories that the logs learn from the list that is complete now."""
-        for part in parts(self._resource, self._inventory.by_log()):
+        for page in inventories(self._resource, self._inventory.by_log()):
             observation = Observation(
                 ts=self._clock.now(),
                 cluster=self._cluster,
                 source="list",
                 resource=self._resource.name,
                 type="INVENTORY",
-                node=part.node,
-                object=part.object,
+                node=page.node,
+                object=page.object,
             )
             yield Seen(self._resource.name, "", observation)
 

@@ -42,7 +42,6 @@ class Clusters:
         """The first file with each identity, by kind."""
 
     def note(self, found: Found, path: Path) -> None:
-        """Note an object of any kind."""
         kind = found.kind.removesuffix("List")
         if kind not in self._found:
             return

@@ -22,10 +22,10 @@ from ingest.files.otlp import LOGS, logged
 from ingest.files.recognize import Thing, is_manifest, kind_in_path, node_in_path, recognize
 from ingest.files.sniff import FileKind, file_kind, kind_of
 from ingest.files.texts.completed import completed
+from ingest.files.texts.fragments import unstarred
 from ingest.files.texts.kubelet_log import is_kubelets_log, without_lines
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import LIMIT_BYTES, split_mixed
-from ingest.files.texts.parts import unstarred
 from ingest.files.texts.pasted import is_pasted, pasted_parts
 from ingest.files.texts.shipped import lines_beside, lines_in, texts_in
 from ingest.files.unread import SAVE, left_out, of_kind, only_skipped, unread, without_kind

@@ -86,7 +86,6 @@ class Window(Generic[T]):
             yield self._pop()
 
     def rest(self) -> Iterator[Timed[T]]:
-        """Yield what is left."""
         while self._heap:
             yield self._pop()
 

@@ -67,10 +67,9 @@ def _starts(things: Iterable[Thing]) -> dict[str, list[datetime]]:
             event = _EVENT.decode(thing.raw)
         except UNDECODABLE:
             continue
-        about, at = event.involved_object or event.regarding, event_time(event)
-        text = event.message or event.note or ""
-        if about is not None and about.kind == "Node" and at is not None and is_kubelet_start(event.reason, text):
-            starts[about.name].append(at)
+        involved, at = event.involved, event_time(event)
+        if involved.kind == "Node" and at is not None and is_kubelet_start(event.reason, event.text):
+            starts[involved.name].append(at)
     return starts
 
 
@@ -177,11 +176,11 @@ def _not_after(at: datetime | None, read_at: datetime) -> datetime | None:
 
 
 def pods_of_events(things: Iterable[Thing]) -> frozenset[str]:
-    """Return the UIDs of pods that Events are about."""
-    return frozenset(about.uid for thing in things if (about := _about(thing)) and about.kind == "Pod" and about.uid)
+    involved = filter(None, map(_involved, things))
+    return frozenset(each.uid for each in involved if each.kind == "Pod" and each.uid)
 
 
-def _about(thing: Thing) -> ObjectReference | None:
+def _involved(thing: Thing) -> ObjectReference | None:
     try:
         event = _EVENT_ABOUT.decode(thing.raw)
     except UNDECODABLE:

@@ -61,7 +61,6 @@ def explain(error: BaseException) -> str:
 
 
 def explain_refusal(error: BaseException) -> str:
-    """Explain in words why Kafka refused messages."""
     if isinstance(error, TopicAuthorizationFailedError):
         return explain(error)
     described = error.description if isinstance(error, BrokerResponseError) else _text(error)

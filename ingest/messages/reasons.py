@@ -84,7 +84,6 @@ _ENDS: Final = frozenset({"DeadlineExceeded", "Evicted", "Preempting", "Shutdown
 
 
 def spelled(reason: str) -> str:
-    """Return a reason as kubelets spell it now."""
     return _SPELLED.get(reason, reason)
 
 

@@ -279,7 +279,6 @@ class InventoryRecord(Record, frozen=True, tag="inventory"):
     of_logs: bool = False
 
     def gone(self, known: Iterable[str]) -> list[str]:
-        """Return the known keys that the list lacks, sorted."""
         present = set(self.keys)
         return sorted(
             key for key in known if key not in present and key > self.after and (not self.until or key <= self.until)

@@ -22,15 +22,14 @@ def event_node(event: Event) -> str:
     """The node that an event concerns, or "" (rules: event-fields): the node it is about, whose kubelet reported it,
     or from which a scheduler preempted a pod.
     """
-    about = event.involved_object or event.regarding
-    if about is not None and about.kind == "Node":
-        return about.name
-    source = event.source or event.deprecated_source
-    if source is not None and source.host:
-        return source.host
+    involved = event.involved
+    if involved.kind == "Node":
+        return involved.name
+    if event.emitter.host:
+        return event.emitter.host
     if "kubelet" in (event.reporting_component, event.reporting_controller):
         return event.reporting_instance
-    preempted = _PREEMPTED.fullmatch(event.message or event.note or "") if event.reason == "Preempted" else None
+    preempted = _PREEMPTED.fullmatch(event.text) if event.reason == "Preempted" else None
     return preempted[1] if preempted else ""
 
 

@@ -17,7 +17,6 @@ UNSEEN_BY_SCHEDULER: Final = frozenset({"TopologyAffinityError", "SMTAlignmentEr
 
 
 def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:
-    """The rejection that a bound pod's status shows."""
     status, metadata = pod.status, pod.metadata
     if status.reason not in UNSEEN_BY_SCHEDULER or status.phase != "Failed" or change_of(observation) == "DELETED":
         return []
@@ -40,19 +39,19 @@ def rejection_of_pod(observation: Observation, pod: Pod) -> list[Record]:
 
 def rejection_of_event(observation: Observation, event: Event, node: str) -> list[Record]:
     """The rejection that an Event of a kubelet is about; it does not have the pod's owner."""
-    about = event.involved_object or event.regarding
+    involved = event.involved
     if event.reason not in UNSEEN_BY_SCHEDULER or not node or change_of(observation) == "DELETED":
         return []
-    if about is None or about.kind != "Pod" or not about.uid:
+    if involved.kind != "Pod" or not involved.uid:
         return []
     rejection = RejectionRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         target=node,
-        namespace=about.namespace,
-        uid=about.uid,
+        namespace=involved.namespace,
+        uid=involved.uid,
         reason=event.reason,
-        message=event.message or event.note or "",
+        message=event.text,
         rejected_at=event_time(event) or observation.ts,
     )
     return [rejection]

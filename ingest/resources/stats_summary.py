@@ -47,7 +47,6 @@ class _Local(NamedTuple):
 
 
 def node_sample(node: NodeStats) -> NodeSample:
-    """The node's row of `node_samples`."""
     return NodeSample(**dict(zip(_NODE_SOURCES, _of_node(node), strict=True)))
 
 

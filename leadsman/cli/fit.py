@@ -15,8 +15,8 @@ from leadsman.cli.exits import EXIT_BAD_INPUT, EXIT_NO_FIT
 
 if TYPE_CHECKING:
     from sql.questions.fit import Known
-    from streams.questions.asked import Question
     from streams.questions.fit import Answer
+    from streams.questions.fit_request import FitRequest
 
 
 @click.command(
@@ -112,9 +112,9 @@ def command(
     from leadsman.cli.database import existing_database
     from sql.questions.fit import one_more, read_known
     from sql.questions.fit_pending import pending_pod
-    from streams.questions.asked import asked_by, question
     from streams.questions.fit import answer
     from streams.questions.fit_like import adds_up
+    from streams.questions.fit_request import fit_request, request_of_manifest
 
     if sum(each is not None for each in (cpu, manifest, pending, questions)) != 1:
         raise WrongUsage("give one pod with --cpu, --filename or --pod, or many with --questions")
@@ -129,16 +129,16 @@ def command(
         return
     pod = None
     if manifest is not None:
-        asked, pod = asked_by(_read(manifest), count, insists=exclusive)
+        request, pod = request_of_manifest(_read(manifest), count, insists=exclusive)
     elif cpu is not None:
-        asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
+        request = fit_request(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count or 1)
     with existing_database(db) as database:
         known = read_known(database, cluster, node, with_pods=cpu is None)
         if pending is not None:
-            asked, pod = pending_pod(database, known, pending)
+            request, pod = pending_pod(database, known, pending)
         known = one_more(database, known, like) if like else known
     found = answer(
-        asked,
+        request,
         known.candidates,
         known.strategies,
         known.scheduler_minor,
@@ -148,12 +148,12 @@ def command(
         namespaces=known.namespaces,
         devices=known.devices,
     )
-    _print(known, asked, found, form, insists=pod is None or exclusive, more=bool(like) and adds_up(pod))
+    _print(known, request, found, form, insists=pod is None or exclusive, more=bool(like) and adds_up(pod))
     if not found.fits:
         click.get_current_context().exit(EXIT_NO_FIT)
 
 
-def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: bool, more: bool) -> None:
+def _print(known: Known, request: FitRequest, found: Answer, form: str, *, insists: bool, more: bool) -> None:
     from leadsman.cli.console import out
     from leadsman.cli.present.fit import fit_columns, fit_lines, fit_rows
     from leadsman.cli.present.layout import columns
@@ -162,11 +162,11 @@ def _print(known: Known, asked: Question, found: Answer, form: str, *, insists: 
 
     match form:
         case "json" | "yaml":
-            show_document(fit_document(known, asked, found), form)
+            show_document(fit_document(known, request, found), form)
         case "csv":
             show(fit_rows(found), form)
         case _:
-            for line in fit_lines(known, asked, found, insists=insists, more=more):
+            for line in fit_lines(known, request, found, insists=insists, more=more):
                 out.print(line, soft_wrap=form == "wide" or columns() is None)
             show_columns(fit_columns(found), form)
 
@@ -183,41 +183,41 @@ def _print_answers(questions: Iterable[bytes], known: Known, node: str) -> None:
 
 
 def _read(manifest: IO[bytes]) -> Any:
-    """The first document of a YAML file. Raises BadQuestion."""
+    """The first document of a YAML file. Raises BadFitRequest."""
     import yaml
 
     from ingest.files.yaml_documents import AliasError, first_document
-    from streams.questions.asked import BadQuestion
+    from streams.questions.fit_request import BadFitRequest
 
     try:
         return first_document(manifest.read())
     except AliasError:
-        raise BadQuestion(
+        raise BadFitRequest(
             "the manifest is too large with its YAML aliases: replace each alias with its content"
         ) from None
     except RecursionError:
-        raise BadQuestion("not YAML that can be read: it is nested too deep") from None
+        raise BadFitRequest("not YAML that can be read: it is nested too deep") from None
     except (yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise BadQuestion(f"not YAML: {' '.join(str(error).split())[:200]}") from None
+        raise BadFitRequest(f"not YAML: {' '.join(str(error).split())[:200]}") from None
 
 
 def _answers(lines: Iterable[bytes], known: Known, node: str) -> Iterator[dict[str, Any]]:
     """The answer to each line that is not blank; `node` is asked where a line names none."""
     from sql.questions.fit import fit_document
     from sql.questions.queries import BadParameter
-    from streams.questions.asked import BadQuestion, asked_line, line_id
     from streams.questions.fit import answer
+    from streams.questions.fit_request import BadFitRequest, line_id, parse_line
 
     of = cache(known.of)
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         try:
-            wanted = asked_line(line)
-            about = of(wanted.node or node) if wanted.node or node else known
-            asked = wanted.question()
-        except (BadQuestion, BadParameter) as error:
+            parsed = parse_line(line)
+            target = of(parsed.node or node) if parsed.node or node else known
+            request = parsed.fit_request()
+        except (BadFitRequest, BadParameter) as error:
             yield {"id": line_id(line), "error": f"line {number}: {error}"}
             continue
-        found = answer(asked, about.candidates, about.strategies, about.scheduler_minor)
-        yield {"id": wanted.id, **fit_document(about, asked, found)}
+        found = answer(request, target.candidates, target.strategies, target.scheduler_minor)
+        yield {"id": parsed.id, **fit_document(target, request, found)}

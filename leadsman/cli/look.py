@@ -241,9 +241,9 @@ def _write(database: Database, file: Path, settings: PageSettings, *, open_: boo
     import webbrowser
 
     from leadsman.cli.present.report_file import save_report
-    from leadsman.web.reading.scope import Asked
+    from leadsman.web.reading.scope import RequestedRange
 
-    save_report(database, file, Asked(), settings)
+    save_report(database, file, RequestedRange(), settings)
     note(f"wrote the report to {file}")
     if open_ and not webbrowser.open(file.absolute().as_uri()):
         note("no browser was found; open the report yourself")

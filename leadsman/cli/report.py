@@ -45,11 +45,11 @@ def command(
     from leadsman.cli.present.report_file import save_report
     from leadsman.cli.since import last_stored, settled
     from leadsman.run.settings import load
-    from leadsman.web.reading.scope import Asked, address_time
+    from leadsman.web.reading.scope import RequestedRange, address_time
 
     settings = load(config, db=db)
     with readable_database(settings.db.get_secret_value()) as database:
         times = settled(since, until, lambda: last_stored(database, cluster))
-        asked = Asked(cluster, *("" if at is None else address_time(at) for at in times))
-        size_bytes = save_report(database, output, asked, settings.page, nodes)
+        requested = RequestedRange(cluster, *("" if at is None else address_time(at) for at in times))
+        size_bytes = save_report(database, output, requested, settings.page, nodes)
     out.print(f"{plain(output)}: {size_bytes / 1e6:.1f} MB", soft_wrap=True)

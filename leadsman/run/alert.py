@@ -23,7 +23,7 @@ from common.tasks import in_thread, run_until, stop_on_signals, together
 from leadsman.run.kafka import make_topics
 from leadsman.run.settings import Settings
 from leadsman.run.silences import Silences
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.reading.words import amount
 from leadsman.web.rendering.links import Links
 from sql.database.errors import DatabaseError
@@ -250,7 +250,7 @@ def _link(page: str, alert: AlertMessage) -> Addresses:
     """The pages of the alert's node, or else of its cluster; empty if the page has no public address."""
     if not page:
         return NOWHERE
-    links = Links(Asked(alert.labels.get("cluster", "")))
+    links = Links(RequestedRange(alert.labels.get("cluster", "")))
     node = alert.labels.get("node", "")
     runbook = links.runbook(alert.labels.get("alertname", ""), node)
     return Addresses(f"{page}{links.node(node) if node else links.home()}", runbook and f"{page}{runbook}")

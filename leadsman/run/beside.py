@@ -24,7 +24,7 @@ from sql.database.held import PING, is_trusted, listening, remove
 from sql.database.holder import NAME, Refused, Statement, kill
 from sql.database.open import Database
 from sql.database.stop import Stop, end
-from sql.questions.frames import OWN, Answered, Asked
+from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
 from sql.questions.query_process import QueryProcess
 
@@ -150,19 +150,19 @@ class _Beside:
 
     async def _answer_own(self, request: web.Request) -> web.Response:
         with _reading():
-            asked: Asked = msgspec.msgpack.decode(await request.read(), type=Asked)
-        limits = Limits(*map(min, asked.limits, SHARED))
+            own: SqlRequest = msgspec.msgpack.decode(await request.read(), type=SqlRequest)
+        limits = Limits(*map(min, own.limits, SHARED))
         async with self._own_turn:
             self._database.stop = stop = Stop()
             try:
-                found = await _unless_left(stop, partial(self._own.ask, asked.sql, asked.given, limits), lambda: None)
-                answered = Answered(found.column_names, found.column_types, list(found.rows))
+                found = await _unless_left(stop, partial(self._own.ask, own.sql, own.given, limits), lambda: None)
+                reply = SqlReply(found.column_names, found.column_types, list(found.rows))
             except DatabaseError as error:
                 code = error.code if isinstance(error, QueryFailed) else None
-                answered = Answered(problem=str(error), code=code)
+                reply = SqlReply(problem=str(error), code=code)
             finally:
                 self._database.stop = None
-        return web.Response(body=msgspec.msgpack.encode(answered))
+        return web.Response(body=msgspec.msgpack.encode(reply))
 
     async def _answer_other(self, ask: Ask, request: web.Request) -> web.Response:
         return web.Response(body=await ask(await request.read()))

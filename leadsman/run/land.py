@@ -17,7 +17,6 @@ from sql.schema.migrate import migrate
 from sql.schema.upkeep import Upkeep
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.landing.portion import Limits
 
 
 async def run_lander(settings: Settings) -> None:
@@ -35,7 +34,7 @@ async def run_lander(settings: Settings) -> None:
             store,
             group=f"{kafka.topic_prefix}-land",
             instance=land.instance or socket.gethostname(),
-            limits=Limits(land.batch_messages, land.batch_bytes, land.batch_seconds, land.buffered_bytes),
+            settings=land,
             client_options=kafka.client_options(),
             gaps=gaps,
         )

@@ -80,11 +80,10 @@ class Permission(NamedTuple):
 
     @property
     def review(self) -> dict[str, object]:
-        """The body of a SelfSubjectAccessReview."""
         resource, _, subresource = self.resource.partition("/")
         if not resource:
             return _access_review({"nonResourceAttributes": {"verb": self.verb, "path": self.resource}})
-        asked = {
+        attributes = {
             "verb": self.verb,
             "group": self.group,
             "resource": resource,
@@ -92,7 +91,7 @@ class Permission(NamedTuple):
             "namespace": self.namespace,
             "name": self.name,
         }
-        return _access_review({"resourceAttributes": {name: value for name, value in asked.items() if value}})
+        return _access_review({"resourceAttributes": {name: value for name, value in attributes.items() if value}})
 
 
 def _access_review(spec: dict[str, object]) -> dict[str, object]:

@@ -171,9 +171,9 @@ def _server(parts: SplitResult) -> Server:
     )
 
 
-def _checked(options: Mapping[str, str], name: str, form: re.Pattern[str], wanted: str) -> str:
+def _checked(options: Mapping[str, str], name: str, form: re.Pattern[str], expected: str) -> str:
     if name in options and not form.fullmatch(options[name]):
-        raise BadDsn(f"the database's address has an option {name} that is not {wanted}")
+        raise BadDsn(f"the database's address has an option {name} that is not {expected}")
     return options.get(name, "")
 
 

@@ -60,7 +60,7 @@ class Database:
         self._client = client
         self._target = target
         self._translated = translated
-        self.without_rows: Collection[str] = ()
+        self.noted_empty: Collection[str] = ()
         self.embedded = isinstance(target, Embedded)
         self.folder = target.folder if isinstance(target, Embedded) else Path()
         """Folder of an embedded database."""
@@ -77,19 +77,20 @@ class Database:
         return str(self._target)
 
     @property
-    def empty(self) -> Collection[str]:
-        """Tables that are known to have no row; see `knowing`."""
-        return self.without_rows
+    def empty_tables(self) -> Collection[str]:
+        """Tables that are known to have no row; see `noting_empty_tables`."""
+        return self.noted_empty
 
-    def knowing(self) -> "Database":
-        """Return the same database as one that knows which tables are empty now: what reads only these need not be
-        asked, and planning it takes longer than reading. Raises DatabaseError.
+    def noting_empty_tables(self) -> "Database":
+        """Return the same database, which notes the tables that are empty now. Raises DatabaseError.
+
+        A query that reads only these has no rows, and need not be planned, which takes longer than reading.
         """
-        if self.empty:
+        if self.empty_tables:
             return self
-        known = copy(self)
-        known.without_rows = frozenset(row[0] for row in self.query(_EMPTY, described=False).rows)
-        return known
+        noting = copy(self)
+        noting.noted_empty = frozenset(row[0] for row in self.query(_EMPTY, described=False).rows)
+        return noting
 
     def has(self, name: str) -> bool:
         """Tell whether there is such a table or view."""
@@ -166,28 +167,28 @@ class Database:
         Unless `described`, an empty result may lack names and types, for which a query is planned once more.
         """
         with self._errors("the query"):
-            given, named = bound(sql, parameters), self._named(settings)
+            given, settings = bound(sql, parameters), self._with_stop_name(settings)
             try:
-                found = self._client.query(sql, parameters=given, settings=named)
+                answer = self._client.query(sql, parameters=given, settings=settings)
             except (ValueError, OverflowError) as error:
                 raise QueryFailed(
                     f"{self}: the answer has a value that Python cannot hold: {plain(error)}. Ask for its toString"
                 ) from None
-            if not found.column_names:
+            if not answer.column_names:
                 return self._no_rows(sql, parameters, settings) if described else Result((), (), [])
-            types = tuple(str(column.name) for column in found.column_types)
-            return Result(tuple(found.column_names), types, cast("Sequence[tuple[Any, ...]]", found.result_rows))
+            types = tuple(str(column.name) for column in answer.column_types)
+            return Result(tuple(answer.column_names), types, cast("Sequence[tuple[Any, ...]]", answer.result_rows))
 
     @contextmanager
     def stream(self, sql: str, parameters: Mapping[str, Any] | None = None) -> Iterator[RowStream]:
         """Query in bounded memory; no other call on this database until the block ends."""
         with (
             self._errors("the query"),
-            self._client.query_rows_stream(sql, parameters=bound(sql, parameters)) as found,
+            self._client.query_rows_stream(sql, parameters=bound(sql, parameters)) as rows,
         ):
-            if found.source.column_names:
-                types = tuple(str(column.name) for column in found.source.column_types)
-                yield RowStream(tuple(found.source.column_names), types, map(tuple, found))
+            if rows.source.column_names:
+                types = tuple(str(column.name) for column in rows.source.column_types)
+                yield RowStream(tuple(rows.source.column_names), types, map(tuple, rows))
                 return
         nothing = self._no_rows(sql, parameters, None)
         yield RowStream(nothing.column_names, nothing.column_types, iter(()))
@@ -196,8 +197,8 @@ class Database:
         """Ends the query of `stop` that runs on another connection to the same database, if there is one."""
         self.command(KILL, {"name": stop.name})
 
-    def parts(self) -> "tuple[Client, Target, Translated]":
-        """Return the parts for another kind of Database on the same connection."""
+    def connection(self) -> "tuple[Client, Target, Translated]":
+        """Return the arguments of another kind of Database on the same connection."""
         return self._client, self._target, self._translated
 
     def another(self) -> "Database":
@@ -209,7 +210,7 @@ class Database:
             self._client.close_connections()
         self._client.close()
 
-    def _named(self, settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    def _with_stop_name(self, settings: Mapping[str, Any] | None) -> dict[str, Any]:
         if self.stop is None:
             return dict(settings or {})
         if self.stop.is_set:
@@ -223,7 +224,9 @@ class Database:
         described = self._client.query(
             f"DESCRIBE TABLE (\n{sql.rstrip().rstrip(';')}\n)",
             parameters=bound(sql, parameters),
-            settings=self._named({name: value for name, value in (settings or {}).items() if name != "limit"}),
+            settings=self._with_stop_name(
+                {name: value for name, value in (settings or {}).items() if name != "limit"}
+            ),
         )
         names, types = zip(*(row[:2] for row in described.result_rows), strict=True)
         return Result(names, types, [])

@@ -30,7 +30,7 @@ class Patient(Database):
 
     def __init__(self, database: Database, is_stopped: Callable[[], bool], report: Callable[[str], None]) -> None:
         """`report` takes a line when it begins to wait, and one when the database is back."""
-        super().__init__(*database.parts())
+        super().__init__(*database.connection())
         self._is_stopped = is_stopped
         self._report = report
         self._refusal = ""

@@ -10,7 +10,7 @@ from common.text import nearest, plain
 from sql.database.errors import SYNTAX, UNKNOWN_COLUMN, UNKNOWN_PARAMETER, UNKNOWN_TABLE, QueryFailed
 from sql.database.held import Held
 from sql.database.open import Database, Result, bound
-from sql.questions.frames import OWN, Answered, Asked
+from sql.questions.frames import OWN, SqlReply, SqlRequest
 from sql.questions.limits import SHARED, Limits
 from sql.questions.vetting import Token, as_formatted, at, refusal, tokens, vetted, words
 
@@ -87,21 +87,21 @@ def _keyword(before: str, after: str) -> str:
 def _no_table(name: str, known: Iterable[str]) -> str:
     hint = nearest(name, known)
     if not hint:
-        alike = sorted(each for each in known if len(name) >= _SHORTEST and name.removesuffix("s") in each)
-        hint = f"Similar: {', '.join(alike[:_LISTED])}" if alike else "SHOW TABLES lists them"
+        similar = sorted(each for each in known if len(name) >= _SHORTEST and name.removesuffix("s") in each)
+        hint = f"Similar: {', '.join(similar[:_LISTED])}" if similar else "SHOW TABLES lists them"
     return f"there is no table or view {plain(name)}. {hint}"
 
 
 def _no_column(db: Database, sql: str, name: str, engine: re.Match[str] | None) -> str:
     tables = list(dict.fromkeys(_tables_of(db, sql)))
     found = db.query(_COLUMNS, {"tables": tables}).rows
-    known, asked = [column for _, column in found], name.rpartition(".")[2]
-    if asked in known:
-        having = [table for table, column in found if column == asked]
+    known, column_name = [column for _, column in found], name.rpartition(".")[2]
+    if column_name in known:
+        having = [table for table, column in found if column == column_name]
         lacking = sorted({table for table, _ in found} - set(having))
         who_has = f"Only {', '.join(having)} {'has' if len(having) == 1 else 'have'} it"
         return f"there is no column {plain(name)}{f' in {lacking[0]}' if lacking else ''}. {who_has}"
-    hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(asked, known)
+    hint = f"Did you mean {plain(engine[1])}?" if engine else nearest(column_name, known)
     if not hint and known:
         more = f" and {len(known) - _LISTED} more: DESCRIBE TABLE {tables[0]}" if len(known) > _LISTED else ""
         hint = f"Columns: {', '.join(known[:_LISTED])}{more}"
@@ -149,7 +149,7 @@ def ask(db: Database, sql: str, given: Mapping[str, str], limits: Limits | None 
     holds the database answers within its own limits.
     """
     if isinstance(db, Held):
-        return _asked_there(db, Asked(sql, dict(given), limits or SHARED))
+        return _ask_there(db, SqlRequest(sql, dict(given), limits or SHARED))
     if limits:
         check_reader(db)
     settings = (limits.settings(embedded=db.embedded) if limits else {}) | ({} if db.embedded else _READ_ONLY)
@@ -171,7 +171,7 @@ def check_reader(db: Database) -> None:
     """Raises QueryFailed if the embedded engine's user may do more than read."""
     if db.embedded and not only_reads(db):
         raise refusal(
-            "SQL of your own is not answered by a process that also writes the database, for it could reach files "
+            "SQL of your own is not reply by a process that also writes the database, for it could reach files "
             "and other machines: ask a saved question, or stop it and run leadsman query"
         )
 
@@ -181,9 +181,9 @@ def only_reads(db: Database) -> bool:
     return db.query("SHOW GRANTS").rows == _READER
 
 
-def _asked_there(db: Held, asked: Asked) -> Result:
-    bound(asked.sql, asked.given)
-    answered = msgspec.msgpack.decode(db.post(OWN, msgspec.msgpack.encode(asked)), type=Answered)
-    if answered.problem:
-        raise QueryFailed(answered.problem, answered.code)
-    return Result(answered.column_names, answered.column_types, answered.rows)
+def _ask_there(db: Held, request: SqlRequest) -> Result:
+    bound(request.sql, request.given)
+    reply = msgspec.msgpack.decode(db.post(OWN, msgspec.msgpack.encode(request)), type=SqlReply)
+    if reply.problem:
+        raise QueryFailed(reply.problem, reply.code)
+    return Result(reply.column_names, reply.column_types, reply.rows)

@@ -20,7 +20,7 @@ import msgspec
 from sql.database.errors import DatabaseError
 from sql.database.open import Database, Result, connect
 from sql.questions.ask import ask
-from sql.questions.frames import Answered, Asked, packed, read
+from sql.questions.frames import SqlReply, SqlRequest, packed, read
 from sql.questions.limits import MIB
 
 IDLE_SECONDS: Final = 300.0
@@ -49,25 +49,25 @@ def main(folder: str, database: str) -> None:
         # from here on the process can write no file and leaves no core dump
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        _send(answers, Answered())
+        _send(answers, SqlReply())
         while select.select([0], [], [], IDLE_SECONDS)[0] and (body := read(sys.stdin.buffer)):
-            asked = msgspec.msgpack.decode(body, type=Asked)
-            _limit_resources(asked, taken)
-            _send(answers, _answer(db, asked))
+            request = msgspec.msgpack.decode(body, type=SqlRequest)
+            _limit_resources(request, taken)
+            _send(answers, _answer(db, request))
 
 
-def _answer(db: Database, asked: Asked) -> Answered:
+def _answer(db: Database, request: SqlRequest) -> SqlReply:
     try:
-        found = ask(db, asked.sql, asked.given, asked.limits)
-        answered = Answered(found.column_names, found.column_types, list(_plain_rows(found)))
-        if len(packed(answered)) <= asked.limits.answer_bytes:
-            return answered
-        problem = f"the answer is larger than {asked.limits.answer_bytes // MIB} MiB: ask for less"
-        return Answered(problem=problem, code=_TOO_MUCH_MEMORY)
+        found = ask(db, request.sql, request.given, request.limits)
+        reply = SqlReply(found.column_names, found.column_types, list(_plain_rows(found)))
+        if len(packed(reply)) <= request.limits.answer_bytes:
+            return reply
+        problem = f"the answer is larger than {request.limits.answer_bytes // MIB} MiB: ask for less"
+        return SqlReply(problem=problem, code=_TOO_MUCH_MEMORY)
     except DatabaseError as error:
-        return Answered(problem=str(error), code=getattr(error, "code", None))
+        return SqlReply(problem=str(error), code=getattr(error, "code", None))
     except MemoryError:
-        return Answered(problem="the answer takes too much memory: ask for less", code=_TOO_MUCH_MEMORY)
+        return SqlReply(problem="the answer takes too much memory: ask for less", code=_TOO_MUCH_MEMORY)
 
 
 def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
@@ -93,13 +93,13 @@ def _plain_rows(found: Result) -> Iterator[tuple[Any, ...]]:
         yield tuple(map(plain, row))
 
 
-def _limit_resources(asked: Asked, taken: int) -> None:
+def _limit_resources(request: SqlRequest, taken: int) -> None:
     """Give the next question its own CPU time and memory. RLIMIT_CPU counts from the start of the process."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime) + asked.limits.seconds * CORES + _SPARE_SECONDS
+    seconds = int(used.ru_utime + used.ru_stime) + request.limits.seconds * CORES + _SPARE_SECONDS
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
     if taken:
-        most = taken + MEMORY_RATIO * asked.limits.memory_bytes
+        most = taken + MEMORY_RATIO * request.limits.memory_bytes
         resource.setrlimit(resource.RLIMIT_DATA, (most, resource.RLIM_INFINITY))
 
 
@@ -111,8 +111,8 @@ def _taken_bytes() -> int:
         return 0
 
 
-def _send(answers: BinaryIO, answered: Answered) -> None:
-    answers.write(packed(answered))
+def _send(answers: BinaryIO, reply: SqlReply) -> None:
+    answers.write(packed(reply))
     answers.flush()
 
 

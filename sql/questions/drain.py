@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from sql.database.open import Database
 from sql.questions.fit import LAST, WAITING, Known, read_known
 from sql.questions.fit_storage import BUDGETS
-from sql.schema.statements import asked
+from sql.schema.statements import query_unless_empty
 from streams.questions.drain import Cluster, DrainedPod
 from streams.questions.pending import waiting_pod
 from streams.rules.scheduling.constraints import restored
@@ -40,7 +40,7 @@ def read_drain(database: Database, cluster: str, nodes: Collection[str]) -> Drai
     known = read_known(database, cluster, with_pods=True)
     for each in nodes:
         known.of(each)  # raises BadParameter for an unknown node
-    rows = asked(database, _PODS_ON_NODES, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
+    rows = query_unless_empty(database, _PODS_ON_NODES, {"cluster": known.cluster, "nodes": sorted(nodes)}).rows
     pods = [_drained_pod(*row) for row in rows]
     return Drain(
         known,

@@ -24,10 +24,10 @@ from sql.questions.fit_storage import (
     with_volumes,
 )
 from sql.questions.queries import BadParameter
-from sql.schema.statements import asked
-from streams.questions.asked import Question
+from sql.schema.statements import query_unless_empty
 from streams.questions.fit import Answer, Candidate
 from streams.questions.fit_like import PerNodePod, as_new
+from streams.questions.fit_request import FitRequest
 from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices
 from streams.rules.scheduling.filters import NodeState
@@ -136,12 +136,12 @@ class Known(NamedTuple):
         return self._replace(read_at={node: self.read_at[node]}, candidates=only)
 
 
-def fit_document(known: Known, asked: Question, found: Answer) -> dict[str, Any]:
+def fit_document(known: Known, request: FitRequest, found: Answer) -> dict[str, Any]:
     """An answer for programs: cluster, as_of, the request, and the fields of `Answer`."""
     return {
         "cluster": known.cluster,
         "as_of": known.as_of,
-        "request": asked._asdict(),
+        "request": request._asdict(),
         **msgspec.structs.asdict(found),
     }
 
@@ -162,7 +162,7 @@ def read_clusters(
     database: Database, clusters: Sequence[str], pods: Literal["none", "constrained", "all"]
 ) -> dict[str, Known]:
     """Read the facts about the nodes of each cluster, with the selected pods. Raises DatabaseError."""
-    database = database.knowing()
+    database = database.noting_empty_tables()
     rows = [_rows(database, sql, clusters) for sql in (_NODES, _SETTINGS, _SKEW, _ALLOCATIONS, _RESOURCES, _WHATIF)]
     there = {} if pods == "none" else _rows(database, _PODS, clusters, every=pods == "all")
     scheduled = {} if pods == "none" else read_scheduled(database, clusters)
@@ -214,7 +214,7 @@ def _cluster(database: Database, cluster: str) -> str:
 def _rows(
     database: Database, sql: str, clusters: Sequence[str], **parameters: Any
 ) -> defaultdict[str, list[RowDict]]:
-    read = asked(database, sql, {"clusters": list(clusters), **parameters})
+    read = query_unless_empty(database, sql, {"clusters": list(clusters), **parameters})
     found = defaultdict[str, list[RowDict]](list)
     for row in read.rows:
         named = dict(zip(read.column_names, row, strict=True))

@@ -5,8 +5,8 @@ from typing import Final
 from sql.database.open import Database
 from sql.questions.fit import LAST, WAITING, Known
 from sql.questions.queries import BadParameter
-from sql.schema.statements import asked
-from streams.questions.asked import Question, question_of
+from sql.schema.statements import query_unless_empty
+from streams.questions.fit_request import FitRequest, fit_request_of
 from streams.questions.pending import request_of, waiting_pod
 from streams.rules.scheduling.constraints import restored
 from streams.rules.scheduling.filters import PodRequest
@@ -19,14 +19,14 @@ ORDER BY {LAST} DESC LIMIT 1
 """
 
 
-def pending_pod(database: Database, known: Known, name: str) -> tuple[Question, PodRequest]:
+def pending_pod(database: Database, known: Known, name: str) -> tuple[FitRequest, PodRequest]:
     """Return the question about a pod by its name, after its namespace and a slash unless that is `default`.
 
     `known` has all nodes with their pods. Raises BadParameter for a pod that is not pending, and DatabaseError.
     """
     namespace, _, pod = name.rpartition("/")
     given = {"cluster": known.cluster, "namespace": namespace or "default", "pod": pod}
-    rows = asked(database, _LAST_ROW, given).rows
+    rows = query_unless_empty(database, _LAST_ROW, given).rows
     if not rows:
         raise BadParameter(f"no pod {name!r} is known in cluster {known.cluster!r}: write NAMESPACE/NAME")
     facts, preferences, change, node, priority, critical = rows[0]
@@ -44,4 +44,4 @@ def pending_pod(database: Database, known: Known, name: str) -> tuple[Question, 
         is_critical=bool(critical),
         may_preempt=priority > 0,
     )
-    return question_of(request.requests, request), request
+    return fit_request_of(request.requests, request), request

@@ -67,12 +67,12 @@ def candidate(rows: NodeRows, pods: Sequence[Neighbour] = ()) -> Candidate:
 
 
 def neighbours(rows: Sequence[RowDict]) -> dict[str, list[Neighbour]]:
-    """The pods on each node; those that are alike are one object."""
+    """The pods on each node; equal ones are one object."""
     found = defaultdict[str, list[Neighbour]](list)
     for row in rows:
-        alike = neighbour(row)
+        pod = neighbour(row)
         for node in row["nodes"]:
-            found[node].append(alike)
+            found[node].append(pod)
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, Protocol, TypeVar
 import msgspec
 
 from sql.database.open import Database
-from sql.schema.statements import asked
+from sql.schema.statements import query_unless_empty
 from streams.questions.fit import Candidate
 from streams.rules.scheduling.budgets import Budget
 from streams.rules.scheduling.constraints import NamespaceFacts, Namespaces
@@ -47,9 +47,9 @@ def read_scheduled(database: Database, clusters: Sequence[str]) -> Mapping[str, 
     """Read the objects of each cluster. Raises DatabaseError."""
     given = {"clusters": list(clusters)}
     found = defaultdict[str, tuple[list[Sequence[str]], list[str]]](lambda: ([], []))
-    for cluster, *columns in asked(database, _OBJECTS, given).rows:
+    for cluster, *columns in query_unless_empty(database, _OBJECTS, given).rows:
         found[cluster][0].append(columns)
-    for cluster, resource in asked(database, _LISTED, given).rows:
+    for cluster, resource in query_unless_empty(database, _LISTED, given).rows:
         found[cluster][1].append(resource)
     return {cluster: Scheduled(*columns) for cluster, columns in found.items()}
 

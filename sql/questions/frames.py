@@ -14,13 +14,13 @@ LENGTH: Final = 4
 LONGEST: Final = 64 << 20
 
 
-class Asked(msgspec.Struct, frozen=True, array_like=True):
+class SqlRequest(msgspec.Struct, frozen=True, array_like=True):
     sql: str
     given: dict[str, str]
     limits: Limits
 
 
-class Answered(msgspec.Struct, frozen=True, array_like=True):
+class SqlReply(msgspec.Struct, frozen=True, array_like=True):
     """Rows, or why there are none."""
 
     column_names: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class Answered(msgspec.Struct, frozen=True, array_like=True):
     code: int | None = None
 
 
-def packed(message: Asked | Answered) -> bytes:
+def packed(message: SqlRequest | SqlReply) -> bytes:
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(LENGTH, "big") + body
 

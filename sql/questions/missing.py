@@ -250,24 +250,24 @@ def _parts(query: SavedQuery) -> set[str]:
 
 def _last_seen(database: Database, source: str) -> dict[str, datetime]:
     """The clusters of which an input was seen, with the last time of it."""
-    asked = f"SELECT cluster, max(ts) FROM {source} GROUP BY cluster SETTINGS final = 0"
-    return {str(name): last for name, last in database.query(asked, described=False).rows}
+    sql = f"SELECT cluster, max(ts) FROM {source} GROUP BY cluster SETTINGS final = 0"
+    return {str(name): last for name, last in database.query(sql, described=False).rows}
 
 
 def _contradictions(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
     if not query.events:
         return {}
-    asked = {name: given.get(name, "") for name in ("node", "namespace")}
-    rows = database.query(_DENIED, {**asked, "reasons": list(query.events)}, described=False).rows
+    filters = {name: given.get(name, "") for name in ("node", "namespace")}
+    rows = database.query(_DENIED, {**filters, "reasons": list(query.events)}, described=False).rows
     return {cluster: _reasons_of([row[1:] for row in rows if row[0] == cluster]) for cluster, *_ in rows}
 
 
 def _doubts(database: Database, query: SavedQuery, given: Mapping[str, str]) -> dict[str, list[str]]:
     """Return sentences on what may be missing, by cluster. The empty key has those that belong to no cluster."""
     resources = sorted({_STREAMS[part] for part in _parts(query)})
-    asked = {"resources": resources, "node": given.get("node", "")}
+    filters = {"resources": resources, "node": given.get("node", "")}
     doubts: dict[str, list[str]] = {}
-    for cluster, resource, times in database.query(_DOUBTED, asked, described=False).rows:
+    for cluster, resource, times in database.query(_DOUBTED, filters, described=False).rows:
         bad = f"{counted(times, 'record')} could not be understood: leadsman query dead_letters"
         unread = f"Not read all the time: {plain(resource)}, see leadsman query source_errors"
         doubts.setdefault(cluster, []).append(unread if resource else bad)

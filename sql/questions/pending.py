@@ -13,7 +13,7 @@ from common.clock import SYSTEM
 from sql.database.lean_arrow import pa
 from sql.database.open import Database
 from sql.questions.fit import LAST, Known, read_clusters
-from sql.schema.statements import asked
+from sql.schema.statements import query_unless_empty
 from streams.questions.pending import Kind, Outcome, Waiting, judged, needs_all_pods, waiting_pod
 
 TABLE: Final = "pending_kinds"
@@ -73,15 +73,15 @@ def calculate(database: Database, before: datetime = _ALWAYS) -> None:
     A cluster that has no pending pods any more gets one row without pods, which replaces the old result. Raises
     DatabaseError.
     """
-    known = database.knowing()
-    clusters = [row[0] for row in asked(known, _CLUSTERS, {"before": before}).rows]
+    known = database.noting_empty_tables()
+    clusters = [row[0] for row in query_unless_empty(known, _CLUSTERS, {"before": before}).rows]
     for first in range(0, len(clusters), _AT_ONCE):
         _calculate(known, clusters[first : first + _AT_ONCE])
 
 
 def _calculate(database: Database, clusters: Sequence[str]) -> None:
     pods: dict[str, list[Waiting]] = {cluster: [] for cluster in clusters}
-    for cluster, *row in asked(database, _WAITING, {"clusters": list(clusters)}).rows:
+    for cluster, *row in query_unless_empty(database, _WAITING, {"clusters": list(clusters)}).rows:
         pods[cluster].append(waiting_pod(*row))
     needs_all = needs_all_pods(chain.from_iterable(pods.values()))
     known = read_clusters(database, clusters, "all" if needs_all else "constrained")
@@ -116,7 +116,7 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
 
     places = list(chain.from_iterable(nodes))  # `take` would import numpy
     offsets = pa.array([0, *accumulate(map(len, nodes))], pa.int32())
-    words = [[sorted(pod.heard.items()) for pod in each] for each in pods]
+    words = [[sorted(pod.scheduler_reasons.items()) for pod in each] for each in pods]
     columns = {
         "cluster": pa.array([known.cluster] * len(rows)),
         "kind": pa.array(numbers, pa.uint32()),
@@ -127,7 +127,7 @@ def _columns(known: Known, kinds: Iterable[Kind]) -> pa.Table:
         "pods": of_pods("pod", pa.string()),
         "uids": of_pods("uid", pa.string()),
         "scheduler_reasons": pa.array(words, pa.list_(pa.map_(pa.string(), pa.int64()))),
-        "scheduled_at": of_pods("heard_at", _TIME),
+        "scheduled_at": of_pods("scheduler_reasons_at", _TIME),
         "exclusive_cpus": pa.array(
             [each.pods[0].exclusive_cpus if each.pods else 0 for each in of_kinds], pa.int64()
         ),

@@ -195,8 +195,8 @@ def values(query: SavedQuery, given: Mapping[str, str]) -> dict[str, str]:
         if name not in known:
             has = f"It has: {', '.join(sorted(known))}" if known else "It has none"
             of, by = query.form
-            asked = f"{of} --by {by}" if of else query.name
-            raise BadParameter(f"query {asked} has no parameter {name!r}. {has}")
+            title = f"{of} --by {by}" if of else query.name
+            raise BadParameter(f"query {title} has no parameter {name!r}. {has}")
     return {parameter.name: _value(parameter, given.get(parameter.name)) for parameter in query.parameters}
 
 

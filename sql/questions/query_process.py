@@ -16,7 +16,7 @@ from sql.database.errors import DatabaseError, QueryCancelled, QueryFailed
 from sql.database.open import Database, Result
 from sql.database.snapshot import snapshot
 from sql.questions.ask import ask, only_reads
-from sql.questions.frames import LENGTH, Answered, Asked, packed
+from sql.questions.frames import LENGTH, SqlReply, SqlRequest, packed
 from sql.questions.limits import MIB, Limits
 
 FRESH_SECONDS: Final = 5.0
@@ -47,14 +47,14 @@ class QueryProcess:
         """Answer like `sql.questions.ask`. Raises DatabaseError, and QueryCancelled if the work is stopped."""
         if not self._db.is_here:
             return ask(self._db, sql, given, limits)
-        asked = Asked(sql, dict(given), limits)
+        request = SqlRequest(sql, dict(given), limits)
         try:
-            answered = self._answered(asked)
+            reply = self._answered(request)
         except _Idle:  # it ended just now
-            answered = self._answered(asked)
-        if answered.problem:
-            raise QueryFailed(answered.problem.replace(f"chdb://{self._folder}", str(self._db)), answered.code)
-        return Result(answered.column_names, answered.column_types, answered.rows)
+            reply = self._answered(request)
+        if reply.problem:
+            raise QueryFailed(reply.problem.replace(f"chdb://{self._folder}", str(self._db)), reply.code)
+        return Result(reply.column_names, reply.column_types, reply.rows)
 
     def warm(self) -> None:
         """Begins the process, where there is none, without waiting for it. Raises DatabaseError."""
@@ -70,10 +70,10 @@ class QueryProcess:
         self._folder = ""
         self._stack.close()
 
-    def _answered(self, asked: Asked) -> Answered:
+    def _answered(self, request: SqlRequest) -> SqlReply:
         child = self._begun()
         try:
-            return child.answer(asked, self._db)
+            return child.answer(request, self._db)
         except BaseException:
             if child.started or child.ended:
                 self._end()
@@ -119,17 +119,17 @@ class _Child:
     def ended(self) -> bool:
         return self._process.poll() is not None
 
-    def answer(self, asked: Asked, db: Database) -> Answered:
+    def answer(self, request: SqlRequest, db: Database) -> SqlReply:
         """Raises QueryCancelled if the work of `db` is stopped, QueryFailed, DatabaseError or _Idle."""
         if not self.started:
             self._read(db, START_SECONDS, MIB)
             self.started = True
         try:
-            self._questions.write(packed(asked))
+            self._questions.write(packed(request))
             self._questions.flush()
         except BrokenPipeError:
             raise self._gone(db) from None
-        return self._read(db, asked.limits.seconds + GRACE_SECONDS, asked.limits.answer_bytes)
+        return self._read(db, request.limits.seconds + GRACE_SECONDS, request.limits.answer_bytes)
 
     def kill(self) -> None:
         self._process.kill()
@@ -138,12 +138,12 @@ class _Child:
         with suppress(BrokenPipeError):
             self._questions.close()
 
-    def _read(self, db: Database, seconds: float, most: int) -> Answered:
+    def _read(self, db: Database, seconds: float, most: int) -> SqlReply:
         until = monotonic() + seconds
         length = int.from_bytes(self._bytes(db, LENGTH, until), "big")
         if length > most + MIB:
             raise QueryFailed(f"{db}: the answer is larger than {most // MIB} MiB: ask for less", MEMORY)
-        return msgspec.msgpack.decode(self._bytes(db, length, until), type=Answered)
+        return msgspec.msgpack.decode(self._bytes(db, length, until), type=SqlReply)
 
     def _bytes(self, db: Database, count: int, until: float) -> bytes:
         found, source = bytearray(), self._answers.fileno()

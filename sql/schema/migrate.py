@@ -132,13 +132,13 @@ def check_migrated(db: Database, folder: Path = MIGRATIONS) -> None:
 
     The views of a newer Leadsman are taken as they are.
     """
-    wanted = load_migrations(folder)
+    available = load_migrations(folder)
     if not _is_migrated(db):
         raise SchemaMissing(f"{db}: Leadsman has no tables there yet. Run leadsman replay or leadsman migrate")
     check_cluster(db)
     applied = _applied(db)
-    _check(wanted, applied, str(db))
-    missing = [migration.name for migration in wanted if migration.version not in applied]
+    _check(available, applied, str(db))
+    missing = [migration.name for migration in available if migration.version not in applied]
     if missing:
         raise SchemaOlder(f"{db}: migration {missing[0]} was not applied here yet. Run {_command(db)}")
     ours = leadsman_version()

@@ -54,7 +54,6 @@ def tables() -> frozenset[str]:
 
 
 def named(sql: str) -> set[str]:
-    """Return the tables and views that a statement names."""
     return {found.group(1) for found in _NAMED.finditer(sql)} & statements().keys()
 
 
@@ -121,7 +120,6 @@ def _aggregates(chosen: str) -> bool:
 
 
 def _of_view(name: str) -> str:
-    """Return the query of a view."""
     view = _bare(statements()[name])
     made = re.search(r"\bAS\s", _outer(view))
     return view[made.end() :] if made else ""
@@ -147,11 +145,11 @@ def _outer(text: str) -> str:
     return "".join(found)
 
 
-def asked(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
+def query_unless_empty(db: Database, sql: str, parameters: Mapping[str, Any] | None = None) -> Result:
     """Ask, and return the rows, of which an empty answer may lack the names: nothing is planned where every table of
     the query is known to be empty. Raises DatabaseError.
     """
-    if gives_nothing(sql, db.empty):
+    if gives_nothing(sql, db.empty_tables):
         return Result((), (), [])
     return db.query(sql, parameters, described=False)
 
@@ -168,8 +166,7 @@ class AsNeeded(Database):
     """
 
     def __init__(self, database: Database) -> None:
-        """Take over a database that is new."""
-        super().__init__(*database.parts())
+        super().__init__(*database.connection())
         self._there = set[str]()
         self._filled = set[str]()
         self._bare = set[str]()
@@ -177,7 +174,7 @@ class AsNeeded(Database):
         super().command("SET fsync_metadata = 0")  # nobody needs it after a power loss
 
     @property
-    def empty(self) -> Collection[str]:
+    def empty_tables(self) -> Collection[str]:
         return tables() - self._filled
 
     def has(self, name: str) -> bool:
@@ -218,7 +215,7 @@ class AsNeeded(Database):
     def _make(self, *names: str) -> None:
         needed = {*names}.union(*map(rests_on, names)) - self._there
         for name in sorted(needed, key=lambda name: len(rests_on(name))):
-            if name in self.empty:
+            if name in self.empty_tables:
                 self._bare.add(name)
             super().command(_empty(statements()[name]) if name in self._bare else statements()[name])
         self._there |= needed

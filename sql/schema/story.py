@@ -21,7 +21,7 @@ _SHARED: Final = re.compile(r"\b(evidence|seen)\b")
 def story(db: Database, without: Collection[str] = ()) -> str:
     """Return a query to read instead of the view, without lines of these kinds; empty if no table has rows for it."""
     shared, branches = _parts()
-    empty = db.knowing().empty
+    empty = db.noting_empty_tables().empty_tables
 
     def can_have_lines(branch: str) -> bool:
         read = shared + branch if _SHARED.search(branch) else branch

@@ -79,13 +79,13 @@ def _layout() -> Amount:
 
 
 def _measure(part: str) -> str:
-    alike = defaultdict[str, list[tuple[str, str]]](list)
+    by_text = defaultdict[str, list[tuple[str, str]]](list)
     for layout, measures in order.MEASURES.items():
         for signal, measure in measures.items():
             fields = getattr(measure, part)
             text = fields if isinstance(fields, str) else " + ".join(fields)
-            alike[text or "0"].append((layout.value, signal))
-    *others, (last, _) = alike.items()
+            by_text[text or "0"].append((layout.value, signal))
+    *others, (last, _) = by_text.items()
     cases = "".join(f"(layout, signal) IN ({', '.join(map(str, where))}), {text}, " for text, where in others)
     return f"multiIf({cases}{last})"
 
@@ -105,9 +105,9 @@ def _compared() -> str:
 
 def _meets() -> str:
     """Test whether labels meet all requirements, which are triples of key, operator and values."""
-    asked = _columns("mapContains(labels, r.1)", "has(r.3, labels[r.1])")
+    tests = _columns("mapContains(labels, r.1)", "has(r.3, labels[r.1])")
     compared = _columns("toInt64OrNull(labels[r.1])", "toInt64OrNull(r.3[1])")
-    cases = [f"r.2 = '{name}', {test(*asked)}" for name, test in OPERATORS.items()]
+    cases = [f"r.2 = '{name}', {test(*tests)}" for name, test in OPERATORS.items()]
     cases += [
         f"r.2 = '{name}' AND length(r.3) = 1, ifNull({test(*compared)}, 0)" for name, test in COMPARISONS.items()
     ]

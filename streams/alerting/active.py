@@ -20,8 +20,8 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
     first_at: datetime | None = None
     last_at: datetime | None = None
     count: int = 0
-    """Number of times that all were seen; stored, like `parts`, because a group of thousands grows one by one."""
-    parts: dict[str, int] = {}
+    """Number of times that all were seen; stored, like `breakdown`, because a group of thousands grows one by one."""
+    breakdown: dict[str, int] = {}
     """Number of members of each owner or node, if an alert names these."""
 
     @property
@@ -29,13 +29,13 @@ class Group(msgspec.Struct, frozen=True, array_like=True):
         """Seconds from the first to the last; 0 for an empty group."""
         return (self.last_at - self.first_at).total_seconds() if self.first_at and self.last_at else 0.0
 
-    def plus(self, member: str, at: datetime, times: int = 1, part: str = "") -> "Group":
+    def plus(self, member: str, at: datetime, times: int = 1, under: str = "") -> "Group":
         return Group(
             members={**self.members, member: self.members.get(member, 0) + times},
             first_at=min(at, self.first_at or at),
             last_at=max(at, self.last_at or at),
             count=self.count + times,
-            parts={**self.parts, part: self.parts.get(part, 0) + times} if part else self.parts,
+            breakdown={**self.breakdown, under: self.breakdown.get(under, 0) + times} if under else self.breakdown,
         )
 
 
@@ -58,7 +58,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
     emitted_at: datetime | None = None
     emitted_summary: str = ""
     group: Group = Group()
-    wanted: int = 1
+    least_members: int = 1
     """It stays pending while its group has members, but fewer than this."""
 
     @property
@@ -121,7 +121,7 @@ class ActiveAlert(msgspec.Struct, frozen=True, array_like=True):
     @property
     def is_enough(self) -> bool:
         """Tell whether it has gathered as many members as it needs; true if it gathers nothing."""
-        return not self.group.members or self.group.count >= self.wanted
+        return not self.group.members or self.group.count >= self.least_members
 
 
 def key_of(labels: Mapping[str, str]) -> str:

@@ -64,7 +64,7 @@ class Happened(NamedTuple):
     at_once: bool = False
     group: Group = Group()
     """Members that the alert has gathered so far, with this occurrence."""
-    wanted: int = 1
+    least_members: int = 1
     """Members of its group that it needs to fire."""
 
 

@@ -32,7 +32,7 @@ from streams.alerting.holding import (
 )
 from streams.alerting.rules_file import ALERTS, AlertRules, default_rules
 from streams.fold.findings import Alert, NodeRow, SourceError
-from streams.fold.reducer import Concluded, Reducer, Withdrawal, twice
+from streams.fold.reducer import Concluded, Reducer, Withdrawal, retried
 from streams.rules.pod_ends.when import drainer
 
 CORDONED: Final = "cordoned"
@@ -206,7 +206,7 @@ class Engine:
             else:
                 seen = [row for row in rows if type(row) in read]
             try:
-                state = twice(enabled.alert.name, _run_condition, state, enabled, seen, at)
+                state = retried(enabled.alert.name, _run_condition, state, enabled, seen, at)
             except BadRecord as error:
                 failed.append(error)
         return state, failed

@@ -138,7 +138,10 @@ def changed(
             case Happened(until=until):
                 alert = _renewed(before or origin.new_alert(change, at), change, at, origin)
                 found[key] = msgspec.structs.replace(
-                    alert, ended_at=max(until, alert.ended_at or until), group=change.group, wanted=change.wanted
+                    alert,
+                    ended_at=max(until, alert.ended_at or until),
+                    group=change.group,
+                    least_members=change.least_members,
                 )
     replaced(active, found, [key_of(change.labels) for change in changes])
     return found

@@ -22,12 +22,10 @@ def on_verdict(
 
 
 def failing(row: ImageGc) -> str:
-    """Say on which node image GC fails how."""
     head = image_gc_head(row.verdict, row.reason)
     return f"Node {name(row.node)}: {head[0].lower()}{head[1:]}"
 
 
 def times(row: ImageGc) -> str:
-    """Say how often image GC failed."""
     often = how_often(row.occurrences)
     return f"at least {often}" if row.occurrences_lower_bound else often

@@ -101,20 +101,22 @@ def plus(group: Group, row: PodEnd | RejectionRecord) -> Group | None:
         return None
     if unowned in group.members:
         members = {row.uid if each == unowned else each: times for each, times in group.members.items()}
-        parts = {each: times - (each == of_nobody) for each, times in group.parts.items()}
-        parts[owner] = parts.get(owner, 0) + 1
-        return msgspec.structs.replace(group, members=members, parts={key: parts[key] for key in parts if parts[key]})
+        breakdown = {each: times - (each == of_nobody) for each, times in group.breakdown.items()}
+        breakdown[owner] = breakdown.get(owner, 0) + 1
+        return msgspec.structs.replace(
+            group, members=members, breakdown={key: times for key, times in breakdown.items() if times}
+        )
     at = row.ts if isinstance(row, PodEnd) else row.rejected_at
     if len(group.members) >= MAX_MEMBERS:
-        return group.plus("", at, part=_OTHERS)
-    part = owner if owner in group.parts or len(group.parts) < _MAX_OWNERS else _OTHERS
-    return group.plus(row.uid if row.owner_name else unowned, at, part=part)
+        return group.plus("", at, under=_OTHERS)
+    under = owner if owner in group.breakdown or len(group.breakdown) < _MAX_OWNERS else _OTHERS
+    return group.plus(row.uid if row.owner_name else unowned, at, under=under)
 
 
 def owners_of(group: Group) -> str:
     """The owners of a group's pods, those of most pods first: who they are, where, and how often."""
-    most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.parts.items()))
-    return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.parts))
+    most = nsmallest(SHOWN, ((-times, owner) for owner, times in group.breakdown.items()))
+    return shortened((f"{owner}, {how_often(-times)}" for times, owner in most), "; ", count=len(group.breakdown))
 
 
 def owned_by(namespace: str, kind: str, owner: str) -> str:

@@ -9,11 +9,11 @@ from typing import Final, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from ingest.model.objects.event import Event, EventSource, ObjectReference, event_time
+from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord
 from streams.fold.findings import NodeEvent
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import Bucket, Counted, component_of, draw, event_count, message, occurrences
+from streams.rules.events.counting import Bucket, Counted, draw, event_count, occurrences
 from streams.rules.values.version import is_at_least
 
 MAX_NAMES: Final = 1_000
@@ -45,12 +45,21 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
     found = occurrences(event, added=added, before=state.counters.get(name), now=now)
     if not found.delta:
         return state, ()
-    about = event.involved_object or event.regarding or ObjectReference()
-    component = component_of(event)
+    involved = event.involved
+    component = event.component
     # Of a version that is not known yet the bucket that is empty sooner: what it marks can only be marked too often.
     version = state.kubelet_version
     separate_type = event.type if version and is_at_least(version, TYPES_SEPARATE_SINCE) else ""
-    bucket_key = "/".join((component, _host(event), about.kind, about.namespace, about.name, separate_type))
+    bucket_key = "/".join(
+        (
+            component,
+            event.emitter.host or event.reporting_instance,
+            involved.kind,
+            involved.namespace,
+            involved.name,
+            separate_type,
+        )
+    )
     bucket = draw(state.buckets.get(bucket_key), now.at, found.delta)
     row = NodeEvent(
         cluster=record.cluster,
@@ -59,12 +68,12 @@ def step(state: State, record: EventRecord | NodeRecord | KnownNodeRecord) -> tu
         node=record.node,
         namespace=event.metadata.namespace,
         name=event.metadata.name,
-        object_kind=about.kind,
-        object_name=about.name,
-        object_uid=about.uid,
+        object_kind=involved.kind,
+        object_name=involved.name,
+        object_uid=involved.uid,
         reason=event.reason,
         type=event.type,
-        message=message(event),
+        message=event.text,
         count=now.total,
         occurrences=found.delta,
         occurrences_lower_bound=found.lower_bound or bucket.tokens < 1,
@@ -83,11 +92,6 @@ def remember(known: Mapping[str, _Value], key: str, value: _Value) -> dict[str, 
         del kept[next(iter(kept))]
     kept[key] = value
     return kept
-
-
-def _host(event: Event) -> str:
-    source = event.source or event.deprecated_source or EventSource()
-    return source.host or event.reporting_instance
 
 
 _TAKES: Final = (EventRecord, NodeRecord, KnownNodeRecord)

@@ -16,7 +16,6 @@ from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.records import EventRecord, InventoryRecord, LogBeganRecord, NodeRecord
 from streams.fold.findings import NodeRow
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import message
 from streams.rules.events.messages import parse_node_status
 from streams.rules.kubelet.conditions import problems
 from streams.rules.pod_ends.when import event_when
@@ -115,10 +114,10 @@ def _with_node(state: State, record: NodeRecord) -> State:
 
 def _with_event(state: State, record: EventRecord) -> State:
     event = record.object
-    about = event.involved_object or event.regarding
-    if record.change == "DELETED" or about is None or about.kind != "Node":
+    involved = event.involved
+    if record.change == "DELETED" or involved.kind != "Node":
         return state
-    found = parse_node_status(event.reason, message(event))
+    found = parse_node_status(event.reason, event.text)
     is_ready = found.status if found is not None and found.condition == "Ready" else None
     when = event_when(event, record.ts)
     if when.at != record.ts:  # it was watched: an Event of a dump is placed at its own time

@@ -14,7 +14,6 @@ from ingest.model.records import EventRecord, PodActRecord, PodPlacement
 from streams.fold.forgetting import FORGOTTEN_AFTER
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
-from streams.rules.events.counting import message
 from streams.rules.pod_ends.actors import Act, act_of
 
 MOST: Final = 1_000
@@ -52,7 +51,7 @@ def step(state: State, record: EventRecord | PodPlacement) -> tuple[State, Seque
     if act is None:
         return state, ()
     event = record.object
-    announced = Announced(act, event_time(event) or record.ts, event.reason, message(event), record.ts)
+    announced = Announced(act, event_time(event) or record.ts, event.reason, event.text, record.ts)
     key = f"{act.namespace}/{act.pod}"
     state = msgspec.structs.replace(state, announced=put(state.announced, key, announced, MOST))
     place = on_shelf(state.ending, key)

@@ -29,7 +29,7 @@ class Open(msgspec.Struct, frozen=True):
     """When a restarted container was started before its end."""
     started_at: datetime | None = None
     """When a restarted container was started next."""
-    wanted: Terms | None = None
+    node_terms: Terms | None = msgspec.field(name="wanted", default=None)
     """Labels of a node that a pod asks for which was refused over them."""
 
 
@@ -102,8 +102,8 @@ def bounded(machine: Machine, row: PodEnd) -> PodEnd:
     return row._replace(ts=when.at, earliest=when.earliest, latest=when.latest)
 
 
-def compared_with(machine: Machine, row: PodEnd, wanted: Terms | None) -> PodEnd:
-    return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, wanted)}".rstrip())
+def compared_with(machine: Machine, row: PodEnd, terms: Terms | None) -> PodEnd:
+    return row._replace(explanation=f"{row.explanation} {compared(machine, row.node, terms)}".rstrip())
 
 
 def explained_by_machine(state: State, machine: Machine, record: Record) -> tuple[State, list[PodEnd]]:
@@ -128,8 +128,8 @@ def _bounded_row(machine: Machine, end: Open, known: PodEnd | None) -> PodEnd | 
         return end.row if by_reboot and is_unexplained(known) else None
     if known is None or known.cause != end.row.cause:
         return None
-    if end.wanted is not None:
-        return compared_with(machine, known, end.wanted) if known.explanation == end.row.explanation else None
+    if end.node_terms is not None:
+        return compared_with(machine, known, end.node_terms) if known.explanation == end.row.explanation else None
     row = bounded(machine, end.row)
     return None if known.time_known else known._replace(ts=row.ts, earliest=row.earliest, latest=row.latest)
 

@@ -40,7 +40,6 @@ from streams.analytics.pod_end_state import (
 from streams.fold.findings import PodEnd
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import on_shelf, put, taken
-from streams.rules.events.counting import component_of, message
 from streams.rules.pod_ends.causes import (
     KUBELET,
     OOM_KILLED,
@@ -121,9 +120,9 @@ def _pod(state: State, record: PodRecord) -> tuple[State, list[PodEnd]]:
             state = left_open(state, Open(row))
             row = bounded(state.machine, row)
         elif row.refused_by == "node_labels":
-            wanted = constraints_of(pod).nodes
-            state = left_open(state, Open(row, wanted=wanted))
-            row = compared_with(state.machine, row, wanted)
+            node_terms = constraints_of(pod).nodes
+            state = left_open(state, Open(row, node_terms=node_terms))
+            row = compared_with(state.machine, row, node_terms)
         state = witnessed(state, row, rows)
     elif known is not None:
         is_both = known.witness == "event" and pod.status.phase in FINISHED
@@ -186,24 +185,24 @@ def _when_seen(record: PodRecord) -> When:
 def _end_without_witness(state: State, record: PodRecord) -> End | None:
     """A deletion of a pod that was not over; else a failed probe, where the pod ended soon after it; else itself."""
     pod = record.object
-    asked = deletion_asked_at(pod)
+    deletion_at = deletion_asked_at(pod)
     if pod.status.phase not in FINISHED:
-        is_deleted = asked is not None or record.change == "DELETED"
-        return End("deleted", "", "", "", When(min(asked or record.ts, record.ts))) if is_deleted else None
+        is_deleted = deletion_at is not None or record.change == "DELETED"
+        return End("deleted", "", "", "", When(min(deletion_at or record.ts, record.ts))) if is_deleted else None
     failed_at = state.unhealthy.get(pod.metadata.uid)
-    if asked is None and failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
+    if deletion_at is None and failed_at is not None and is_end_by_probe(pod, failed_at, record.ts):
         return End("liveness", KUBELET, "Unhealthy", "", When(failed_at))
     return None if _ended_in_container(state, pod) else _own_or_deleted(pod, record.ts)
 
 
 def _own_or_deleted(pod: Pod, read_at: datetime) -> End | None:
     """A pod that is over and is being deleted was ended by that, unless it was over before."""
-    own, asked = own_end(pod, read_at), deletion_asked_at(pod)
-    grace = timedelta() if asked != pod.metadata.deletion_timestamp else DELETION_GRACE
+    own, deletion_at = own_end(pod, read_at), deletion_asked_at(pod)
+    grace = timedelta() if deletion_at != pod.metadata.deletion_timestamp else DELETION_GRACE
     is_before = own is not None and own.when is not None and own.when.is_known and own.when.at
-    if asked is None or (is_before and is_before < asked - grace):
+    if deletion_at is None or (is_before and is_before < deletion_at - grace):
         return own
-    return End("deleted", "", "", "", When(min(asked, read_at)))
+    return End("deleted", "", "", "", When(min(deletion_at, read_at)))
 
 
 def _ended_in_container(state: State, pod: Pod) -> bool:
@@ -244,36 +243,36 @@ def _remember(state: State, record: PodRecord) -> State:
 
 def _event(state: State, record: EventRecord) -> tuple[State, list[PodEnd]]:
     event, rows = record.object, list[PodEnd]()
-    about = event.involved_object or event.regarding
-    if about is not None and about.kind == "Node":
+    involved = event.involved
+    if involved.kind == "Node":
         at = event_time(event) or record.ts
-        return explained_by_machine(state, with_event(state.machine, event.reason, message(event), at), record)
-    if about is None or about.kind != "Pod" or not about.uid:
+        return explained_by_machine(state, with_event(state.machine, event.reason, event.text, at), record)
+    if involved.kind != "Pod" or not involved.uid:
         return state, rows
-    when, text, component = event_when(event, record.ts), message(event), component_of(event)
+    when, text, component = event_when(event, record.ts), event.text, event.component
     at = when.at
     if component not in {"", KUBELET} or event.reason == PREEMPTED:
         end = preempted_end(event.reason, text, component or DEFAULT_SCHEDULER, when)
-        return (state if end is None else witnessed(state, new_row(record, about, end), rows)), rows
-    if (mirror := state.mirrored.get(about.uid)) is not None:
-        about = msgspec.structs.replace(about, uid=mirror)
+        return (state if end is None else witnessed(state, new_row(record, involved, end), rows)), rows
+    if (mirror := state.mirrored.get(involved.uid)) is not None:
+        involved = msgspec.structs.replace(involved, uid=mirror)
     if event.reason == "Unhealthy":
         if is_failed_probe(text):
-            state = changed(state, unhealthy=_recent(state.unhealthy, about.uid, at))
+            state = changed(state, unhealthy=_recent(state.unhealthy, involved.uid, at))
         return state, rows
     if event.reason == "Killing":
         container = restarted_by_probe(text)
         if container is not None:
-            attempt = _attempt(state, about.uid, container, at)
-            restarts = (on_shelf(state.restarts, about.uid) or {}).get(container)
+            attempt = _attempt(state, involved.uid, container, at)
+            restarts = (on_shelf(state.restarts, involved.uid) or {}).get(container)
             code = dict(restarts.exit_codes).get(attempt) if restarts else None
-            row = new_row(record, about, End("liveness", KUBELET, event.reason, text, when), container, attempt)
+            row = new_row(record, involved, End("liveness", KUBELET, event.reason, text, when), container, attempt)
             row = _owned(state, row)._replace(restarted=True, exit_code=code)
             state = witnessed(state, row, rows)
         return state, rows
     end = kubelet_end(event.reason, text, when)
-    if end is not None and not on_shelf(state.finished, about.uid):
-        state = witnessed(state, _owned(state, new_row(record, about, end)), rows)
+    if end is not None and not on_shelf(state.finished, involved.uid):
+        state = witnessed(state, _owned(state, new_row(record, involved, end)), rows)
     return state, rows
 
 

@@ -14,7 +14,6 @@ from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, PodRecord, Record, SettingsRecord
 from streams.fold.findings import SettingsWarning
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import message
 from streams.rules.eviction.signals import CONDITIONS
 from streams.rules.eviction.thresholds import effective_thresholds
 from streams.rules.kubelet.settings import FADING, SWINGS, Kubelet, concerns, reserved
@@ -169,12 +168,12 @@ def _event(state: State, record: EventRecord) -> State:
     at = event_time(event) or record.ts
     if state.started_at is not None and at < state.started_at:
         return state
-    if is_kubelet_start(event.reason, message(event)):
+    if is_kubelet_start(event.reason, event.text):
         return msgspec.structs.replace(state, started_at=at, events={})
-    text = message(event)[:LONGEST_MESSAGE]
+    text = event.text[:LONGEST_MESSAGE]
     if event.reason == _NO_CGROUP:
         return _supported(state, "reservation_failed", text)
-    if event.reason == _NO_SANDBOX and all(each in message(event) for each in _RUNTIME_IS_SYSTEMD):
+    if event.reason == _NO_SANDBOX and all(each in event.text for each in _RUNTIME_IS_SYSTEMD):
         return _supported(state, "cgroup_driver", "A pod's sandbox could not be created.")
     return state
 

@@ -90,7 +90,7 @@ class State(msgspec.Struct, frozen=True):
 
 
 class ClusterState(msgspec.Struct, frozen=True):
-    heard: dict[str, datetime] = {}
+    watched_until: dict[str, datetime] = msgspec.field(name="heard", default_factory=dict)
     """Time up to which every change of a resource was seen, by any watcher."""
     agents: dict[str, LastHeartbeat] = {}
     """Agents by node."""
@@ -107,7 +107,7 @@ def cluster_step(
 ) -> tuple[ClusterState, Sequence[Output]]:
     match record:
         case SourceErrorRecord():
-            return state, (_row(record, state.heard.get(record.resource)),)
+            return state, (_row(record, state.watched_until.get(record.resource)),)
         case NodeRecord():
             agents = node_changed(state.agents, record)
         case HeardRecord(target=""):
@@ -118,20 +118,20 @@ def cluster_step(
 
 
 def _watch_alive(state: ClusterState, record: HeardRecord) -> tuple[ClusterState, Sequence[Output]]:
-    heard, whole = state.heard.get(record.resource), record.since or record.ts
+    until, whole = state.watched_until.get(record.resource), record.since or record.ts
     rows: list[Output] = []
-    if record.anew and heard is not None and heard < whole:
-        rows.append(_unwatched(record, heard))
-    if heard is None or heard < whole:
-        state = replace(state, heard={**state.heard, record.resource: whole})
+    if record.anew and until is not None and until < whole:
+        rows.append(_unwatched(record, until))
+    if until is None or until < whole:
+        state = replace(state, watched_until={**state.watched_until, record.resource: whole})
     if state.now is None or state.now < record.ts:
         agents, silent = judged(state.agents, record.cluster, record.ts)
         state, rows = replace(state, agents=agents, now=record.ts), [*rows, *silent]
     return state, rows
 
 
-def _row(record: SourceErrorRecord, heard: datetime | None) -> SourceError:
-    since = (record.since or heard) if record.problem == "gap" else None
+def _row(record: SourceErrorRecord, until: datetime | None) -> SourceError:
+    since = (record.since or until) if record.problem == "gap" else None
     silent = record.silent_seconds
     return SourceError(
         cluster=record.cluster,
@@ -150,15 +150,15 @@ def _seconds(since: datetime, until: datetime) -> float:
     return max((until - since).total_seconds(), 0.0)
 
 
-def _unwatched(record: HeardRecord, heard: datetime) -> SourceError:
-    between = f"from {heard:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
+def _unwatched(record: HeardRecord, until: datetime) -> SourceError:
+    between = f"from {until:%Y-%m-%d %H:%M:%S} to {record.ts:%Y-%m-%d %H:%M:%S} UTC"
     return SourceError(
         cluster=record.cluster,
         ts=record.ts,
         node="",
         resource=record.resource,
         kind="gap",
-        silent_seconds=_seconds(heard, record.ts),
+        silent_seconds=_seconds(until, record.ts),
         error=f"gap: nobody watched {record.resource} {between}; a new list reconciled what is there",
     )
 

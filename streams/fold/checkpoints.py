@@ -75,7 +75,6 @@ def packed(state: bytes) -> bytes:
 
 
 def unpacked(value: bytes) -> bytes:
-    """Return the input of `packed`."""
     return zstd.decompress(value)
 
 

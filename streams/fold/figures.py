@@ -142,8 +142,8 @@ class Figures:
     def _of(self, kind: type) -> Iterator[Any]:
         return (row for row, _ in list(self._rows[kind].values()))
 
-    def _keep(self, kind: type, wanted: Callable[[tuple[str, ...], float], bool]) -> None:
-        self._rows[kind] = {key: row for key, row in self._rows[kind].items() if wanted(key, row[1])}
+    def _keep(self, kind: type, is_kept: Callable[[tuple[str, ...], float], bool]) -> None:
+        self._rows[kind] = {key: row for key, row in self._rows[kind].items() if is_kept(key, row[1])}
 
     def _forget(self, cluster: str, node: str) -> None:
         for kind in (EvictionSignal, ImageGc, NumaSkew):

@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from ingest.model.records import ForgetRecord, HeardRecord, InventoryRecord, LogBeganRecord, NodeRecord, Record
 from ingest.normalize.times import with_possible_times
 from streams.fold.forgetting import FORGOTTEN_AFTER
-from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, again, twice
+from streams.fold.reducer import REDUCER_FAILED, Concluded, Output, Reducer, retried, retry
 
 EXPIRE_EVERY: Final = timedelta(minutes=1)
 MOST_FOLLOWING: Final = 8
@@ -84,17 +84,17 @@ class Fold:
         if isinstance(record, ForgetRecord):
             if not log.states or log.exists:
                 return []
-            concluded = self._give_up(log, record, over_at) if is_over else []
+            concluded = self._forget(log, record, over_at) if is_over else []
             return [*concluded, *(_registration(record, log) if log.states else ())]
         is_new, existed = is_over or not log.states, log.exists
-        concluded = self._give_up(log, record, over_at) if is_over else []
+        concluded = self._forget(log, record, over_at) if is_over else []
         if isinstance(record, InventoryRecord) and not log.states:
             return concluded  # nothing is known that could be gone
         concluded += self._fold(log, record)
         is_new |= log.exists and not existed
         return [*concluded, *(_registration(record, log) if is_new and log.states else ())]
 
-    def _give_up(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
+    def _forget(self, log: LogState, record: Record, at: datetime) -> list[Output | Rejected]:
         """Fold a ForgetRecord, and drop all states but those of reducers that take it and are not initial then.
 
         `at` depends on the log and not on `record`, so that every runtime concludes the same rows.
@@ -155,9 +155,9 @@ def _step(reducer: Reducer[Any], states: dict[str, msgspec.Struct], given: Any) 
         state = reducer.state()
     try:
         states[name], outputs = reducer.step(state, given)
-    except Exception as error:  # noqa: BLE001  # as `twice` does, without its call for every record
+    except Exception as error:  # noqa: BLE001  # as `retried` does, without its call for every record
         try:
-            states[name], outputs = again(name, error, reducer.step, state, given)
+            states[name], outputs = retry(name, error, reducer.step, state, given)
         except BadRecord as bad:
             return [Rejected(name, bad)]
     return [Rejected(name, each) if isinstance(each, BadRecord) else each for each in outputs] if outputs else ()
@@ -170,7 +170,7 @@ def _expire(
     if state is None:
         return ()
     try:
-        state, outputs = twice(reducer.name, reducer.expire, state, watermark)
+        state, outputs = retried(reducer.name, reducer.expire, state, watermark)
     except BadRecord as error:
         return [Rejected(reducer.name, error)]
     if state is None:

@@ -27,7 +27,7 @@ node must still be there, or they would be counted again.
 
 
 class State(msgspec.Struct, frozen=True):
-    heard: datetime | None = None
+    watched_until: datetime | None = msgspec.field(name="heard", default=None)
     """The last time at which a watch was known to be complete."""
     absent: dict[str, datetime] = {}
     """Nodes that may not exist, and since when. A log that knows of its node ignores the order to forget."""
@@ -38,14 +38,14 @@ class State(msgspec.Struct, frozen=True):
 def step(
     state: State, record: NodeRecord | LogBeganRecord | HeardRecord | InventoryRecord
 ) -> tuple[State, Sequence[Output]]:
-    heard, absent, uids = state.heard, state.absent, state.uids
+    watched_until, absent, uids = state.watched_until, state.absent, state.uids
     match record:
         case InventoryRecord(of_logs=True):
             return state, [record.nothing_left(node) for node in record.gone(absent)]
         case InventoryRecord():
             return state, _unseen(uids, record) if record.resource == NODES.name else ()
         case HeardRecord(target=""):
-            heard = max(record.ts, heard or record.ts)
+            watched_until = max(record.ts, watched_until or record.ts)
         case LogBeganRecord(target=node):
             absent = {node: record.ts} | absent
             uids = uids | {node: record.uid} if record.uid else uids
@@ -55,11 +55,11 @@ def step(
         case NodeRecord():
             absent = {node: since for node, since in absent.items() if node != record.object.metadata.name}
     orders: list[Output] = []
-    if heard is not None:
-        forgotten = sorted(node for node, since in absent.items() if heard - since >= FORGOTTEN_AFTER)
-        orders = [ForgetRecord(ts=heard, cluster=record.cluster, node=node) for node in forgotten]
-        absent = {node: since for node, since in absent.items() if heard - since < FORGOTTEN_AFTER}
-    return State(heard, absent, {node: uid for node, uid in uids.items() if node in absent}), orders
+    if watched_until is not None:
+        forgotten = sorted(node for node, since in absent.items() if watched_until - since >= FORGOTTEN_AFTER)
+        orders = [ForgetRecord(ts=watched_until, cluster=record.cluster, node=node) for node in forgotten]
+        absent = {node: since for node, since in absent.items() if watched_until - since < FORGOTTEN_AFTER}
+    return State(watched_until, absent, {node: uid for node, uid in uids.items() if node in absent}), orders
 
 
 def _unseen(uids: Mapping[str, str], listed: InventoryRecord) -> list[Output]:

@@ -144,7 +144,6 @@ class Passes:
             read.add(item.digest if is_of_unknown_text else item.fact or item.digest)
 
     def concluded(self, row_type: type[Row], rows: Iterable[Row]) -> None:
-        """Note the rows of a type that are being stored."""
         table = TABLES[row_type]
         if not self._read or table in _KEPT:
             return
@@ -246,7 +245,6 @@ class Passes:
 
 
 def _larger_counts(one: Mapping[int, int], other: Mapping[int, int]) -> dict[int, int]:
-    """Return the greater version of each identity."""
     return {key: max(one.get(key, 0), other.get(key, 0)) for key in one.keys() | other.keys()}
 
 

@@ -65,7 +65,6 @@ def before_not_ready(
 
 
 def without_threshold(signal: Amount, thresholds_assumed: Amount) -> Amount:
-    """Explain why a signal has no threshold."""
     return first_of(
         (thresholds_assumed, "No /configz was seen; this kubelet has no default for it."),
         (signal == PID_AVAILABLE, "It has no default, and evictionHard does not set it."),

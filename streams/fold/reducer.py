@@ -85,7 +85,7 @@ _LONGEST: Final = 1000
 """Characters of a reason."""
 
 
-def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+def retried(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a pure function, and once more if it raises, because a temporary error is not a record's fault.
 
     Raises ReducerFailed, and unchanged BadRecord and errors of the machine.
@@ -93,11 +93,11 @@ def twice(name: str, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     try:
         return act(*args, **kwargs)
     except Exception as error:  # noqa: BLE001  # the second time tells
-        return again(name, error, act, *args, **kwargs)
+        return retry(name, error, act, *args, **kwargs)
 
 
-def again(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a pure function that has raised an error. Raises as `twice` does."""
+def retry(name: str, error: Exception, act: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call a pure function that has raised an error. Raises as `retried` does."""
     if isinstance(error, BadRecord | MemoryError | OSError):  # the machine's are not a record's fault either
         raise error
     try:

@@ -100,7 +100,6 @@ def taken(pods: Amount, pod: Amount, ending: Amount, by_taint: Amount, words: Am
 
 
 def images_removed(images: Amount, freed: Amount) -> Amount:
-    """Images that a kubelet's log names."""
     were = choose(images == 1, " was removed.", " were removed.")
     return phrase("The kubelet's log: ", counted(images, "image"), " of ", sized(freed), were)
 
@@ -203,7 +202,6 @@ def silenced(until: Amount, author: Amount, matchers: Amount, comment: Amount) -
 
 
 def pending(pods: Amount, pod: Amount, owner: Amount, namespace: Amount, state: Amount, why: Amount) -> Amount:
-    """Pods that wait together."""
     who = choose(pods == 1, phrase("Pod ", pod, " is Pending"), phrase(_pods(pods, owner, namespace), " are Pending"))
     return phrase(who, " and ", state, choose(why == "", ".", phrase(": ", why)))
 
@@ -237,7 +235,6 @@ def partial(resource: Amount, entries: Amount) -> Amount:
 def event_seen(
     reason: Amount, object_kind: Amount, namespace: Amount, object_name: Amount, message: Amount
 ) -> Amount:
-    """One Event, as it was received."""
     thing = phrase(choose(namespace == "", "", phrase(namespace, "/")), object_name)
     return phrase(reason, " of ", object_kind, " ", thing, _before(": ", message))
 

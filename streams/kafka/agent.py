@@ -35,7 +35,7 @@ BATCH_EVENTS: Final = 4000
 """Largest batch of a backlog."""
 WRITE_FROM_MESSAGES: Final = 20_000
 """States are written once this many messages are folded; the last batch can exceed it by BATCH_EVENTS."""
-REST_SECONDS: Final = 10.0
+REBALANCE_WRITE_SECONDS: Final = 10.0
 """Time to write states before a rebalance; shorter than the session."""
 NO_GENERATION: Final = -1
 log = structlog.get_logger(__name__)
@@ -114,12 +114,12 @@ class FaustAgent:
         if self.failure is not None:
             raise self.failure
 
-    async def rest(self) -> None:
-        """Return when what was folded is written and acknowledged, when that failed, or after REST_SECONDS: the next
-        owner of the partitions folds the rest again.
+    async def write_before_rebalance(self) -> None:
+        """Return when what was folded is written and acknowledged, when that failed, or after
+        REBALANCE_WRITE_SECONDS: the next owner of the partitions folds the rest again.
         """
         self._finishing = detached(self._finish())
-        await asyncio.wait({self._finishing}, timeout=REST_SECONDS)
+        await asyncio.wait({self._finishing}, timeout=REBALANCE_WRITE_SECONDS)
 
     async def close(self) -> None:
         """Return when what was folded is written and acknowledged, or when that failed; no other batch is begun."""

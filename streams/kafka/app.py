@@ -254,7 +254,7 @@ class Worker:
 
     async def _rest(self, *_: object, **__: object) -> None:
         """Before the partitions go to another worker."""
-        await asyncio.gather(*[agent.rest() for agent in self._agents.values()])
+        await asyncio.gather(*[agent.write_before_rebalance() for agent in self._agents.values()])
         for changelog in self._takeovers.changelogs.values():
             changelog.release()
 

@@ -29,7 +29,6 @@ class Emission(NamedTuple):
     number: int
 
     def header(self) -> bytes:
-        """The value of the header `origin`."""
         return f"{self.offset} {self.number} {self.origin}".encode()
 
     @classmethod
@@ -66,7 +65,6 @@ class Folded(NamedTuple):
         return self.offset + 1, self.offset + 1 - offset
 
     def has(self, emission: Emission) -> bool:
-        """Tell whether an emitted record was folded before."""
         return self.emitted.get(emission.origin, (NOTHING_FOLDED, 0)) >= (emission.offset, emission.number)
 
     def was_sent(self, sent: Sent) -> bool:
@@ -122,5 +120,4 @@ class Head(msgspec.Struct, array_like=True):
 
     @property
     def is_empty(self) -> bool:
-        """No reducer has a state."""
         return not self.log and not self.parts

@@ -33,11 +33,9 @@ class Field(NamedTuple):
     """A field that can be split, by its names from the state on."""
 
     path: tuple[str, ...]
+    name: str
+    """Its path by the names that are stored, which stay if a field is renamed."""
     decode: Callable[[bytes], Entries]
-
-    @property
-    def name(self) -> str:
-        return ".".join(self.path)
 
     def of(self, state: msgspec.Struct) -> dict[str, object]:
         found: dict[str, object] = attrgetter(".".join(self.path))(state)
@@ -89,14 +87,14 @@ class Buckets:
         return entries
 
 
-def mappings_of(state: type[msgspec.Struct], path: tuple[str, ...] = ()) -> Iterator[Field]:
+def mappings_of(state: type[msgspec.Struct], path: tuple[str, ...] = (), stored: str = "") -> Iterator[Field]:
     for field in msgspec.structs.fields(state):
-        at, hint = (*path, field.name), field.type
+        at, name, hint = (*path, field.name), f"{stored}{field.encode_name}", field.type
         if get_origin(hint) is dict and get_args(hint)[0] is str:
             entries = list[tuple[int, str, get_args(hint)[1]]]  # type: ignore[misc, valid-type]  # at run time
-            yield Field(at, msgspec.msgpack.Decoder(entries).decode)
+            yield Field(at, name, msgspec.msgpack.Decoder(entries).decode)
         elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
-            yield from mappings_of(hint, at)
+            yield from mappings_of(hint, at, f"{name}.")
 
 
 def _replaced(state: msgspec.Struct, path: tuple[str, ...], value: dict[str, object]) -> msgspec.Struct:

@@ -39,14 +39,14 @@ class WorkSettings(Section):
 
 
 class LandSettings(Section):
-    """Landing: what was received is inserted when the first of these is reached."""
+    """Landing: the first of these limits that is reached stores the waiting messages of a topic."""
 
     instance: str | None = None
     """Name in the group, like a worker's."""
     batch_messages: PositiveInt = 20_000
-    """Number of waiting messages of a topic at which they are stored."""
+    """Waiting messages of a partition, and the most that one insert stores."""
     batch_bytes: PositiveInt = 16 * 1024 * 1024
-    """Bytes of waiting messages of a topic at which they are stored."""
+    """Bytes of these messages. They bound the rows too: a row takes at least about 100 bytes of a message."""
     batch_seconds: PositiveFloat = 4.0
     """Seconds after which waiting messages are stored. Each time costs ClickHouse one insert for each table."""
     buffered_bytes: PositiveInt = 64 * 1024 * 1024

@@ -167,7 +167,7 @@ class LogStates:
         await self._complete(intents, {each.key for each in unwritten}, connected)
         if not ownership.is_ours():
             return False
-        await self.cover(ownership, unwritten, forgotten)
+        await self.write_progress(ownership, unwritten, forgotten)
         await self._complete(intents)
         idle_at = self._clock.monotonic() - IDLE_SECONDS
         for key in [key for key, each in self._cached.items() if each.changed_at <= idle_at]:
@@ -195,7 +195,9 @@ class LogStates:
         """Send the heads of states whose pieces are acknowledged."""
         await self._send_all(heads)
 
-    async def cover(self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]) -> None:
+    async def write_progress(
+        self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]
+    ) -> None:
         """Write progress, delete the records that acknowledged heads replace, and write progress again.
 
         An earlier owner's progress is deleted before its heads: a leader that lacks our heads shows no progress.

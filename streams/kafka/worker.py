@@ -77,7 +77,6 @@ class Outbox:
             self._handed_over.append(await self._publisher.send(topic, message.key, value, headers))
 
     async def alert(self, alert: Alert) -> None:
-        """Add an alert in its current state."""
         sent = await self._publisher.send(
             self._topics.alerts.name, alert.fingerprint.encode(), encode_alert(alert), alert_headers(alert)
         )

@@ -43,7 +43,6 @@ class Logs:
         return concluded
 
     def has(self, record: Record) -> bool:
-        """Tell whether the log of a record has a state."""
         return LogKey(record.cluster, record.node) in self._logs
 
     def resume(self, cluster: str, stored: Mapping[str, bytes]) -> None:

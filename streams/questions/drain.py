@@ -52,7 +52,6 @@ class DrainedPod(NamedTuple):
 
     @property
     def stays(self) -> bool:
-        """Tell whether a drain leaves it there."""
         return self.owner_kind in _STAYING
 
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from streams.questions.asked import Question, pod_of
+from streams.questions.fit_request import FitRequest, pod_of
 from streams.rules.scheduling.device_claims import NO_DEVICES, Devices, device_needs
 from streams.rules.scheduling.filters import (
     NodeState,
@@ -167,7 +167,7 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def answer(
-    asked: Question,
+    request: FitRequest,
     candidates: Sequence[Candidate],
     strategies: Mapping[str, int],
     scheduler_minor: int,
@@ -180,13 +180,13 @@ def answer(
 ) -> Answer:
     """Answer a question. `strategies`: the largest fit in CPUs of the whole cluster's exclusive pods placed again.
 
-    `pod` is the requested pod if a manifest has more than `asked`. `everywhere` are all nodes with their pods, if it
-    may depend on them. `storage`, `namespaces` and `devices` are the known facts about its volumes, about namespaces
-    and about its device claims. The pods are identical; if none depends on another, the nodes' results add up. Pods
+    `pod` is the requested pod if a manifest has more than `request`. `everywhere` are all nodes with their pods, if
+    it may depend on them. `storage`, `namespaces` and `devices` are the known facts about volumes, namespaces
+    and device claims. The pods are identical; if none depends on another, the nodes' results add up. Pods
     can share a claim that is unbound, unallocated or for a single pod: then at most one fits for sure.
     """
     is_of_manifest = pod is not None
-    pod = pod or pod_of(asked)
+    pod = pod or pod_of(request)
     if pod.needs is None:
         pod = _with_needs(pod, everywhere, storage, devices, scheduler_minor)
     known = set().union(*(each.allocatable for each in everywhere or [each.state for each in candidates]))
@@ -194,15 +194,15 @@ def answer(
     itself, places = in_namespaces(pod.itself, [place_of(state, pod) for state in everywhere], namespaces)
     pod = pod._replace(itself=itself)
     alone = any(each.alone for each in pod.known_needs) or any(each.alone for each in pod.device_needs or ())
-    most = 1 if alone else asked.count
-    nodes = [_node_answer(asked, pod, each, scheduler_minor, most) for each in candidates]
+    most = 1 if alone else request.count
+    nodes = [_node_answer(request, pod, each, scheduler_minor, most) for each in candidates]
     around = Neighbourhood(pod.itself, places)
     if depends_on_neighbours(pod.itself, places) and not pod.node_name:
         nodes = _side_by_side(pod.itself, nodes, places, around, most)
     scores = _scores(pod, everywhere, places, around, scheduler_minor)
     nodes = [_with_scores(each, scores.by_node.get(each.node, {})) for each in nodes]
     takes = min(most, sum(each.pods for each in nodes))
-    by_score = asked.count == 1 and bool(scores.by_node)
+    by_score = request.count == 1 and bool(scores.by_node)
     order = {
         each.node: (-each.pods * (not by_score), _ORDER.index(each.verdict), -(each.score or 0)) for each in nodes
     }
@@ -210,15 +210,15 @@ def answer(
     needed = _largest(pod)
     return Answer(
         pods=takes,
-        fits=takes >= asked.count,
+        fits=takes >= request.count,
         nodes=sorted(nodes, key=lambda each: (order[each.node], each.node)),
         strategies=[
-            StrategyAnswer(name, fit, needed <= fit) for name, fit in sorted(strategies.items()) if asked.exclusive
+            StrategyAnswer(name, fit, needed <= fit) for name, fit in sorted(strategies.items()) if request.exclusive
         ],
         free_exclusive_cpus=sum(free),
         largest_free_cpus=max(free, default=0),
         names_node=bool(pod.node_name),
-        not_judged=[*_not_judged(pod, nodes, takes, asked.count)] if is_of_manifest else [],
+        not_judged=[*_not_judged(pod, nodes, takes, request.count)] if is_of_manifest else [],
         unscored=dict(scores.unknown),
     )
 
@@ -296,7 +296,9 @@ _ORDER: Final[tuple[Verdict, ...]] = (
 )
 
 
-def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_minor: int, most: int) -> NodeAnswer:
+def _node_answer(
+    request: FitRequest, pod: PodRequest, each: Candidate, scheduler_minor: int, most: int
+) -> NodeAnswer:
     state = each.state
     judgement, pods, numa_nodes = take(state, pod, scheduler_minor, most)
     needed = _largest(pod)
@@ -313,7 +315,7 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
         topology_manager_scope=state.settings[0].topology_scope,
         source=each.source,
         fidelity=each.fidelity,
-        notes=_notes(each, asked, judgement),
+        notes=_notes(each, request, judgement),
         strategies=sorted(name for name, fit in each.largest_fits.items() if could and 0 < needed <= fit),
         insufficient={
             lack.resource: ShortageAnswer(lack.requested, lack.used, lack.capacity)
@@ -322,10 +324,10 @@ def _node_answer(asked: Question, pod: PodRequest, each: Candidate, scheduler_mi
     )
 
 
-def _notes(each: Candidate, asked: Question, judgement: Judgement) -> list[str]:
+def _notes(each: Candidate, request: FitRequest, judgement: Judgement) -> list[str]:
     notes = [judgement.note] if judgement.note else []
-    devices = sorted(name for name in asked.devices if "/" in name)
-    if judgement.verdict != "refused_by_scheduler" and (asked.exclusive or devices):
+    devices = sorted(name for name in request.devices if "/" in name)
+    if judgement.verdict != "refused_by_scheduler" and (request.exclusive or devices):
         known = each.state.machine.devices if each.state.machine else {}
         notes += [
             f"no source reports the NUMA nodes of {name}: they give no hint" for name in devices if name not in known

@@ -37,9 +37,9 @@ def adds_up(pod: PodRequest | None) -> bool:
     if pod is None:
         return True
     wants = pod.itself.constraints
-    apart = all(term.topology_key == HOSTNAME for term in wants.anti_affinity)
+    each_on_its_node = all(term.topology_key == HOSTNAME for term in wants.anti_affinity)
     shared = any(each.volume not in pod.made for each in wants.claimed) or any(each.claim for each in wants.devices)
-    return apart and not (wants.affinity or wants.spread or shared)
+    return each_on_its_node and not (wants.affinity or wants.spread or shared)
 
 
 def as_new(each: Candidate, staying: Sequence[PerNodePod], name: str, devices: ClaimedDevices) -> Candidate:

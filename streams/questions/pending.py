@@ -57,9 +57,9 @@ class Waiting(NamedTuple):
     labels: Mapping[str, str] = {}
     constraints: str = ""
     """Constraints as JSON."""
-    heard: Mapping[str, int] = {}
+    scheduler_reasons: Mapping[str, int] = {}
     """Reasons of the scheduler itself, with their counts."""
-    heard_at: datetime | None = None
+    scheduler_reasons_at: datetime | None = None
 
 
 def waiting_pod(
@@ -102,7 +102,7 @@ def request_of(
         pod.requests,
         Neighbour(pod.namespace, pod.labels, constraints),
         tuple(map(_toleration, pod.tolerations)),
-        ignored=perhaps_ignored(pod.requests, known, pod.heard),
+        ignored=perhaps_ignored(pod.requests, known, pod.scheduler_reasons),
         needs=needs_of(constraints, pod.namespace, storage, pods=pods, uid=pod.uid),
         device_needs=device_needs(constraints, pod.namespace, devices, scheduler_minor, pod=(pod.pod, pod.uid)),
     )
@@ -148,7 +148,7 @@ class _Judge:
         self._storage, self._devices = storage, devices
         self._resources = set().union(*(each.allocatable for each in nodes))
         self._near = PodsThere(nodes, namespaces)
-        self._alike: dict[Hashable, Sequence[Any]] = {}
+        self._cached: dict[Hashable, Sequence[Any]] = {}
         self._restored: dict[str, Constraints] = {}
 
     def kind(self, pod: Waiting) -> Hashable:
@@ -162,7 +162,7 @@ class _Judge:
             pod.tolerations,
             pod.constraints,
             self._near.kind(itself),
-            perhaps_ignored(pod.requests, self._resources, pod.heard),
+            perhaps_ignored(pod.requests, self._resources, pod.scheduler_reasons),
             pod[:3] if owns else pod.namespace if pod.constraints else "",
         )
 
@@ -177,10 +177,10 @@ class _Judge:
         known: dict[Hashable, list[int]] = {}
         looks, room = self._looks(request), self._room(request)
         for place, key in enumerate(zip(looks, room, self._machines(pod), near, strict=False)):
-            alike = known.get(key)
-            if alike is None:
-                alike = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
-            alike.append(place)
+            same = known.get(key)
+            if same is None:
+                same = known[key] = found[self._outcome(self._nodes[place], request, key[2], key[3])]
+            same.append(place)
         return found
 
     def _outcome(self, node: NodeState, pod: PodRequest, verdict: str, near: tuple[_Words, _Words]) -> Outcome:
@@ -212,22 +212,22 @@ class _Judge:
         keys = tuple(sorted({*_keys(constraints.nodes), *_keys_of_needs(needs), *of_devices}))
         drivers = tuple(sorted({(each.driver, each.identity) for each in needs if each.driver}))
         asks = keys, bool(constraints.ports), drivers, bool(pod.device_needs)
-        if asks not in self._alike:
-            self._alike[asks] = _classes(_look(each, *asks) for each in self._nodes)
-        return self._alike[asks]
+        if asks not in self._cached:
+            self._cached[asks] = _classes(_look(each, *asks) for each in self._nodes)
+        return self._cached[asks]
 
     def _room(self, pod: PodRequest) -> Sequence[_Words]:
         requests = {name: amount for name, amount in pod.requests.items() if name not in pod.ignored}
         asks = "room", frozenset(requests.items())
-        if asks not in self._alike:
+        if asks not in self._cached:
             exceeds = [
                 [requests.get(name, 0) > free for free in self._free(name)] for name in sorted({*NATIVE, *requests})
             ]
             short = list(zip(self._full, *exceeds, strict=True))
             one_each = dict(zip(short, self._nodes, strict=True))
             words = {each: self._short(node, requests) for each, node in one_each.items()}
-            self._alike[asks] = [words[each] for each in short]
-        return self._alike[asks]
+            self._cached[asks] = [words[each] for each in short]
+        return self._cached[asks]
 
     def _short(self, node: NodeState, requests: Mapping[str, int]) -> _Words:
         pods = node.allocatable.get("pods", 0)
@@ -236,9 +236,9 @@ class _Judge:
 
     def _free(self, name: str) -> Sequence[int]:
         asks = "free", name
-        if asks not in self._alike:
-            self._alike[asks] = [each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes]
-        return self._alike[asks]
+        if asks not in self._cached:
+            self._cached[asks] = [each.allocatable.get(name, 0) - each.requested.get(name, 0) for each in self._nodes]
+        return self._cached[asks]
 
     @cached_property
     def _full(self) -> Sequence[bool]:
@@ -246,19 +246,19 @@ class _Judge:
 
     def _machines(self, pod: Waiting) -> Sequence[str]:
         asks = "machine", pod.exclusive_cpus
-        if asks not in self._alike:
-            self._alike[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))
-        return self._alike[asks]
+        if asks not in self._cached:
+            self._cached[asks] = list(self._verdicts(PodRequest((Request(pod.exclusive_cpus),), {})))
+        return self._cached[asks]
 
     def _verdicts(self, pod: PodRequest) -> Iterator[str]:
         known: dict[Hashable, str] = {}
         for node in self._nodes:
             # memory and devices are not asked for
             machine = node.machine and (node.machine.topology, node.machine.free, node.machine.reserved)
-            asked = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
-            if asked not in known:
-                known[asked] = kubelets_verdict(node, pod)
-            yield known[asked]
+            key = pod.exclusive_cpus and (machine, node.free_cpus, node.settings)
+            if key not in known:
+                known[key] = kubelets_verdict(node, pod)
+            yield known[key]
 
 
 def _classes(things: Iterable[Hashable]) -> list[int]:

@@ -15,8 +15,8 @@ from pathlib import Path
 from statistics import median
 from typing import Final, NamedTuple
 
-from leadsman.web.reading.asked import QUERIES, question
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.ask import QUERIES, query_text
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, numa_of, overview_of
 from sql.database.open import Database, connect
@@ -88,7 +88,7 @@ def _print_size(db: Database) -> None:
 def _print(db: Database) -> None:
     now = datetime.now(UTC)
     pages: dict[str, Callable[[], str | None]] = {
-        "report": lambda: write_report(db, Asked(CLUSTER), now),
+        "report": lambda: write_report(db, RequestedRange(CLUSTER), now),
         "page of the cluster": lambda: overview_of(db, Request.of({"cluster": CLUSTER})),
         "page of NUMA nodes": lambda: numa_of(db, Request.of({"cluster": CLUSTER})),
         "page of a node": lambda: node_of(db, Request.of({"cluster": CLUSTER, "node": NODE})),
@@ -120,7 +120,7 @@ def _cpu_seconds() -> float:
 
 def _measure(make: Callable[[], str | None]) -> Measured:
     asked = [*(file.stem for file in QUERIES.glob("*.sql")), "charts_5m", "usage_5m"]
-    names = {question(name): name for name in asked}
+    names = {query_text(name): name for name in asked}
     queries: dict[str, tuple[float, float]] = {}
     ask = Database.query
 

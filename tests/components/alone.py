@@ -25,7 +25,7 @@ def each_alone(database: Database) -> Alone:
 
     def alone(cluster: str) -> Database:
         known = copy(database)
-        known.without_rows = tables() - filled.get(cluster, set())
+        known.noted_empty = tables() - filled.get(cluster, set())
         return known
 
     return alone

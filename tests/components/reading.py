@@ -9,7 +9,7 @@ from rich.console import Console
 
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.cli.present.story import print_story
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, overview_of
 from sql.database.open import Database
@@ -54,7 +54,7 @@ def page(db: Database, now: datetime, **asked: str) -> Text:
 
 
 def report(db: Database) -> Text:
-    return Text(write_report(db, Asked(), T0 + timedelta(days=1)))
+    return Text(write_report(db, RequestedRange(), T0 + timedelta(days=1)))
 
 
 def ready(name: str, *, value: bool | None = True) -> NodeRow:

@@ -45,7 +45,7 @@ OF_A_WORKER: Final = {
     "after its findings": Moment("before", "streams.kafka.states:LogStates.write_pieces"),
     "before its states": Moment("before", "streams.kafka.states:LogStates.write_heads"),
     "between two states": Moment("after", "streams.kafka.states:LogStates._send"),
-    "before what its states cover": Moment("before", "streams.kafka.states:LogStates.cover"),
+    "before what its states cover": Moment("before", "streams.kafka.states:LogStates.write_progress"),
 }
 OF_A_WATCHER: Final = {
     "at the end of a list": Moment("before", "ingest.apiserver.progress:Progress.listed"),

@@ -18,7 +18,7 @@ from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
-from leadsman.web.reading.scope import ALL, Asked
+from leadsman.web.reading.scope import ALL, RequestedRange
 from leadsman.web.rendering.report import write_report
 from sql.questions.queries import run, saved_query
 
@@ -80,7 +80,7 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
         for kind in KINDS:
             out = StringIO()
             print_story(database, [kind], Console(file=out, width=10_000), None, EVERY_LINE)
-            report = write_report(database, Asked(cluster=kind, last=ALL), so.T0 + timedelta(minutes=so.END))
+            report = write_report(database, RequestedRange(cluster=kind, last=ALL), so.T0 + timedelta(minutes=so.END))
             answers = {name: [each for each in of if each["cluster"] == kind] for name, of in rows.items()}
             found[kind] = Told(" ".join(out.getvalue().split()), Text(report).text, answers)
         yield found

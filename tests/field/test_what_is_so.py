@@ -21,7 +21,7 @@ from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
-from leadsman.web.reading.scope import ALL, Asked
+from leadsman.web.reading.scope import ALL, RequestedRange
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
@@ -498,7 +498,7 @@ def answers(database: Database, name: str) -> dict[str, str]:
 
 
 def _told(database: Database, cluster: str, found: Mapping[str, Mapping[str, str]]) -> Told:
-    out, asked = StringIO(), Asked(cluster=cluster, last=ALL)
+    out, asked = StringIO(), RequestedRange(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=10_000), None, EVERY_LINE)
     end = T0 + (timedelta(minutes=2 + 6, seconds=45) if cluster == "stale" else timedelta(minutes=END, seconds=20))
     of = asked.address()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from ingest.files.texts.ages import UNKNOWN_AGE, Printed
 from ingest.files.texts.event_rows import event_object
-from ingest.files.texts.parts import Command, Part
+from ingest.files.texts.fragments import Command, Fragment
 from ingest.messages.reasons import is_by_kubelet, spelled
 
 MOST_COLUMNS: Final = 64
@@ -105,19 +105,19 @@ def columns_of(line: str, command: Command) -> tuple[str, list[tuple[str, int]],
     return "", [], []
 
 
-def columned(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
+def columned(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the objects in tables with custom columns: nodes, Events, and pods that a kubelet evicted or rejected."""
     kind, heads, paths = "", list[tuple[str, int]](), list[str]()
-    for line in part.lines:
+    for line in fragment.lines:
         if not kind or not line.strip():
-            kind, heads, paths = columns_of(line, part.command)
+            kind, heads, paths = columns_of(line, fragment.command)
             continue
         cells = cells_of(line, heads)
         fields: dict[str, Any] = {}
         for path, (head, _) in zip(paths, heads, strict=True):
             if path and (cell := cells.get(head, "")) not in _NONE:
                 _put(fields, path, cell)
-        if cells and (made := _MADE[kind](fields, part.command, printed)) is not None:
+        if cells and (made := _MADE[kind](fields, fragment.command, printed)) is not None:
             yield made
 
 

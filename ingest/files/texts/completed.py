@@ -105,9 +105,9 @@ def _uids_of_pods(objects: Iterable[Fact]) -> dict[str, set[str]]:
         elif fact.thing.resource == EVENTS.name:
             with suppress(*UNDECODABLE):
                 event = _EVENT.decode(fact.thing.raw)
-                about = event.involved_object or event.regarding
-                if about is not None and about.kind == "Pod" and about.uid:
-                    uids.setdefault(f"{about.namespace}/{about.name}", set()).add(about.uid)
+                involved = event.involved
+                if involved.kind == "Pod" and involved.uid:
+                    uids.setdefault(f"{involved.namespace}/{involved.name}", set()).add(involved.uid)
     return uids
 
 
@@ -122,18 +122,12 @@ def _nodes_of_pods(facts: Iterable[Fact]) -> dict[str, set[str]]:
                     nodes.setdefault(f"{pod.metadata.namespace}/{pod.metadata.name}", set()).add(pod.spec.node_name)
             elif fact.thing.resource == EVENTS.name:
                 event = _EVENT.decode(fact.thing.raw)
-                if (found := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                if (found := SCHEDULED.fullmatch(event.text)) is not None:
                     nodes.setdefault(f"{found['ns']}/{found['pod']}", set()).add(found["node"])
-                about = event.involved_object or event.regarding
+                involved = event.involved
                 source = event.source
-                if (
-                    about is not None
-                    and about.kind == "Pod"
-                    and source
-                    and source.component == "kubelet"
-                    and source.host
-                ):
-                    nodes.setdefault(f"{about.namespace}/{about.name}", set()).add(source.host)
+                if involved.kind == "Pod" and source and source.component == "kubelet" and source.host:
+                    nodes.setdefault(f"{involved.namespace}/{involved.name}", set()).add(source.host)
     return nodes
 
 
@@ -234,7 +228,7 @@ def _in_namespaces(pasted: Iterable[Fact], objects: Iterable[Fact]) -> Iterator[
         elif fact.thing.resource == EVENTS.name and b"Successfully assigned " in fact.thing.raw:
             with suppress(*UNDECODABLE):
                 event = _EVENT.decode(fact.thing.raw)
-                if (placed := SCHEDULED.fullmatch(event.message or event.note or "")) is not None:
+                if (placed := SCHEDULED.fullmatch(event.text)) is not None:
                     spaces.setdefault(placed["pod"], set()).add(placed["ns"])
     for fact in pasted:
         resource, namespace, *_ = fact.thing.identity
@@ -319,10 +313,11 @@ def _ends_of_containers(pod: Pod) -> Iterator[datetime]:
 def _dated(fact: Fact, transitions: Mapping[tuple[str, str], datetime]) -> Fact:
     """Give an Event the time that the Node's condition or the pod's containers have, if its age fits that."""
     event = _EVENT.decode(fact.thing.raw)
-    about = event.involved_object
-    if about is None:
+    involved = event.involved_object
+    if involved is None:
         return fact
-    at = transitions.get((f"{about.namespace}/{about.name}" if about.kind == "Pod" else about.name, event.reason))
+    name = f"{involved.namespace}/{involved.name}" if involved.kind == "Pod" else involved.name
+    at = transitions.get((name, event.reason))
     around = [each for each in (event.earliest, event.latest) if each is not None]
     if at is None or not around or not min(around) - _SLACK <= at <= max(around) + _SLACK:
         return fact

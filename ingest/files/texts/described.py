@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from ingest.files.texts.ages import Printed, date
 from ingest.files.texts.described_events import event_of
 from ingest.files.texts.event_rows import ROWS_HEAD, alone, event_row, events_of, unknown_pod
+from ingest.files.texts.fragments import Fragment, is_typed
 from ingest.files.texts.headings import OF_POD, RANKS
-from ingest.files.texts.parts import Part, is_typed
 from ingest.files.texts.sections import FIELD, NOTHING, NUMBER, Section, amounts, containers, dates
 from ingest.messages.modes import fit
 from ingest.messages.reasons import OUT_OF, REFUSALS, REJECTED, is_by_kubelet, without_rejection
@@ -102,12 +102,12 @@ def _length(block: list[str], sections: dict[str, Section]) -> int:
     return next((number for number in range(last, len(block)) if is_typed(block[number])), len(block))
 
 
-def without_head(part: Part, printed: Printed) -> list[dict[str, Any]]:
-    """Return the objects of a part without the head of any: of the one node or pod that its command describes, or
+def without_head(fragment: Fragment, printed: Printed) -> list[dict[str, Any]]:
+    """Return the objects of a fragment without the head of any: of the one node or pod that its command describes, or
     pods of which only a status is left. Empty if a line looks like a head.
     """
-    verb, resource, name, namespace, _ = part.command
-    lines = part.lines
+    verb, resource, name, namespace, _ = fragment.command
+    lines = fragment.lines
     if any(map(_NAME.fullmatch, lines)):
         return []
     if verb != "describe" or not name or resource not in {"nodes", "pods"}:
@@ -130,27 +130,27 @@ def without_head(part: Part, printed: Printed) -> list[dict[str, Any]]:
 
 def _statuses_only(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
     """Yield the pods of which only the fields of a status are left, and the Events beside them."""
-    pieces = [(piece, list(_of_status(piece, printed))) for piece in _pieces(lines)]
-    if not any(found for _, found in pieces):
+    fragments = [(fragment, list(_of_status(fragment, printed))) for fragment in _fragments(lines)]
+    if not any(found for _, found in fragments):
         return
-    for piece, found in pieces:
+    for fragment, found in fragments:
         yield from found
         if not found or found[0]["metadata"]["name"] == UNKNOWN_NAME:
-            yield from alone(piece, printed)
+            yield from alone(fragment, printed)
 
 
-def _pieces(lines: list[str]) -> Iterator[list[str]]:
-    """Split the lines so that each piece has one status of a pod."""
-    piece, last = list[str](), -1
+def _fragments(lines: list[str]) -> Iterator[list[str]]:
+    """Split the lines so that each fragment has one status of a pod."""
+    fragment, last = list[str](), -1
     for line in lines:
         rank = _RANKS_OF_POD.get(_field_name(line), len(OF_POD))
         if rank <= last:
-            yield piece
-            piece, last = [], -1
+            yield fragment
+            fragment, last = [], -1
         if rank in _OF_STATUS:
             last = rank
-        piece.append(line)
-    yield piece
+        fragment.append(line)
+    yield fragment
 
 
 def _of_status(lines: list[str], printed: Printed) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from ingest.files.texts.parts import is_typed
+from ingest.files.texts.fragments import is_typed
 
 LIMIT_BYTES: Final = 4 << 20
 """The largest file that is looked through for several forms; a larger one was written by a program."""

@@ -13,7 +13,7 @@ from ingest.files.texts.columns import columns_of
 from ingest.files.texts.described import IS_DESCRIBED, IS_STATUS, described, newest_in, without_head
 from ingest.files.texts.event_rows import HAS_ROWS, alone
 from ingest.files.texts.exported import IS_EXPORTED, exported
-from ingest.files.texts.parts import Part, parts, spans_left, tidied, unstarred
+from ingest.files.texts.fragments import Fragment, fragments, spans_left, tidied, unstarred
 from ingest.files.texts.tables import IS_TABLE, tabled
 from ingest.model.observation import EARLIEST, LATEST
 
@@ -33,14 +33,14 @@ def is_pasted(head: bytes) -> bool:
     own = text.encode()
     if own != head and any(each.search(own) for each in _FORMS):
         return True
-    return any(_may_be_read(part) for part in parts(text.splitlines()))
+    return any(_may_be_read(fragment) for fragment in fragments(text.splitlines()))
 
 
-def _may_be_read(part: Part) -> bool:
-    """Tell whether a part can be read: its command describes a named node or pod, or a line is a table's head."""
-    command = part.command
+def _may_be_read(fragment: Fragment) -> bool:
+    """Tell whether a fragment can be read: its command describes a named node or pod, or a line is a table's head."""
+    command = fragment.command
     is_described = command.verb == "describe" and bool(command.name) and command.resource in {"nodes", "pods"}
-    return is_described or any(columns_of(line, command)[0] for line in part.lines)
+    return is_described or any(columns_of(line, command)[0] for line in fragment.lines)
 
 
 def pasted_parts(data: bytes, at: datetime | None, modified_at: datetime) -> Iterator[Found]:
@@ -86,7 +86,6 @@ def _whole_lines(text: str, modified_at: datetime) -> str:
 
 
 def _facts(found: Iterable[Mapping[str, Any]]) -> int:
-    """Count objects and their conditions."""
     return sum(1 + len(each.get("status", {}).get("conditions", ())) for each in found)
 
 
@@ -97,10 +96,10 @@ def _objects(lines: list[str], printed: Printed) -> Iterator[dict[str, Any]]:
         return
     found = described(lines, printed)
     yield from found.objects
-    for part in parts(spans_left(lines, found.spans)):
-        of_one = without_head(part, printed)
-        yield from of_one or alone(part.lines, printed)
-        yield from tabled(part, printed)
+    for fragment in fragments(spans_left(lines, found.spans)):
+        of_one = without_head(fragment, printed)
+        yield from of_one or alone(fragment.lines, printed)
+        yield from tabled(fragment, printed)
 
 
 def _newest_own(found: Iterable[Mapping[str, Any]]) -> datetime | None:

@@ -158,7 +158,6 @@ def _values(named: dict[str, str]) -> Values:
 
 
 def pods_of_sentence(text: str) -> list[str]:
-    """Return the pods in a text as `namespace/name`."""
     return [_pod(each[0])[0] for each in islice(_PODS.finditer(text), _MOST_PODS)]
 
 

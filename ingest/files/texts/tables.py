@@ -14,7 +14,7 @@ from ingest.files.texts.ages import AGE, UNKNOWN_AGE, Printed
 from ingest.files.texts.columns import MOST_COLUMNS, cells_of, columned
 from ingest.files.texts.described import UNKNOWN
 from ingest.files.texts.event_rows import OF_NODE, SCHEDULED, each_named, event_object, unknown_pod
-from ingest.files.texts.parts import Part
+from ingest.files.texts.fragments import Fragment
 from ingest.messages.reasons import is_by_kubelet, spelled
 from ingest.model.objects.base import UNKNOWN_NAME
 
@@ -66,16 +66,16 @@ _STATES: Final = {"Ready": "True", "NotReady": "False", "Unknown": ""}
 """The status of the condition Ready by what kubectl prints; `Unknown` is a Node without one, which says nothing."""
 
 
-def tabled(part: Part, printed: Printed) -> Iterator[dict[str, Any]]:
-    """Yield the objects in the tables of a part: nodes, Events, and pods that failed; each other pod as LACKING.
+def tabled(fragment: Fragment, printed: Printed) -> Iterator[dict[str, Any]]:
+    """Yield the objects in the tables of a fragment: nodes, Events, and pods that failed; each other pod as LACKING.
 
     The command has what a table lacks: the namespace, and what custom columns are.
     """
-    for kind, rows in _tables(part.lines):
-        placed = (row | {"NAMESPACE": row.get("NAMESPACE") or part.command.namespace} for row in rows)
+    for kind, rows in _tables(fragment.lines):
+        placed = (row | {"NAMESPACE": row.get("NAMESPACE") or fragment.command.namespace} for row in rows)
         made = list(filter(None, (_MADE[kind](row, printed) for row in placed)))
         yield from each_named(_with_own_uids(made)) if "events" in kind else made
-    chosen = list(columned(part, printed))
+    chosen = list(columned(fragment, printed))
     yield from (each for each in chosen if each["kind"] != "Event")
     yield from each_named(each for each in chosen if each["kind"] == "Event")
 

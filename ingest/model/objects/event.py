@@ -67,6 +67,24 @@ class Event(KeptObject, frozen=True):
     """Bounds of when it last occurred, where a text has no more than its age; no API server writes them."""
     latest: datetime | None = None
 
+    @property
+    def involved(self) -> ObjectReference:
+        """The object that it is about; one without a kind if it names none."""
+        return self.involved_object or self.regarding or ObjectReference()
+
+    @property
+    def text(self) -> str:
+        return self.message or self.note or ""
+
+    @property
+    def emitter(self) -> EventSource:
+        return self.source or self.deprecated_source or EventSource()
+
+    @property
+    def component(self) -> str:
+        """The component that emitted it (rules: event-fields)."""
+        return self.emitter.component or self.reporting_component or self.reporting_controller
+
 
 class EventAbout(KeptObject, frozen=True):
     """The object that an Event is about, by the name of either API."""

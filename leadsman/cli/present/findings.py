@@ -7,7 +7,7 @@ from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item
 from leadsman.web.reading.overview import Overview, read_overview, with_contradictions
-from leadsman.web.reading.scope import ALL, Asked, Span, choose
+from leadsman.web.reading.scope import ALL, RequestedRange, Span, choose
 from sql.database.open import Database
 
 
@@ -19,13 +19,12 @@ class Findings(NamedTuple):
 
     @property
     def wrong(self) -> bool:
-        """Tell whether any problem is at least a warning."""
         return any(item.severity <= Severity.WARNING for item in self.items)
 
 
 def findings_in(database: Database, span: Span, namespace: str = "") -> Findings:
     """The page's cards of all that is known of a cluster, whose rows span that time."""
-    scope = choose([span], Asked(last=ALL))._replace(namespace=namespace)
+    scope = choose([span], RequestedRange(last=ALL))._replace(namespace=namespace)
     view = with_contradictions(database, read_overview(database, scope, [span]))
     return Findings(view, attention(view))
 
@@ -36,7 +35,7 @@ def finding_rows(found: Findings) -> list[dict[str, Any]]:
         {
             "cluster": found.view.scope.cluster,
             "severity": item.severity.word,
-            "kind": item.about[0][0] if item.about else item.anchor,
+            "kind": item.alert_keys[0][0] if item.alert_keys else item.anchor,
             "title": item.title,
             "now": item.now,
             "since": item.since,

@@ -11,8 +11,8 @@ from leadsman.cli.present.tables import of_text, raw_rows
 from sql.database.open import Result
 from sql.questions.cells import CELL, Column
 from sql.questions.fit import Known
-from streams.questions.asked import MILLI, Question
 from streams.questions.fit import Answer, NodeAnswer
+from streams.questions.fit_request import MILLI, FitRequest
 from streams.rules.events.admission import amount, of
 from streams.rules.scheduling.scores import COMPARES_ALL_BELOW, MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
@@ -24,21 +24,21 @@ _VERDICT: Final = 2
 
 
 def fit_lines(
-    known: Known, asked: Question, found: Answer, *, insists: bool = True, more: bool = False
+    known: Known, request: FitRequest, found: Answer, *, insists: bool = True, more: bool = False
 ) -> Iterator[str]:
     """The answer in sentences, names in plain text. CPUs are called exclusive where the pod `insists` on that. `more`
     if `found` is about a new node, and each further one takes as many.
     """
-    shown = asked if insists else asked._replace(exclusive=False)
+    shown = request if insists else request._replace(exclusive=False)
     when = f", as known at {known.as_of:%Y-%m-%d %H:%M:%S} UTC" if known.as_of else ""
     yield f"Cluster {plain(known.cluster) or '(none)'}{when}: {_verdict(shown, found)}"
-    if asked.exclusive and found.free_exclusive_cpus:
+    if request.exclusive and found.free_exclusive_cpus:
         yield (
             f"{counted(found.free_exclusive_cpus, 'exclusive CPU is', 'exclusive CPUs are')} free, "
             f"at most {found.largest_free_cpus} of them on one NUMA node."
         )
-    if more and 0 < found.pods < asked.count:
-        yield f"{counted(-(-asked.count // found.pods), 'such node')} would take all of them."
+    if more and 0 < found.pods < request.count:
+        yield f"{counted(-(-request.count // found.pods), 'such node')} would take all of them."
     failing = [node for node in found.nodes if node.verdict == "refused_by_kubelet"]
     if failing and not found.names_node:
         nodes = counted(len(failing), "node")
@@ -84,23 +84,23 @@ def fit_columns(found: Answer) -> list[Column]:
     return shown
 
 
-def _verdict(asked: Question, found: Answer) -> str:
-    pod = _pod(asked)
-    if asked.count == 1:
+def _verdict(request: FitRequest, found: Answer) -> str:
+    pod = _pod(request)
+    if request.count == 1:
         taking = sum(node.pods > 0 for node in found.nodes)
         unknown = sum(node.verdict == "unknown" for node in found.nodes)
         doubt = f" {unknown} may; this is uncertain." if unknown and not taking else ""
         nodes = counted(taking, "node takes", "nodes take") if taking else "no node takes"
         return f"{nodes} {pod}.{doubt}"
-    return f"{found.pods} of {asked.count} fit, each {pod}."
+    return f"{found.pods} of {request.count} fit, each {pod}."
 
 
-def _pod(asked: Question) -> str:
-    kind = f"{'exclusive ' if asked.exclusive else ''}{'CPU' if asked.cpu_millicores == MILLI else 'CPUs'}"
-    parts = [f"{format_quantity_of('cpu', asked.cpu_millicores)} {kind}"]
-    parts += [f"{format_quantity_of('memory', asked.memory_bytes)} of memory"] * bool(asked.memory_bytes)
-    parts += [f"{format_quantity_of(name, amount)} {plain(name)}" for name, amount in sorted(asked.devices.items())]
-    each = f"{counted(asked.containers, 'container')}, each of " if asked.containers > 1 else ""
+def _pod(request: FitRequest) -> str:
+    kind = f"{'exclusive ' if request.exclusive else ''}{'CPU' if request.cpu_millicores == MILLI else 'CPUs'}"
+    parts = [f"{format_quantity_of('cpu', request.cpu_millicores)} {kind}"]
+    parts += [f"{format_quantity_of('memory', request.memory_bytes)} of memory"] * bool(request.memory_bytes)
+    parts += [f"{format_quantity_of(name, amount)} {plain(name)}" for name, amount in sorted(request.devices.items())]
+    each = f"{counted(request.containers, 'container')}, each of " if request.containers > 1 else ""
     return f"a pod of {each}{' and '.join([', '.join(parts[:-1]), parts[-1]] if parts[1:] else parts)}"
 
 

@@ -8,7 +8,6 @@ from sql.database.open import Result
 
 
 def counted(inspection: Inspection) -> Result:
-    """Count the observations of each kind."""
     rows = ((*kind, number) for kind, number in inspection.counts.items())
     return raw_rows(("source", "resource", "type", "count"), rows)
 

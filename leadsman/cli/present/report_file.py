@@ -6,17 +6,17 @@ from pathlib import Path
 from common.private import open_private
 from leadsman.cli import options
 from leadsman.cli.exits import EXIT_NO_SOURCE, fail
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.reading.settings import PageSettings
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database
 
 
 def save_report(
-    database: Database, file: Path, asked: Asked, settings: PageSettings, nodes: int = options.NODES
+    database: Database, file: Path, requested: RequestedRange, settings: PageSettings, nodes: int = options.NODES
 ) -> int:
     """Write it for its owner alone; gives its size in bytes. Ends the command where it cannot be written."""
-    text = write_report(database, asked, datetime.now(UTC), nodes, settings.steps).encode()
+    text = write_report(database, requested, datetime.now(UTC), nodes, settings.steps).encode()
     try:
         with open_private(file, "wb") as opened:
             opened.write(text)

@@ -93,7 +93,7 @@ def print_story(
     reader calls this program on this database; None if the database will be gone. With a `namespace`, what is about
     pods and objects of others is left out.
     """
-    database = database.knowing()
+    database = database.noting_empty_tables()
     spans = {span.cluster: span for span in read_spans(database)}
     asked_spans = [(cluster, spans.get(cluster)) for cluster in (spans if clusters is None else clusters)]
     found = [
@@ -108,7 +108,7 @@ def print_story(
 
 def print_first(database: Database, console: Console, namespace: str = "") -> None:
     """Print what is wrong by what was seen so far, without what happened in order."""
-    database = database.knowing()
+    database = database.noting_empty_tables()
     for span in read_spans(database):
         found = findings_in(database, span, namespace)
         _heading(database, span.cluster, console)
@@ -137,9 +137,9 @@ def _print_cluster(
         what = "Pods" if evidence.pods or evidence.events else "No pods were seen"
         console.print(f"  {what} of namespace {plain(namespace)}; nodes and the cluster as a whole.", markup=False)
     _sections(found, command, console)
-    asked = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
+    given = {**parameters, "lines": lines, "harmless": sorted(_HARMLESS)}
     lines_of = story(database, OF_CARDS)
-    rows = database.query(_TIMELINE.replace("[story]", lines_of), asked, described=False).rows if lines_of else ()
+    rows = database.query(_TIMELINE.replace("[story]", lines_of), given, described=False).rows if lines_of else ()
     wrong, total = rows[0][-2:] if rows else (0, 0)
     nothing = not found.wrong and not wrong
     if nothing:

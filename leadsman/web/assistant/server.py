@@ -207,14 +207,14 @@ def _in_a_thread(tool: _Tool, one: CapacityLimiter) -> Callable[..., Awaitable[A
     """Wrap a tool so that it runs in a thread. An error that its caller can mend is a tool error of the protocol."""
 
     @wraps(tool)
-    async def asked(*args: Any, **given: Any) -> Answer:
+    async def call(*args: Any, **given: Any) -> Answer:
         try:
             answer: Answer = _seen(await run_sync(partial(tool, *args, **given), limiter=one))
         except (WrongUsage, DatabaseError) as error:
             raise ToolError(plain(error, LONGEST_ERROR)) from None
         return answer
 
-    return asked
+    return call
 
 
 def _seen(value: Any) -> Any:

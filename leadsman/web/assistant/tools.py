@@ -10,15 +10,15 @@ from leadsman.web.reading.detail import read_details
 from leadsman.web.reading.evidence import absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.order import Order
 from leadsman.web.reading.overview import read_node, read_spans
-from leadsman.web.reading.scope import Asked, BadScope, Scope, choose, sql_time
+from leadsman.web.reading.scope import BadScope, RequestedRange, Scope, choose, sql_time
 from sql.database.open import Database, Result
 from sql.questions.fit import fit_document, read_known
 from sql.questions.limits import MIB, Limits
 from sql.questions.missing import why_empty
 from sql.questions.queries import chosen, run, saved_queries, saved_query
 from sql.questions.query_process import QueryProcess
-from streams.questions.asked import question
 from streams.questions.fit import answer
+from streams.questions.fit_request import fit_request
 
 LIMITS: Final = Limits(rows=500, seconds=10, memory_bytes=256 * MIB, answer_bytes=4 * MIB)
 _STORY: Final = """
@@ -121,10 +121,10 @@ class Tools:
         Quantities are Kubernetes', for each container: cpu 8 or 500m, memory 16Gi, devices as name=count.
         `exclusive` asks for whole CPUs that the CPU Manager pins.
         """
-        asked = question(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count)
+        request = fit_request(cpu, memory, devices, exclusive=exclusive, containers=containers, count=count)
         known = read_known(self._db, cluster, node)
-        found = answer(asked, known.candidates, known.strategies, known.scheduler_minor)
-        return dict(_plain(fit_document(known, asked, found)))
+        found = answer(request, known.candidates, known.strategies, known.scheduler_minor)
+        return dict(_plain(fit_document(known, request, found)))
 
     def sql(self, query: str) -> Answer:
         """The rows of one SELECT, SHOW, DESCRIBE or EXPLAIN of ClickHouse; SHOW TABLES lists what there is."""
@@ -138,7 +138,7 @@ class Tools:
         spans = read_spans(self._db)
         if not spans:
             raise BadScope("the database is empty: nothing was observed")
-        return choose(spans, Asked(cluster=cluster, since=since, until=until, last=last))
+        return choose(spans, RequestedRange(cluster=cluster, since=since, until=until, last=last))
 
 
 def _rows(result: Result) -> Answer:

@@ -6,13 +6,14 @@ from typing import Final
 
 from common.amounts import counted
 from common.text import plain
+from leadsman.web.attention import kinds
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
 from leadsman.web.attention.item import Item, Step, distinct, incidents
 from leadsman.web.attention.nodes import check_machine, cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import MOST_TEXT, out_of_memory, resizes, terminating, waiting
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import freshness
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview, Since
@@ -20,8 +21,7 @@ from leadsman.web.reading.words import sentence
 from streams.fold.titles import CONTAINER_GC_FAILS, OUT_OF_MEMORY
 from streams.rules.eviction.signals import RESOURCES
 
-_SEVERITIES: Final = {"critical": 0, "error": 0, "page": 0, "warning": 1}
-_OF_IMAGE_GC: Final = frozenset({"ImageGCInvalidCapacity", "ImageGCInsufficientFreed", "ImageGCRestartLoop"})
+_OF_IMAGE_GC: Final = frozenset(name for kind in kinds.IMAGE_GC.values() for name in kind.alerts)
 _OF_STATES: Final = frozenset({"NodeNotReady", "NodePressureLasting"}) | _OF_IMAGE_GC
 """Alerts about a state: their item lasts as long as that state."""
 MOST_WARNINGS: Final = 5
@@ -72,7 +72,7 @@ def _with_alerts(items: Iterable[Item], view: Overview) -> list[Item]:
         else:
             item = found[place]
             found[place] = item._replace(
-                severity=min(item.severity, _severity(alert)),
+                severity=min(item.severity, Severity.of_alert(alert.severity)),
                 now=item.now or not (alert.name in _OF_STATES or (item.signals and stale >= set(item.nodes))),
                 since=item.since or alert.starts_at,
                 alerts=distinct((*item.alerts, alert.name)),
@@ -89,8 +89,10 @@ def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -
     if alert.name == "NodePressureLasting":
         return node.known and alert.labels.get("condition", "") not in {"", *node.pressure}
     if alert.name in _OF_IMAGE_GC:
-        about = (row for row in image_gc if (row["node"], row["reason"]) == (node.name, alert.labels.get("reason")))
-        return next((row["verdict"] == "recovered" for row in about), False)
+        episodes = (
+            row for row in image_gc if (row["node"], row["reason"]) == (node.name, alert.labels.get("reason"))
+        )
+        return next((row["verdict"] == "recovered" for row in episodes), False)
     if alert.name != "EvictionThresholdNear" or node.stale:
         return False
     of_it = [each for each in node.margins if RESOURCES[each.signal] == alert.resource]
@@ -101,14 +103,14 @@ def _is_over(alert: Alert, node: NodeLine | None, image_gc: Iterable[RowDict]) -
 def _is_about(alert: Alert, item: Item) -> bool:
     """Tell whether an alert and an item are one problem, on a node of the item if both name some."""
     labels = {"", *alert.labels.values()}
-    about = any(name == alert.name and labels.issuperset(wanted) for name, *wanted in item.about)
-    return about and (not alert.node or not item.nodes or alert.node in item.nodes)
+    is_same = any(name == alert.name and labels.issuperset(values) for name, *values in item.alert_keys)
+    return is_same and (not alert.node or not item.nodes or alert.node in item.nodes)
 
 
 def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
     summary = sentence(same[0].summary)
     text = summary if len(same) == 1 else f"{len(same)} of them are firing. The latest: {summary}"
-    severity = min(_severity(alert) for alert in same)
+    severity = min(Severity.of_alert(alert.severity) for alert in same)
     nodes, since = distinct(alert.node for alert in same), min(alert.starts_at for alert in same)
     return Item(
         severity,
@@ -120,10 +122,6 @@ def _of_alerts(name: str, same: Sequence[Alert]) -> Item:
         alerts=(name,),
         step=Step(same[0].description.removesuffix(".") or f"Read its runbook, {name}"),
     )
-
-
-def _severity(alert: Alert) -> Severity:
-    return Severity(_SEVERITIES.get(alert.severity, Severity.NOTE))
 
 
 def named(node: NodeLine, items: Iterable[Item]) -> list[Badge]:
@@ -142,17 +140,7 @@ def _silence(view: Overview) -> Iterator[Item]:
         before = f"Nothing was seen {'towards the end of' if evidence.seen else 'in'} the range"
         title = "No current data" if view.scope.now else before
         text = f"{freshness(evidence)}. Everything below is as of that time."
-        step = Step("Check that Leadsman runs and may read the cluster: leadsman validate")
-        yield Item(
-            Severity.UNKNOWN,
-            title,
-            text,
-            (),
-            "unknown",
-            since=evidence.last_at,
-            step=step,
-            about=(("StreamStalled", ""),),
-        )
+        yield kinds.NO_DATA.item(title, text, (), since=evidence.last_at)
 
 
 _KERNEL: Final = frozenset({"OOMKilling", "SystemOOM"})
@@ -178,8 +166,6 @@ _WARNINGS: Final = {
 _STEPS: Final = {
     "BackOff": Step("Read its last output: kubectl logs --previous -n NAMESPACE POD"),
     "ContainerGCFailed": Step("Look at the container runtime of the node"),
-    "OOMKilling": Step("Find which pods use more than they request", "requests"),
-    "SystemOOM": Step("Find which pods use more than they request", "requests"),
 }
 
 
@@ -196,10 +182,7 @@ def _warnings(view: Overview) -> Iterator[Item]:
         text = ", ".join(f"{row['reason']} ({row['times']})" for row in rest)
         title = f"Warnings for {counted(len(rest), 'more reason')}"
         first, last = min(row["first_at"] for row in rest), max(row["last_at"] for row in rest)
-        yield Item(Severity.WARNING, title, f"{text}.", (), "timeline", False, first, last, step=_EVENTS)
-
-
-_EVENTS: Final = Step("Read the Events", "events")
+        yield kinds.WARNING_EVENTS.item(title, f"{text}.", (), now=False, since=first, until=last)
 
 
 def _of_events(row: RowDict) -> Item:
@@ -208,17 +191,16 @@ def _of_events(row: RowDict) -> Item:
     objects, last = counted(row["objects"], "object"), row["last_object"]
     where = last if row["objects"] == 1 else f"{objects}. The last, {last}"
     most = f" One Event counts {row['most']:,} in all." if row["most"] > row["times"] else ""
-    return Item(
-        Severity.CRITICAL if reason in _KERNEL else Severity.WARNING,
+    kind = kinds.KERNEL_KILLS if reason in _KERNEL else kinds.WARNING_EVENTS
+    return kind.item(
         f"{what}, {'at least ' * bool(row['lower_bound'])}{counted(row['times'], 'time')}",
         f"{where}: {sentence(plain(row['last_message'], MOST_TEXT))}{most}",
-        tuple(row["nodes"]),
-        "timeline",
-        False,
-        row["first_at"],
-        row["last_at"],
-        step=_STEPS.get(reason, _EVENTS),
-        about=((reason, ""),),
+        row["nodes"],
+        now=False,
+        since=row["first_at"],
+        until=row["last_at"],
+        step=_STEPS.get(reason, kind.step),
+        alert_keys=((reason,),),
         of_each=what,
     )
 
@@ -235,13 +217,11 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         share = "" if view.node else f" of {len(nodes)} of {counted(sum(node.known for node in view.nodes), 'node')}"
         title = f"No recent statistics{share}"
         text = f"{last}{'Its' if len(nodes) == 1 else 'Their'} free room and upcoming pressure are unknown."
-        asked = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
+        was_polled = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         down = {row["node"] for row in view.not_ready if row["ready"] is None}
         up = next((name for name in nodes if name not in down), None)
-        step = _UNREAD if asked else check_machine(nodes[0]) if up is None else _save_summary(up)
-        about = (("StreamStalled", "stats/summary"),)
-        item = Item(Severity.UNKNOWN, title, text, nodes, "unknown", step=step, about=about)
-        yield item._replace(of_each="No recent statistics").begun(since)
+        step = _UNREAD if was_polled else check_machine(nodes[0]) if up is None else _save_summary(up)
+        yield kinds.NO_STATISTICS.item(title, text, nodes, "stats/summary", step=step).begun(since)
 
 
 _UNREAD: Final = Step("See which kubelets could not be read", "source_errors")
@@ -263,5 +243,4 @@ def _without_news(view: Overview) -> Iterator[Item]:
         title = f"{counted(len(lost), 'alert')} without data"
         text = f"It is unknown whether {'it still holds' if len(lost) == 1 else 'they still hold'}: {names}."
         nodes, since = distinct(alert.node for alert in lost), min(alert.ends_at or alert.starts_at for alert in lost)
-        step = Step("Check that Leadsman runs and may read the cluster: leadsman validate")
-        yield Item(Severity.UNKNOWN, title, text, nodes, "alerts", since=since, step=step)
+        yield kinds.ALERTS_WITHOUT_DATA.item(title, text, nodes, since=since)

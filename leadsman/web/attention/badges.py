@@ -30,6 +30,18 @@ class Severity(IntEnum):
     def label(self) -> str:
         return "unknown" if self is Severity.UNKNOWN else self.word
 
+    @classmethod
+    def of_alert(cls, severity: str) -> "Severity":
+        """Return the severity of an alert, whose rule can name any."""
+        return _OF_ALERTS.get(severity, cls.NOTE)
+
+
+_OF_ALERTS: Final = {
+    **dict.fromkeys(("critical", "error", "page"), Severity.CRITICAL),
+    "warning": Severity.WARNING,
+    "unknown": Severity.UNKNOWN,
+}
+
 
 class Badge(NamedTuple):
     severity: Severity

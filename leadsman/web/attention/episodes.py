@@ -7,15 +7,15 @@ from typing import Final, NamedTuple
 from common.amounts import counted
 from leadsman.web.attention.badges import Severity
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import PIECES, Filter, Happened, Happening, Tick, headed, ticks
+from leadsman.web.reading.timeline import BUCKETS, Filter, Happened, Happening, Tick, headed, ticks
 from leadsman.web.reading.words import KINDS
 from streams.fold.findings import BROKEN_GC
 from streams.rules.eviction.shortage import evicted_for
 from streams.rules.pod_ends.machine import CONFIGURES, DRAINS
 
-APART: Final = timedelta(minutes=10)
+LONGEST_GAP: Final = timedelta(minutes=10)
 """A repetition within this time, or within this part of a longer range, belongs to the same episode."""
-APART_OF_RANGE: Final = 50
+GAPS_IN_RANGE: Final = 50
 MOST_OFFERED: Final = 300
 LOUD: Final = (1, 5, 25)
 """Counts from which a mark of a lane is drawn larger."""
@@ -39,7 +39,6 @@ _OF_NODES: Final = {
     ),
 }
 """Severity of the kind `node` by what it is about; everything else of it is a warning."""
-_OF_ALERTS: Final = {"critical": Severity.CRITICAL, "warning": Severity.WARNING, "unknown": Severity.UNKNOWN}
 _OF_PODS: Final = {
     "eviction": "were evicted: {}",
     "limit": "were evicted for their own limit",
@@ -67,7 +66,7 @@ class Episode(NamedTuple):
     """The words in bold: an alert's name, or how often it happened."""
     text: str
     """The rest of its words."""
-    pieces: tuple[Happening, ...]
+    happenings: tuple[Happening, ...]
 
     @property
     def is_moment(self) -> bool:
@@ -82,10 +81,10 @@ class Episode(NamedTuple):
         """Return the state that a mark shows: an episode that is over is hollow and without colour."""
         return _state(self.severity, is_over=self.until is not None)
 
-    def state_of(self, piece: Happening) -> str:
-        """Return the state of one piece, which can be over while the episode lasts."""
-        is_over = piece.until is not None and self.kind not in _LASTING_KINDS
-        return _state(severity_of(piece), is_over=is_over)
+    def state_of(self, happening: Happening) -> str:
+        """Return the state of one happening, which can be over while the episode lasts."""
+        is_over = happening.until is not None and self.kind not in _LASTING_KINDS
+        return _state(severity_of(happening), is_over=is_over)
 
 
 class Bar(NamedTuple):
@@ -98,7 +97,7 @@ class Bar(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Number of episodes in a piece of a lane that has too many for bars; `level` is 1 to 3."""
+    """Number of episodes in a bucket of a lane that has too many for bars; `level` is 1 to 3."""
 
     left: float
     level: int
@@ -137,15 +136,15 @@ def timeline(
     happened: Happened,
     scope: Scope,
     limit: int,
-    wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
+    filters: Filter = Filter(),  # noqa: B008 - it cannot be changed
 ) -> Timeline:
-    """At most `limit` episodes. Kind and severity narrow these; node and namespace also the lanes and the pieces."""
+    """At most `limit` episodes. Kind and severity narrow these; node and namespace also lanes and happenings."""
     found = fold(happened.happenings, scope)
-    if wanted.on or wanted.namespace:
-        pieces = [(each.key, [piece for piece in each.pieces if wanted.fits(piece)]) for each in found]
-        found = [_episode(key, group) for key, group in pieces if group]
+    if filters.on or filters.namespace:
+        fitting = [(each.key, [one for one in each.happenings if filters.fits(one)]) for each in found]
+        found = [_episode(key, group) for key, group in fitting if group]
     chosen = [
-        each for each in found if wanted.kind in {"", each.kind} and wanted.severity in {"", each.severity.word}
+        each for each in found if filters.kind in {"", each.kind} and filters.severity in {"", each.severity.word}
     ]
     return Timeline(
         _lanes(found, happened.shape, scope),
@@ -159,12 +158,12 @@ def timeline(
     )
 
 
-def kinds_of(wanted: Filter) -> list[str]:
-    """The kinds of the story in which something wanted may be; empty where it may be in any."""
-    if not wanted.severity:
-        return [wanted.kind] if wanted.kind else []
-    found = [kind for kind in KINDS if wanted.severity in {each.word for each in _severities(kind)}]
-    return [kind for kind in found if wanted.kind in {"", kind}] or [wanted.kind or "alert"]
+def kinds_of(filters: Filter) -> list[str]:
+    """The kinds of the story in which what the filters let through may be; empty where it may be in any."""
+    if not filters.severity:
+        return [filters.kind] if filters.kind else []
+    found = [kind for kind in KINDS if filters.severity in {each.word for each in _severities(kind)}]
+    return [kind for kind in found if filters.kind in {"", kind}] or [filters.kind or "alert"]
 
 
 def _severities(kind: str) -> set[Severity]:
@@ -174,14 +173,14 @@ def _severities(kind: str) -> set[Severity]:
 
 def fold(happenings: Iterable[Happening], scope: Scope, prefix: str = "e") -> list[Episode]:
     """Fold happenings, given by beginning: lasting ones first, then the latest. Each key begins with `prefix`."""
-    apart = max(APART, timedelta(seconds=scope.seconds / APART_OF_RANGE))
+    gap = max(LONGEST_GAP, timedelta(seconds=scope.seconds / GAPS_IN_RANGE))
     groups: list[list[Happening]] = []
     last: dict[tuple[str, ...], list[Happening]] = {}
     for each in happenings:
-        alike = (each.kind, each.about, each.resource, str(bool(each.pod)))
-        group = last.get(alike)
-        if group is None or all(one.until is not None and each.since - one.until > apart for one in group[-8:]):
-            group = last[alike] = []
+        key = (each.kind, each.about, each.resource, str(bool(each.pod)))
+        group = last.get(key)
+        if group is None or all(one.until is not None and each.since - one.until > gap for one in group[-8:]):
+            group = last[key] = []
             groups.append(group)
         group.append(each)
     groups.sort(key=lambda group: (_until(group) is None, group[0].since), reverse=True)
@@ -216,7 +215,7 @@ def _state(severity: Severity, *, is_over: bool) -> str:
 def severity_of(each: Happening) -> Severity:
     """Return the severity of one happening while it lasts."""
     if each.kind == "alert":
-        return _OF_ALERTS.get(each.severity, Severity.NOTE)
+        return Severity.of_alert(each.severity)
     if each.kind == "image_gc":
         return Severity.CRITICAL if each.about in BROKEN_GC else Severity.NOTE
     if each.kind == "node":
@@ -250,11 +249,11 @@ def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], 
         Lane(
             kind,
             name,
-            max(sum(shape.get(kind, {}).values()), sum(len(each.pieces) for each in by_kind.get(kind, ()))),
+            max(sum(shape.get(kind, {}).values()), sum(len(each.happenings) for each in by_kind.get(kind, ()))),
             tuple(dict.fromkeys(bar for each in reversed(by_kind.get(kind, ())) for bar in _bars(each, scope))),
             tuple(
-                Mark((piece + 0.5) * 100 / PIECES, sum(n >= least for least in LOUD))
-                for piece, n in sorted(shape.get(kind, {}).items())
+                Mark((bucket + 0.5) * 100 / BUCKETS, sum(n >= least for least in LOUD))
+                for bucket, n in sorted(shape.get(kind, {}).items())
             ),
         )
         for kind, name in KINDS.items()
@@ -263,13 +262,13 @@ def _lanes(episodes: Sequence[Episode], shape: Mapping[str, Mapping[int, int]], 
 
 
 def _bars(episode: Episode, scope: Scope) -> Iterable[Bar]:
-    """Yield bars for its pieces; pieces that would overlap become one."""
+    """Yield bars for its happenings; those that would overlap become one."""
     drawn = set()
-    for piece in episode.pieces:
-        left, right = place(scope, piece.since), place(scope, piece.until or scope.until)
+    for happening in episode.happenings:
+        left, right = place(scope, happening.since), place(scope, happening.until or scope.until)
         if episode.kind in _LASTING_KINDS:
             right = 100.0
         at = (round(left, 1), round(right - left, 1))
         if at not in drawn:
             drawn.add(at)
-            yield Bar(*at, episode.state_of(piece), episode.key)
+            yield Bar(*at, episode.state_of(happening), episode.key)

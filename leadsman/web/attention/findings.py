@@ -6,13 +6,14 @@ from datetime import timedelta
 from typing import Final
 
 from common.amounts import counted, how_often
-from leadsman.web.attention.badges import OFTEN, Severity
+from leadsman.web.attention import kinds
+from leadsman.web.attention.badges import OFTEN
 from leadsman.web.attention.item import Item, Step, distinct
 from leadsman.web.attention.pods import evicted, rejected
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.overview import Overview, Since, earliest, first
 from leadsman.web.reading.words import duration, plainly, sentence, unit
-from streams.fold.findings import BLIND_ADVICE, BLIND_VERDICTS, BROKEN_GC, image_gc_head
+from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
 from streams.fold.sentences import left_of
 from streams.fold.titles import capital, free_cpus
 from streams.rules.eviction.shortage import FAMILIES, WHILE_UNDER_PRESSURE
@@ -21,7 +22,6 @@ from streams.rules.eviction.unguarded import CONSEQUENCES, Reading, is_low, ungu
 
 
 def findings(view: Overview) -> Iterator[Item]:
-    """In the order of these rules."""
     for rule in (
         _thresholds_met,
         _unguarded,
@@ -38,21 +38,18 @@ def findings(view: Overview) -> Iterator[Item]:
         yield from rule(view)
 
 
-NEXT_EVICTION: Final = Step("See which pods are evicted first", "next_eviction")
-
-
 def _thresholds_met(view: Overview) -> Iterator[Item]:
     """A card for each resource, since signals of one file system are met together; a soft one only of other nodes.
 
-    Nodes with old samples alone are apart, and their card does not last.
+    Nodes with old samples alone have cards of their own, which do not last.
     """
     for fresh in (True, False):
         hard: dict[str, dict[str, list[Margin]]] = {}
         soft: dict[str, dict[str, list[Margin]]] = {}
         for node in (each for each in view.nodes if each.stale is not fresh):
             for margin in (each for each in node.margins if each.met):
-                found = hard if margin.hard_met else soft
-                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
+                met = hard if margin.hard_met else soft
+                met.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, []).append(margin)
         for resource, nodes in hard.items():
             yield _met(view, resource, "hard", nodes, now=fresh)
         for resource, nodes in soft.items():
@@ -63,7 +60,7 @@ def _thresholds_met(view: Overview) -> Iterator[Item]:
 
 def _unguarded(view: Overview) -> Iterator[Item]:
     """A signal that runs out and has no threshold, nor has another of its file system: a card for each resource."""
-    found: dict[str, dict[str, Margin]] = {}
+    by_resource: dict[str, dict[str, Margin]] = {}
     for node in view.nodes:
         low = [each for each in node.margins if is_low(each.available, each.capacity)]
         if node.stale or not low:
@@ -71,22 +68,17 @@ def _unguarded(view: Overview) -> Iterator[Item]:
         bare = unguarded_margins(node.margins)
         for margin in low:
             if margin.signal in bare:
-                found.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
-    for resource, nodes in found.items():
+                by_resource.setdefault(RESOURCES[margin.signal], {}).setdefault(node.name, margin)
+    for resource, nodes in by_resource.items():
         name, margin = min(nodes.items(), key=lambda each: each[1].available / max(1, each[1].capacity))
         left = left_of(unit(margin.signal) == "bytes", margin.available, margin.capacity)
-        text = f"{_of(view, name, f'{measured(margin.signal)}: {left}')}. {CONSEQUENCES[resource]}"
-        yield Item(
-            Severity.CRITICAL,
+        step = f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys"
+        yield kinds.UNGUARDED.item(
             f"{_BELOW[resource]} nearly used up, without a threshold",
-            text,
-            tuple(nodes),
-            "nodes",
-            step=Step(
-                f"Find what uses it; add {margin.signal} to evictionHard, and keep its other keys",
-                "unguarded_signals",
-            ),
-            about=(("EvictionThresholdNear", resource),),
+            f"{_of(view, name, f'{measured(margin.signal)}: {left}')}. {CONSEQUENCES[resource]}",
+            nodes,
+            resource,
+            step=Step(step, "unguarded_signals"),
             signals=(margin.signal,),
         )
 
@@ -101,31 +93,33 @@ def unguarded_margins(margins: Iterable[Margin]) -> frozenset[str]:
 def _met(view: Overview, resource: str, which: str, nodes: Mapping[str, Sequence[Margin]], *, now: bool) -> Item:
     signals = distinct(margin.signal for margins in nodes.values() for margin in margins)
     name, margins = min(nodes.items(), key=lambda each: min(margin.room for margin in each[1]))
-    severity = Severity.CRITICAL if which == "hard" else Severity.WARNING
     what = [measured(signal) for signal in signals]
     are = "are below their" if unit(signals[0]) != "bytes" else "is below its"
-    alike: dict[str, list[str]] = {}
+    by_state: dict[str, list[str]] = {}
     for margin in margins:
-        alike.setdefault(margin.stands, []).append(measured(margin.signal))
-    alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in alike.items())
-    return Item(
-        severity,
-        f"{capital(what[0])} {are} {which} threshold"
-        if len(signals) == 1
-        else f"{_BELOW[resource]} below {which} thresholds",
-        f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
-        tuple(nodes),
-        "nodes",
-        now=now,
-        step=NEXT_EVICTION,
-        about=(("EvictionThresholdNear", resource), *_TOO_LATE.get(resource, ())),
-        signals=signals,
-        short_of=FAMILIES[resource],
-        fact=f"{'inodes ' if resource == 'inodes' else ''}below the {which} threshold{_on(view, nodes)}",
-    ).begun(first(view.begun, which, signals, nodes))
+        by_state.setdefault(margin.stands, []).append(measured(margin.signal))
+    alone = "; ".join(f"{', '.join(names)}: {stands}" for stands, names in by_state.items())
+    return (
+        (kinds.HARD_MET if which == "hard" else kinds.SOFT_MET)
+        .item(
+            f"{capital(what[0])} {are} {which} threshold"
+            if len(signals) == 1
+            else f"{_BELOW[resource]} below {which} thresholds",
+            f"{'The lowest: ' if len(nodes) > 1 else ''}{_of(view, name, alone)}.",
+            nodes,
+            now=now,
+            alert_keys=_threshold_keys([resource]),
+            signals=signals,
+            short_of=FAMILIES[resource],
+            fact=f"{'inodes ' if resource == 'inodes' else ''}below the {which} threshold{_on(view, nodes)}",
+        )
+        .begun(first(view.begun, which, signals, nodes))
+    )
 
 
-_TOO_LATE: Final = {"memory": (("EvictionTooLate", ""),)}
+def _threshold_keys(resources: Iterable[str]) -> tuple[tuple[str, ...], ...]:
+    keys = dict.fromkeys(("EvictionThresholdNear", resource) for resource in resources)
+    return (*keys, *((("EvictionTooLate",),) if ("EvictionThresholdNear", "memory") in keys else ()))
 
 
 def _on(view: Overview, nodes: Sized) -> str:
@@ -138,15 +132,8 @@ def _of(view: Overview, node: str, text: str) -> str:
 
 
 _BELOW: Final = {"memory": "Memory is", "ephemeral-storage": "Disks are", "inodes": "Inodes are", "pids": "PIDs are"}
-_IMAGE_GC_ALERTS: Final = {
-    "persistent": ("ImageGCInvalidCapacity", "ImageGCInsufficientFreed"),
-    "restart_loop": ("ImageGCRestartLoop",),
-    "insufficient_freed": ("ImageGCInsufficientFreed",),
-}
-
-
 _GONE: Final = "That node is gone.", "Those nodes are gone."
-_NOT_HEARD: Final = "It is unknown whether it still does: there is no data since."
+_NO_NEWS: Final = "It is unknown whether it still does: there is no data since."
 
 
 def _image_gc(view: Overview) -> Iterator[Item]:
@@ -154,12 +141,12 @@ def _image_gc(view: Overview) -> Iterator[Item]:
     for verdict in BROKEN_GC:
         latest = {each["node"]: each for each in reversed(view.image_gc) if each["verdict"] == verdict}
         for goes_on in (True, False):
-            affected = [
-                node.name for node in view.nodes if node.image_gc == verdict and node.image_gc_goes_on is goes_on
-            ]
-            heads = {name: image_gc_head(verdict, latest[name]["reason"], goes_on=goes_on) for name in affected}
-            for head in dict.fromkeys(heads.values()):
-                nodes = tuple(name for name in affected if heads[name] == head)
+            heads: dict[str, list[str]] = {}
+            for node in view.nodes:
+                if node.image_gc == verdict and node.image_gc_goes_on is goes_on:
+                    head = image_gc_head(verdict, latest[node.name]["reason"], goes_on=goes_on)
+                    heads.setdefault(head, []).append(node.name)
+            for head, nodes in heads.items():
                 rows = [latest[name] for name in nodes]
                 of_whom = f"of {nodes[0]}" if len(nodes) > 1 else ""
                 of_when = "" if goes_on else "as last reported"
@@ -167,19 +154,10 @@ def _image_gc(view: Overview) -> Iterator[Item]:
                 text = ": ".join(filter(None, (begins, rows[0]["explanation"])))
                 if not goes_on:
                     is_gone = all(row["is_gone"] for row in rows)
-                    text = f"{text} {_GONE[len(nodes) > 1] if is_gone else _NOT_HEARD}"
-                yield Item(
-                    Severity.CRITICAL,
-                    head,
-                    text,
-                    nodes,
-                    "image-gc",
-                    now=goes_on,
-                    since=min(row["ts"] for row in rows),
-                    until=None if goes_on else max(row["last_at"] for row in rows),
-                    step=Step("See its target and what it freed", "image_gc"),
-                    about=tuple((name, "") for name in _IMAGE_GC_ALERTS[verdict]),
-                )
+                    text = f"{text} {_GONE[len(nodes) > 1] if is_gone else _NO_NEWS}"
+                until = None if goes_on else max(row["last_at"] for row in rows)
+                since = min(row["ts"] for row in rows)
+                yield kinds.IMAGE_GC[verdict].item(head, text, nodes, now=goes_on, since=since, until=until)
 
 
 def _blind_spots(view: Overview) -> Iterator[Item]:
@@ -188,18 +166,8 @@ def _blind_spots(view: Overview) -> Iterator[Item]:
         if verdict != "inconclusive":
             title = f"The scheduler {BLIND_VERDICTS.get(verdict, verdict)}"
             nodes, seen = distinct(row["node"] for row in same), [row["ts"] for row in same]
-            yield Item(
-                Severity.CRITICAL,
-                title,
-                sentence(same[0]["evidence"]),
-                nodes,
-                "scheduler",
-                False,
-                min(seen),
-                max(seen),
-                step=Step(BLIND_ADVICE),
-                about=(("SchedulerBlindSpot", ""),),
-            )
+            text = sentence(same[0]["evidence"])
+            yield kinds.BLIND_SPOT.item(title, text, nodes, now=False, since=min(seen), until=max(seen))
 
 
 def _nearing(view: Overview) -> Iterator[Item]:
@@ -215,16 +183,11 @@ def _nearing(view: Overview) -> Iterator[Item]:
         same = [each for each in acting if _family(each[2]) == family]
         _, name, nearest = same[0]
         nodes = distinct(each[1] for each in same)
-        text = _of(view, name, f"{nearest.nearest}.")
-        about = [("EvictionThresholdNear", RESOURCES[each[2].signal]) for each in same]
-        yield Item(
-            Severity.WARNING,
+        yield kinds.NEAR.item(
             "A threshold is near",
-            text,
+            _of(view, name, f"{nearest.nearest}."),
             nodes,
-            "nodes",
-            step=NEXT_EVICTION,
-            about=(*dict.fromkeys(about), *_TOO_LATE.get(family, ())),
+            alert_keys=_threshold_keys(RESOURCES[each[2].signal] for each in same),
             signals=(nearest.signal,),
             short_of=family,
             fact=f"near {'the' if view.node else 'a'} threshold{_on(view, nodes)}",
@@ -232,11 +195,9 @@ def _nearing(view: Overview) -> Iterator[Item]:
     saved = sorted(each for each in soon if each[2].gc_first)
     if saved:
         _, name, first_saved = saved[0]
-        text = f"{first_saved.nearest}, but image GC acts before that."
-        step = Step("Nothing to do unless image GC fails", "image_gc")
+        text = _of(view, name, f"{first_saved.nearest}, but image GC acts before that.")
         nodes = distinct(each[1] for each in saved)
-        signals, text = (first_saved.signal,), _of(view, name, text)
-        item = Item(Severity.NOTE, "Image GC will act", text, nodes, "nodes", step=step, signals=signals)
+        item = kinds.GC_WILL_ACT.item("Image GC will act", text, nodes, signals=(first_saved.signal,))
         yield item.begun(_near_since(view, saved))
 
 
@@ -259,20 +220,15 @@ def _pressure(view: Overview) -> Iterator[Item]:
         for under in ([node for node in every if node not in silent], silent):
             if not under:
                 continue
-            since = min(
-                (node.pressure_since[condition] for node in under if condition in node.pressure_since), default=None
-            )
+            begins = [node.pressure_since[condition] for node in under if condition in node.pressure_since]
             goes_on = under is not silent
-            yield Item(
-                Severity.WARNING,
+            yield kinds.PRESSURE.item(
                 condition if len(under) == 1 else f"{condition} on {counted(len(under), 'node')}",
                 WHILE_UNDER_PRESSURE if goes_on else _NOT_REPORTED,
-                tuple(node.name for node in under),
-                "nodes",
+                (node.name for node in under),
+                condition,
                 now=goes_on,
-                since=since,
-                step=Step("See what is left and which pod is evicted first", "next_eviction"),
-                about=(("NodePressureLasting", condition),),
+                since=min(begins, default=None),
                 of_each=condition,
                 short_of=FAMILIES[condition],
                 fact=f"{condition}{_on(view, under)}",
@@ -283,20 +239,10 @@ def _pressure(view: Overview) -> Iterator[Item]:
         most = max(swinging, key=lambda node: node.times_under_pressure)
         who = "The node" if view.node else most.name
         text = f"{who} came under {most.swings or 'pressure'} {how_often(most.times_under_pressure)}."
-        names = tuple(node.name for node in swinging)
         spans = [node.under_pressure for node in swinging if node.under_pressure is not None]
-        yield Item(
-            Severity.WARNING,
-            "In and out of pressure",
-            text,
-            names,
-            "timeline",
-            now=False,
-            since=min((span[0] for span in spans), default=None),
-            until=max((span[1] for span in spans), default=None),
-            step=Step("Find what fills it again", "pressure_history --by hour"),
-            about=(("PressureOscillation", ""),),
-        )
+        since, until = min((span[0] for span in spans), default=None), max((span[1] for span in spans), default=None)
+        names = [node.name for node in swinging]
+        yield kinds.SWINGS.item("In and out of pressure", text, names, now=False, since=since, until=until)
 
 
 def _overcommitted(view: Overview) -> Iterator[Item]:
@@ -304,15 +250,9 @@ def _overcommitted(view: Overview) -> Iterator[Item]:
     nodes = tuple(node.name for node in view.nodes if node.overcommitted)
     if nodes:
         each = [f"{_REQUESTED.get(name, name)} on {counted(count, 'node')}" for name, count in counts.most_common()]
-        yield Item(
-            Severity.WARNING,
-            "More requested than allocatable",
-            f"Pods request more than nodes can allocate: {', '.join(each)}.",
-            nodes,
-            "nodes",
-            step=Step("Move pods, or lower what they request above their use", "requests"),
-            about=(("NodeOvercommitted", ""),),
-        ).begun(first(view.begun, "over", counts, nodes))
+        text = f"Pods request more than nodes can allocate: {', '.join(each)}."
+        item = kinds.OVERCOMMITTED.item("More requested than allocatable", text, nodes)
+        yield item.begun(first(view.begun, "over", counts, nodes))
 
 
 _REQUESTED: Final = {"cpu": "CPUs", "ephemeral-storage": "ephemeral storage"}
@@ -321,11 +261,8 @@ _REQUESTED: Final = {"cpu": "CPUs", "ephemeral-storage": "ephemeral storage"}
 def _numa(view: Overview) -> Iterator[Item]:
     late = view.late_joiners
     if late is not None and late["verdict"] == "late_joiners_emptier":
-        title = "Nodes that joined later stay emptier"
-        step = Step("See which placement would spread pods evenly", "numa_whatif")
-        item = Item(
-            Severity.WARNING, title, sentence(late["explanation"]), tuple(late["youngest_nodes"]), "numa", step=step
-        )
+        text = sentence(late["explanation"])
+        item = kinds.LATE_JOINERS.item("Nodes that joined later stay emptier", text, late["youngest_nodes"])
         yield item.begun(first(view.begun, "late", ("",), ("",)))
     nodes = [node for node in view.nodes if node.uneven]
     if nodes:
@@ -333,32 +270,14 @@ def _numa(view: Overview) -> Iterator[Item]:
         numa = most.numa or {}
         text = _of(view, most.name, f"{free_cpus(numa['free_cpus'], numa['largest_fit_cpus'])}.")
         names = tuple(node.name for node in nodes)
-        yield Item(
-            Severity.WARNING,
-            "Uneven NUMA nodes",
-            text,
-            names,
-            "numa",
-            step=Step("See where exclusive CPUs are free", "numa_map"),
-            about=(("NUMASkewHigh", ""), ("NUMAFragmented", "")),
-        ).begun(first(view.begun, "uneven", ("",), names))
+        yield kinds.UNEVEN.item("Uneven NUMA nodes", text, names).begun(first(view.begun, "uneven", ("",), names))
 
 
 def _sources(view: Overview) -> Iterator[Item]:
     for row in view.unknown.source_errors:
         if row["kind"] == "silent":
-            silence = duration(row["longest_silence_seconds"])
-            text = f"No data for up to {silence}. {sentence(plainly(row['last_error']))}"
-            title, nodes = f"{row['resource']} fell silent", tuple(row["nodes"])
-            yield Item(
-                Severity.WARNING,
-                title,
-                text,
-                nodes,
-                "unknown",
-                now=False,
-                since=min(row["first_at"], row["last_at"] - timedelta(seconds=row["longest_silence_seconds"] or 0)),
-                until=row["last_at"],
-                step=Step("Check that it answers and that Leadsman may read it: leadsman validate"),
-                about=(("StreamStalled", row["resource"]),),
-            )
+            silence = row["longest_silence_seconds"]
+            text = f"No data for up to {duration(silence)}. {sentence(plainly(row['last_error']))}"
+            since = min(row["first_at"], row["last_at"] - timedelta(seconds=silence or 0))
+            title, nodes, resource = f"{row['resource']} fell silent", row["nodes"], row["resource"]
+            yield kinds.SILENT_SOURCE.item(title, text, nodes, resource, now=False, since=since, until=row["last_at"])

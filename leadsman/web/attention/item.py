@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from common.amounts import counted, how_often
 from common.text import argument, plain
 from leadsman.web.attention.badges import Severity
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Since
 from leadsman.web.reading.words import size
 
@@ -54,7 +54,7 @@ class Item(NamedTuple):
     who: str = ""
     """Owners of the pods, and how often."""
     step: Step = Step()
-    about: tuple[tuple[str, ...], ...] = ()
+    alert_keys: tuple[tuple[str, ...], ...] = ()
     """Names of alerts about the same problem, each with the labels' values that distinguish it from its like."""
     or_earlier: bool = False
     """It was so at `since` already, when it was first seen."""
@@ -94,7 +94,6 @@ def owners_of(rows: Iterable[RowDict], column: str = "pods") -> str:
 
 
 def first_owner(rows: Iterable[RowDict], column: str = "pods") -> tuple[str, str]:
-    """The kind and name of the owner of most."""
     kind, name = max(rows, key=lambda row: row[column])["owner"]
     return kind, name
 
@@ -135,36 +134,36 @@ def incidents(items: Iterable[Item], culprits: Sequence[RowDict]) -> list[Item]:
         if not first.short_of:
             found.append(first)
             continue
-        parts = [first, *(each for each in left if each.short_of == first.short_of)]
-        lasting = {name for each in parts if each.now for name in each.nodes}
-        parts = [each for each in parts if each.now == first.now or not lasting.isdisjoint(each.nodes)]
-        left = [each for each in left if not any(each is part for part in parts)]
-        found.append(_with_culprits(_joined(parts), culprits))
+        same = [first, *(each for each in left if each.short_of == first.short_of)]
+        lasting = {name for each in same if each.now for name in each.nodes}
+        same = [each for each in same if each.now == first.now or not lasting.isdisjoint(each.nodes)]
+        left = [each for each in left if not any(each is one for one in same)]
+        found.append(_with_culprits(_joined(same), culprits))
     return found
 
 
-def _joined(parts: Sequence[Item]) -> Item:
-    if len(parts) == 1:
-        return parts[0]
-    parts = sorted(parts, key=lambda each: (each.severity, not each.now))
-    lead = parts[0]
-    facts = distinct(each.fact for each in parts)
-    since = min((each for each in parts if each.since), key=lambda each: str(each.since), default=lead)
-    ends = [each.until for each in parts if each.until is not None]
-    now = any(each.now for each in parts)
+def _joined(same: Sequence[Item]) -> Item:
+    if len(same) == 1:
+        return same[0]
+    same = sorted(same, key=lambda each: (each.severity, not each.now))
+    lead = same[0]
+    facts = distinct(each.fact for each in same)
+    since = min((each for each in same if each.since), key=lambda each: str(each.since), default=lead)
+    ends = [each.until for each in same if each.until is not None]
+    now = any(each.now for each in same)
     return lead._replace(
         title=f"{_TITLES[lead.short_of]}: {', '.join(facts[:_FACTS])}",
-        text=" ".join(dict.fromkeys(each.text for each in parts if each.text and not each.is_condition)),
-        nodes=distinct(name for each in parts for name in each.nodes),
+        text=" ".join(dict.fromkeys(each.text for each in same if each.text and not each.is_condition)),
+        nodes=distinct(name for each in same for name in each.nodes),
         anchor="nodes" if now else lead.anchor,
         now=now,
         since=since.since,
         or_earlier=since.or_earlier,
         until=None if now or not ends else max(ends),
-        who=next((each.who for each in parts if each.who), ""),
-        step=next((each.step for each in parts if each.is_cause), lead.step),
-        about=tuple(dict.fromkeys(about for each in parts for about in each.about)),
-        signals=distinct(signal for each in parts for signal in each.signals),
+        who=next((each.who for each in same if each.who), ""),
+        step=next((each.step for each in same if each.is_cause), lead.step),
+        alert_keys=tuple(dict.fromkeys(key for each in same for key in each.alert_keys)),
+        signals=distinct(signal for each in same for signal in each.signals),
     )
 
 

@@ -6,9 +6,9 @@ from typing import Final
 
 from common.amounts import counted
 from common.text import argument, plain
-from leadsman.web.attention.badges import Severity
+from leadsman.web.attention import kinds
 from leadsman.web.attention.item import Item, Step
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Overview, first
 from leadsman.web.reading.words import duration, sentence, timestamp
 from streams.fold.titles import no_report, pods_unknown, reported
@@ -26,12 +26,12 @@ def not_ready(view: Overview) -> Iterator[Item]:
         text = f"{f'{words} ' if len(rows) == 1 else ''}{_leases(rows)}{NO_NEW_PODS.capitalize()}."
         step = Step(f"See kubectl describe node {argument(rows[0]['node'])} and its kubelet's and runtime's logs")
         title = "Not Ready" if view.node else f"{len(rows)} {of_nodes} not Ready"
-        yield _of(rows, Severity.CRITICAL, title, text, step)._replace(of_each="Not Ready")
+        yield _of(kinds.NOT_READY, rows, title, text, step)
     if rows := [row for row in others if row["ready"] is None]:
         text = f"{sentence(no_report(len(rows)))} {_leases(rows)}{pods_unknown(len(rows))}"
         step = check_machine(rows[0]["node"])
         title = "Ready is unknown" if view.node else f"{len(rows)} {of_nodes} with Ready unknown"
-        yield _of(rows, Severity.CRITICAL, title, text, step)
+        yield _of(kinds.READY_UNKNOWN, rows, title, text, step)
     taken = [row for row in drained if drainer(row["taints"])]
     if taken:
         yield _being_removed(view, taken, of_nodes)
@@ -45,7 +45,7 @@ def not_ready(view: Overview) -> Iterator[Item]:
             else f"See kubectl describe node {argument(cordoned[0]['node'])} before it is uncordoned: {state}"
         )
         title = "Cordoned" if view.node else f"{len(cordoned)} {of_nodes} cordoned"
-        item = _of(cordoned, Severity.NOTE, title, text, step)._replace(since=None)
+        item = _of(kinds.LEAVING, cordoned, title, text, step)._replace(since=None)
         yield item.begun(first(view.begun, "cordoned", ("",), item.nodes))
 
 
@@ -60,7 +60,7 @@ def cordoned_by_event(view: Overview) -> Iterator[Item]:
         title = "Cordoned (from an Event)" if view.node else f"{counted(len(rows), 'node')} cordoned (from an Event)"
         nodes, text = tuple(row["node"] for row in rows), "No Node object in the data shows it."
         step = Step(f"Check whether it still is: kubectl get node {argument(nodes[0])}")
-        yield Item(Severity.NOTE, title, text, nodes, "nodes", since=rows[0]["since"], step=step)
+        yield kinds.CORDONED_BY_EVENT.item(title, text, nodes, since=rows[0]["since"], step=step)
 
 
 def _down(rows: Sequence[RowDict], *, one: bool) -> str:
@@ -88,8 +88,8 @@ def problems(view: Overview) -> Iterator[Item]:
         words = sentence(plain(rows[-1]["said"])) if rows[-1]["said"] else ""
         text = f"The last: {words}" if words and len(rows) > 1 else words
         step = Step(f"See kubectl describe node {node}, and what sets this condition")
-        item = _of(rows, Severity.WARNING, f"Condition {name}{of_nodes} shows trouble", text, step)
-        yield item._replace(about=(), of_each=name)
+        title = f"Condition {name}{of_nodes} shows trouble"
+        yield _of(kinds.CONDITION._replace(of_each=name), rows, title, text, step)
 
 
 def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> Item:
@@ -107,7 +107,7 @@ def _being_removed(view: Overview, rows: Sequence[RowDict], of_nodes: str) -> It
         if left is not None
         else f"See what {by} says: kubectl get events --field-selector involvedObject.name={name}"
     )
-    item = _of(rows, Severity.NOTE, title, text, step)._replace(since=None)
+    item = _of(kinds.LEAVING, rows, title, text, step)._replace(since=None)
     marked = [at for row in rows if (at := _marked(_taint(row)[1], view)) is not None]
     if marked and len(marked) == len(rows):
         at = min(marked)
@@ -149,7 +149,5 @@ def _leases(rows: Sequence[RowDict]) -> str:
     return f"{counted(len(ages), 'Lease')} had last been renewed {before} before that was seen. "
 
 
-def _of(rows: Sequence[RowDict], severity: Severity, title: str, text: str, step: Step) -> Item:
-    nodes = tuple(row["node"] for row in rows)
-    about = (("NodeNotReady", ""),)
-    return Item(severity, title, text, nodes, "nodes", since=rows[0]["since"], step=step, about=about)
+def _of(kind: kinds.Kind, rows: Sequence[RowDict], title: str, text: str, step: Step) -> Item:
+    return kind.item(title, text, (row["node"] for row in rows), since=rows[0]["since"], step=step)

@@ -1,22 +1,21 @@
 """Cards about pods: evicted, rejected, OOM killed, pending, resized, not ending. Pure, from an overview."""
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from common.amounts import counted
 from common.text import argument, plain
 from ingest.model.objects.base import UNKNOWN_NAME
 from ingest.resources.rejections import UNSEEN_BY_SCHEDULER
-from leadsman.web.attention.badges import Severity
+from leadsman.web.attention import kinds
 from leadsman.web.attention.item import Item, Step, distinct, first_owner, named_owner, owners_of
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.overview import Overview
 from leadsman.web.reading.words import sentence
-from streams.alerting.rejections import REMOVE_OR_CORDON, fewer, known_cause
+from streams.alerting.rejections import fewer, known_cause
 from streams.fold.findings import KERNEL_KILLS
 from streams.fold.titles import (
     OUTSIDE_PODS,
-    READ_MESSAGES,
     WORD_ALONE,
     for_own_limits,
     oom_kills,
@@ -43,35 +42,34 @@ def evicted(view: Overview) -> Iterator[Item]:
         rows = [row for row in under_pressure if row["resource"] == resource]
         pods = sum(row["pods"] for row in rows)
         outside = resource == "ephemeral-storage" and sum(row["unexplained"] for row in rows) * 2 > pods
-        title = f"{pods_evicted(pods)} for {short_of(resource)}"
-        yield _ended(Severity.CRITICAL, title, "pods evicted", rows, "pods")._replace(
+        step = _EVICTION_STEPS.get(resource, kinds.EVICTED.step)
+        yield _ended(
+            kinds.EVICTED,
+            f"{pods_evicted(pods)} for {short_of(resource)}",
+            rows,
+            "pods",
+            "pressure",
+            resource,
             text=OUTSIDE_PODS if outside else "",
-            step=Step("Check system logs, images and host paths", "disk_growth")
-            if outside
-            else _EVICTION_STEPS.get(resource, Step("See each of them", "evicted_pods")),
-            about=(("PodsEvicted", "pressure", resource),),
+            step=_DISK_STEP if outside else step,
             short_of=FAMILIES.get(resource, ""),
             fact=f"{pods_evicted(pods)}{' for inodes' if resource == 'inodes' else ''}",
             is_cause=outside,
         )
     if rows := [row for row in view.evicted if row["cause"] == "limit"]:
         pods = sum(row["pods"] for row in rows)
-        yield _ended(
-            Severity.WARNING, f"{pods_evicted(pods)} {for_own_limits(pods)}", "pods evicted for limits", rows, "pods"
-        )._replace(
-            text="They used more local storage than they may."
-            if pods > 1
-            else "It used more local storage than it may.",
-            step=Step(f"Raise the limit of {named_owner(rows)}, or find what fills it"),
-            about=(("PodsEvicted", "limit"),),
+        title = f"{pods_evicted(pods)} {for_own_limits(pods)}"
+        text = (
+            "They used more local storage than they may." if pods > 1 else "It used more local storage than it may."
         )
+        step = Step(f"Raise the limit of {named_owner(rows)}, or find what fills it")
+        yield _ended(kinds.EVICTED_FOR_LIMIT, title, rows, "pods", "limit", text=text, step=step)
     if rows := [row for row in view.evicted if row["cause"] == UNKNOWN_CAUSE]:
         title = f"{pods_evicted(sum(row['pods'] for row in rows))}: {WHY_UNKNOWN}"
-        yield _ended(Severity.WARNING, title, "pods evicted", rows, "pods")._replace(
-            text=WORD_ALONE, step=Step(READ_MESSAGES, "evicted_pods"), about=(("PodsEvicted", UNKNOWN_CAUSE),)
-        )
+        yield _ended(kinds.EVICTED_UNKNOWN, title, rows, "pods", UNKNOWN_CAUSE, text=WORD_ALONE)
 
 
+_DISK_STEP: Final = Step("Check system logs, images and host paths", "disk_growth")
 _EVICTION_STEPS: Final = {
     "memory": Step("Compare what pods use with what they request", "requests"),
     "ephemeral-storage": Step("Find what fills the disk", "disk_growth"),
@@ -97,10 +95,13 @@ def rejected(view: Overview) -> Iterator[Item]:
         else:
             numa = next((row["explanation"] for row in view.numa_failures if row["reason"] == reason), "")
         denied = next((row for row in refusals if row["is_contradicted"]), None)
-        yield _ended(Severity.WARNING, pods_rejected(pods), "pods rejected", same, "pods")._replace(
+        yield _ended(
+            kinds.REJECTED,
+            pods_rejected(pods),
+            same,
             text=_refusal(reason, refusals, numa, denied, pods),
             step=_against(reason, same, refusals, denied),
-            about=_alerts_of(reason),
+            alert_keys=_alerts_of(reason),
         )
 
 
@@ -156,7 +157,7 @@ def _against(reason: str, same: Sequence[RowDict], refusals: Sequence[RowDict], 
     if reason in UNSEEN_BY_SCHEDULER or (refusals and refusals[0]["refused_by"] in _OF_NUMA):
         return Step(f"{fewer(*first_owner(same))}, and see what fits", "numa_map")
     step = _against_last(refusals[0], is_denied=denied is not None) if refusals else None
-    return step or Step(REMOVE_OR_CORDON, "refused_pods")
+    return step or kinds.REJECTED.step
 
 
 def _against_last(last: RowDict, *, is_denied: bool) -> Step | None:
@@ -204,22 +205,23 @@ def out_of_memory(view: Overview) -> Iterator[Item]:
     if rows := [row for row in view.killed if row["cause"] == "oom_kill"]:
         kills = sum(row["times"] for row in rows)
         containers = len({(row["namespace"], row["owner"], row["container"]) for row in rows})
-        yield _ended(
-            Severity.WARNING, f"{oom_kills(kills)} of {counted(containers, 'container')}", "OOM kills", rows, "times"
-        )._replace(
-            text=KERNEL_KILLS,
-            step=Step(
-                f"See whether {named_owner(rows, 'times')} reached its own limit, or the node ran out", "oom_storms"
-            ),
-            about=(("ContainersOOMKilled", ""),),
-        )
+        title = f"{oom_kills(kills)} of {counted(containers, 'container')}"
+        step = f"See whether {named_owner(rows, 'times')} reached its own limit, or the node ran out"
+        yield _ended(kinds.OOM_KILLED, title, rows, "times", text=KERNEL_KILLS, step=Step(step, "oom_storms"))
 
 
-def _ended(severity: Severity, title: str, of_each: str, rows: Sequence[RowDict], counted: str) -> Item:
+def _ended(
+    kind: kinds.Kind,
+    title: str,
+    rows: Sequence[RowDict],
+    counted: str = "pods",
+    *values: str,
+    text: str = "",
+    **more: Any,
+) -> Item:
     first, last = min(row["first_at"] for row in rows), max(row["last_at"] for row in rows)
-    nodes = distinct(row["node"] for row in rows)
-    item = Item(severity, title, "", nodes, "timeline", False, first, last, who=owners_of(rows, counted))
-    return item._replace(of_each=of_each)
+    given = {"now": False, "since": first, "until": last, "who": owners_of(rows, counted)} | more
+    return kind.item(title, text, distinct(row["node"] for row in rows), *values, **given)
 
 
 def waiting(view: Overview) -> Iterator[Item]:
@@ -236,8 +238,7 @@ def waiting(view: Overview) -> Iterator[Item]:
     since = min(row["first_since"] for row in view.waiting)
     nodes = distinct(row["node"] for row in view.waiting)
     step = _next_step(view.waiting[0])
-    item = Item(Severity.WARNING, f"{counted(pods, 'pod')} Pending", text, nodes, "scheduler", since=since, step=step)
-    yield item._replace(of_each="pods Pending")
+    yield kinds.PENDING.item(f"{counted(pods, 'pod')} Pending", text, nodes, since=since, step=step)
     if view.contradicted:
         yield _contradicted(view)
 
@@ -260,9 +261,7 @@ def _contradicted(view: Overview) -> Item:
     text = f"{counted(pods, 'pending pod fits', 'pending pods fit')} {plain(nodes[0])}"
     text += f" or {counted(len(nodes) - 1, 'other node')}" if len(nodes) > 1 else ""
     text += " by the API's objects, but the scheduler has just found no room. It may count a pod that is gone."
-    step = Step("Dump the scheduler's cache (SIGUSR2), or restart kube-scheduler", "pending_pods")
-    title = "The scheduler contradicts the API: inconclusive"
-    return Item(Severity.WARNING, title, text, nodes, "scheduler", step=step)
+    return kinds.CONTRADICTED.item("The scheduler contradicts the API: inconclusive", text, nodes)
 
 
 def _autoscaler(row: RowDict) -> str:
@@ -281,18 +280,15 @@ def _group(row: RowDict) -> str:
 
 def resizes(view: Overview) -> Iterator[Item]:
     """Resizes that the kubelet deferred, and those that it never can do: a card each."""
-    for state, why, step in (
-        ("deferred", "Waiting for room", Step("See which pods would have to leave", "pending_resizes")),
-        (
-            "infeasible",
-            "Impossible on this node",
-            Step("Request less, or move the pod to another node", "pending_resizes"),
-        ),
+    for state, why, kind in (
+        ("deferred", "Waiting for room", kinds.DEFERRED),
+        ("infeasible", "Impossible on this node", kinds.INFEASIBLE),
     ):
         if rows := [row for row in view.resizes if row["state"] == state]:
             message = plain(rows[0]["message"], MOST_TEXT)
             words = f" The kubelet's words: {sentence(message)}" if message else ""
-            yield _of_pods(f"{counted(len(rows), 'resize')} {state}", f"{why}: {_names(rows)}.{words}", rows, step)
+            text = f"{why}: {_names(rows)}.{words}"
+            yield _of_pods(kind, f"{counted(len(rows), 'resize')} {state}", text, rows)
 
 
 def terminating(view: Overview) -> Iterator[Item]:
@@ -317,7 +313,8 @@ def terminating(view: Overview) -> Iterator[Item]:
     else:
         text = "A long grace period has not ended, the kubelet cannot end them, or a finalizer holds them."
         step = Step(f"Read its state: kubectl describe pod {_named(rows[0])}")
-    yield _of_pods(f"{counted(len(rows), 'pod')} still Terminating", f"{_names(rows)}. {text}", rows, step)
+    title = f"{counted(len(rows), 'pod')} still Terminating"
+    yield _of_pods(kinds.TERMINATING._replace(step=step), title, f"{_names(rows)}. {text}", rows)
 
 
 _OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
@@ -331,9 +328,8 @@ def _named(row: RowDict) -> str:
     return f"-n {argument(row['namespace'])} {argument(row['pod'])}"
 
 
-def _of_pods(title: str, text: str, rows: Sequence[RowDict], step: Step) -> Item:
-    nodes, since = distinct(row["node"] for row in rows), min(row["since"] for row in rows)
-    return Item(Severity.WARNING, title, text, nodes, "timeline", since=since, step=step)
+def _of_pods(kind: kinds.Kind, title: str, text: str, rows: Sequence[RowDict]) -> Item:
+    return kind.item(title, text, distinct(row["node"] for row in rows), since=min(row["since"] for row in rows))
 
 
 def _names(rows: Sequence[RowDict]) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple
 
-from leadsman.web.reading.asked import ask
+from leadsman.web.reading.ask import ask
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.words import timestamp
 from sql.database.open import Database
@@ -43,15 +43,15 @@ class Alert(NamedTuple):
         return "unknown" if self.unknown else firing if self.firing else "resolved"
 
 
-def group_alike(alerts: Iterable[Alert]) -> list[list[Alert]]:
+def group_alerts(alerts: Iterable[Alert]) -> list[list[Alert]]:
     """Group alerts of one state, name, severity and resource, or label `reason` where they have no resource.
 
     Groups keep the order of their first alert. Within a group the newest start comes first.
     """
     groups: dict[tuple[str, ...], list[Alert]] = {}
     for alert in alerts:
-        about = alert.resource or alert.labels.get("reason", "")
-        groups.setdefault((alert.state, alert.name, alert.severity, about), []).append(alert)
+        subject = alert.resource or alert.labels.get("reason", "")
+        groups.setdefault((alert.state, alert.name, alert.severity, subject), []).append(alert)
     return [sorted(group, key=lambda each: each.starts_at, reverse=True) for group in groups.values()]
 
 

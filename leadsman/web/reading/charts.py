@@ -7,7 +7,7 @@ from math import ceil
 from statistics import median
 from typing import Final, NamedTuple
 
-from leadsman.web.reading.asked import RowDict, ask, by_node
+from leadsman.web.reading.ask import RowDict, ask, by_node
 from leadsman.web.reading.evidence import is_stale
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import NodeLine
@@ -20,7 +20,7 @@ POINTS: Final = 288
 ROLLUP_SECONDS: Final = 300
 AHEAD: Final = 0.25
 """A forecast is drawn for no longer than this part of the range."""
-ALIKE: Final = 100
+SAME_DISK_PART: Final = 100
 """Two readings of one file system differ by less than its capacity divided by this."""
 GAP_SAMPLES: Final = 5
 GAP_SECONDS: Final = 60
@@ -40,8 +40,8 @@ class Line(NamedTuple):
     @property
     def gaps(self) -> list[tuple[int, int]]:
         """The beginning and end of each gap between samples of the line."""
-        apart = [later - earlier for earlier, later in pairwise(self.at)]
-        most = max(GAP_SECONDS, GAP_SAMPLES * median(apart)) if apart else 0
+        between = [later - earlier for earlier, later in pairwise(self.at)]
+        most = max(GAP_SECONDS, GAP_SAMPLES * median(between)) if between else 0
         return [(earlier, later) for earlier, later in pairwise(self.at) if later - earlier > most]
 
 
@@ -149,17 +149,19 @@ def with_evictions(chart: Chart, evicted: Iterable[RowDict]) -> Chart:
 
 def step_seconds(scope: Scope) -> int:
     """Between two points of a line: from five minutes on the roll-up is read."""
-    wanted = scope.seconds / POINTS
-    fine = next((step for step in _STEPS if step >= wanted), None)
-    return fine or ROLLUP_SECONDS * ceil(wanted / ROLLUP_SECONDS)
+    least = scope.seconds / POINTS
+    fine = next((step for step in _STEPS if step >= least), None)
+    return fine or ROLLUP_SECONDS * ceil(least / ROLLUP_SECONDS)
 
 
 def _is_one(one: Margin, other: Margin) -> bool:
     """Tell whether both are signals of one resource: for disks, of one file system."""
     if RESOURCES[one.signal] != RESOURCES[other.signal]:
         return False
-    alike = one.capacity == other.capacity and abs(one.available - other.available) * ALIKE <= one.capacity
-    return RESOURCES[one.signal] == "memory" or alike
+    is_one_disk = (
+        one.capacity == other.capacity and abs(one.available - other.available) * SAME_DISK_PART <= one.capacity
+    )
+    return RESOURCES[one.signal] == "memory" or is_one_disk
 
 
 def _kind(group: Sequence[Margin]) -> str:

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.cpuset import InvalidCpuSet, parse_cpuset
-from leadsman.web.reading.asked import RowDict, ask, by_node
+from leadsman.web.reading.ask import RowDict, ask, by_node
 from leadsman.web.reading.charts import Chart, read_charts, read_steps, with_evictions
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.order import Order, orders
@@ -241,8 +241,10 @@ def _orders(node: NodeLine, found_of: _Grouped, signals: Sequence[str]) -> tuple
         return ()
     found = orders(signals, samples[0], pods, node.kubelet_version, found_of.get("pod_usage", {}).get(node.name, ()))
     # Signals of one file system have one order.
-    alike = {(order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places}
-    return tuple(reversed(alike.values()))
+    by_file_system = {
+        (order.places, order.signal.partition(".")[2]): order for order in reversed(found) if order.places
+    }
+    return tuple(reversed(by_file_system.values()))
 
 
 def _first_order(db: Database, scope: Scope, node: NodeLine, evicted: Sequence[RowDict]) -> FirstOrder | None:

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from common.amounts import counted
-from leadsman.web.reading.asked import ask
+from leadsman.web.reading.ask import ask
 from leadsman.web.reading.scope import STALE, Scope
 from leadsman.web.reading.words import duration, timestamp
 from sql.database.open import Database
@@ -68,7 +68,6 @@ class Evidence(NamedTuple):
 
     @property
     def seen(self) -> bool:
-        """Tell whether anything was seen in the range."""
         return bool(self.sampled_nodes or self.pods or self.events or self.log_lines)
 
     @property
@@ -159,7 +158,6 @@ def age(seen_at: datetime, scope: Scope) -> str:
 
 
 def freshness(evidence: Evidence) -> str:
-    """Describe in a line how old the page's evidence is."""
     if evidence.last_at is None:
         return "No data up to the end of this range"
     sample, scope = evidence.last_sample_at, evidence.scope

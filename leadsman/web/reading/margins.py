@@ -5,7 +5,7 @@ from math import isnan
 from typing import Final, NamedTuple
 
 from common.durations import ahead_in_words, spread_in_words
-from leadsman.web.reading.asked import RowDict, by_node
+from leadsman.web.reading.ask import RowDict, by_node
 from leadsman.web.reading.words import amount
 from streams.fold.titles import near
 from streams.rules.eviction.signals import measured

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from leadsman.web.reading.asked import RowDict, ask, by_node
+from leadsman.web.reading.ask import RowDict, ask, by_node
 from leadsman.web.reading.evidence import age, is_stale
 from leadsman.web.reading.margins import Margin, margins
 from leadsman.web.reading.scope import Scope, sql_time
@@ -17,7 +17,7 @@ MOST_SIMILAR: Final = 5
 """Names of similar spelling."""
 
 
-class Found(NamedTuple):
+class Match(NamedTuple):
     kind: str
     """node or pod."""
     namespace: str
@@ -39,32 +39,32 @@ class Found(NamedTuple):
         return "never had a node" if self.gone else "waits for a node"
 
 
-class Finding(NamedTuple):
-    asked: str
-    found: tuple[Found, ...]
+class SearchResult(NamedTuple):
+    text: str
+    matches: tuple[Match, ...]
     """The first MOST, those of exactly that name first."""
     cut: bool
     similar: bool = False
     """No name has every word: these are spelled similarly."""
 
     @property
-    def only(self) -> Found | None:
+    def only(self) -> Match | None:
         """Return the only match, or the only one of exactly that name."""
-        exact = [each for each in self.found if self.asked in {each.name, f"{each.namespace}/{each.name}"}]
-        one = exact or self.found
+        exact = [each for each in self.matches if self.text in {each.name, f"{each.namespace}/{each.name}"}]
+        one = exact or self.matches
         return one[0] if len(one) == 1 and not self.similar else None
 
 
-def find(db: Database, scope: Scope, asked: str) -> Finding:
+def find(db: Database, scope: Scope, text: str) -> SearchResult:
     """Find nodes and pods whose names have every word, or if there are none similar names. Raises DatabaseError."""
-    words = asked.split()
+    words = text.split()
     if not words:
-        return Finding("", (), cut=False)
-    whole = asked.strip()
+        return SearchResult("", (), cut=False)
+    whole = text.strip()
     if rows := ask(db, "find", scope, words=words, whole=whole, most=MOST + 1, similar=0):
-        return Finding(whole, tuple(Found(**row) for row in rows[:MOST]), cut=len(rows) > MOST)
+        return SearchResult(whole, tuple(Match(**row) for row in rows[:MOST]), cut=len(rows) > MOST)
     near = ask(db, "find", scope, words=[], whole=whole, most=MOST_SIMILAR, similar=1)
-    return Finding(whole, tuple(Found(**row) for row in near), cut=False, similar=True)
+    return SearchResult(whole, tuple(Match(**row) for row in near), cut=False, similar=True)
 
 
 HARMLESS: Final = "benign_startup"

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from common.amounts import counted
-from leadsman.web.reading.asked import RowDict, ask, by_node
+from leadsman.web.reading.ask import RowDict, ask, by_node
 from leadsman.web.reading.nodes import NodeLine
 from leadsman.web.reading.overview import Overview
 from sql.database.open import Database
@@ -156,13 +156,13 @@ def read_numa_waiting(db: Database, view: Overview, numa: NumaFleet) -> list[Wai
     for row in view.numa_failures:
         if row["requested_cpus"]:
             refused.setdefault((row["namespace"], row["requested_cpus"]), []).append(row["pod"])
-    asked = [(row["namespace"], row["pod"], row["pods"], row["cpus"], False) for row in pending]
-    asked += [(space, pods[0], len(pods), cpus, True) for (space, cpus), pods in refused.items()]
-    asked = asked[:MOST]
-    if not asked or not numa.lines:
+    waiting = [(row["namespace"], row["pod"], row["pods"], row["cpus"], False) for row in pending]
+    waiting += [(space, pods[0], len(pods), cpus, True) for (space, cpus), pods in refused.items()]
+    waiting = waiting[:MOST]
+    if not waiting or not numa.lines:
         return []
     holders = ask(db, "numa_pods", view.scope, nodes=[line.node.name for line in numa.lines])
-    return [Waiting(*each, remedy_for(each[3], numa.lines, holders)) for each in asked]
+    return [Waiting(*each, remedy_for(each[3], numa.lines, holders)) for each in waiting]
 
 
 def remedy_for(cpus: int, lines: Sequence[NumaLine], holders: Iterable[RowDict]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from ingest.model.samples import USAGES, NodeSample
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.words import amount, resource, size, unit
 from streams.rules.eviction.order import RankedPod, rank, signal_use
 from streams.rules.eviction.signals import PID_AVAILABLE, Layout, layout_of

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert, read_alerts
-from leadsman.web.reading.asked import RowDict, ask, by_node, rows
+from leadsman.web.reading.ask import RowDict, ask, by_node, rows
 from leadsman.web.reading.evidence import Evidence, is_stale, of_node, paced, read_evidence
 from leadsman.web.reading.margins import SOON_SECONDS
 from leadsman.web.reading.nodes import UNEVEN, NodeLine, read_nodes
@@ -39,7 +39,7 @@ def read_begun(
     nodes = list(nodes)
     near = [(node.name, margin.signal) for node in nodes for margin in node.margins if margin.met or margin.near]
     overcommitted = [(node.name, resource) for node in nodes for resource in node.overcommitted]
-    about = {
+    subjects = {
         "near": sorted({name for name, _ in near}),
         "signals": sorted({signal for _, signal in near}),
         "over": sorted({name for name, _ in overcommitted}),
@@ -49,8 +49,8 @@ def read_begun(
     }
     drains = {"drains": list(DRAINERS), "drain_events": [*DRAINS, INTERRUPTED]}
     found: dict[tuple[str, str], dict[str, Since]] = {}
-    if late or any(about.values()):
-        for row in ask(db, "begun", scope, soon=SOON_SECONDS, uneven=UNEVEN, **drains, **about):
+    if late or any(subjects.values()):
+        for row in ask(db, "begun", scope, soon=SOON_SECONDS, uneven=UNEVEN, **drains, **subjects):
             since = Since(max(row["since"], scope.since) if row["before"] else row["since"], bool(row["before"]))
             found.setdefault((row["kind"], row["what"]), {})[row["node"]] = since
     return found
@@ -171,7 +171,7 @@ def read_overview(db: Database, scope: Scope, spans: Iterable[Span], node: str =
     With `node`, read the base of its items. A node that nothing names in the range gives no nodes; a node that is
     gone at the end still belongs to the range.
     """
-    db = db.knowing()
+    db = db.noting_empty_tables()
     scope = paced(db, scope)
     skews = {row["node"]: row for row in ask(db, "numa_skew", scope, node=node)}
     image_gc = read_image_gc(db, scope, node)

@@ -34,7 +34,7 @@ class Span(NamedTuple):
     last_at: datetime
 
 
-class Asked(NamedTuple):
+class RequestedRange(NamedTuple):
     """The parameters of an address or command; empty if not given."""
 
     cluster: str = ""
@@ -52,7 +52,7 @@ class Scope(NamedTuple):
     cluster: str
     since: datetime
     until: datetime
-    asked: Asked = Asked()
+    requested: RequestedRange = RequestedRange()
     """The parameters that lead here again. Open ends stay open, and move with new observations."""
     now: datetime | None = None
     """When the reader asks, where the range has no end of its own; else None."""
@@ -81,31 +81,33 @@ class Scope(NamedTuple):
         return {"cluster": self.cluster, "namespace": self.namespace, **times}
 
     def address(self) -> dict[str, str]:
-        return self.asked._replace(cluster=self.cluster).address()
+        return self.requested._replace(cluster=self.cluster).address()
 
 
-def choose(spans: Sequence[Span], asked: Asked, now: datetime | None = None) -> Scope:
-    """The scope for what was asked, of clusters that exist, the latest first. Raises BadScope.
+def choose(spans: Sequence[Span], requested: RequestedRange, now: datetime | None = None) -> Scope:
+    """The scope for what was requested, of clusters that exist, the latest first. Raises BadScope.
 
-    `now` is when a live page is asked; a report is judged at the end of its range.
+    `now` is when a live page is requested; a report is judged at the end of its range.
     """
-    span = _span(spans, asked.cluster)
+    span = _span(spans, requested.cluster)
     end = span.last_at.replace(microsecond=0) + timedelta(seconds=1)
-    if asked.last and (asked.since or asked.until):
+    if requested.last and (requested.since or requested.until):
         raise BadScope("give last, or since and until, not both")
-    if asked.last == ALL:
-        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, Asked(last=ALL), now)
-    if asked.last:
-        if asked.last not in QUICK:
-            raise BadScope(f"last cannot be {asked.last[:40]!r}: it is one of {', '.join((*QUICK, ALL))}")
-        return Scope(span.cluster, end - QUICK[asked.last], end, Asked(last=asked.last), now)
-    until = parse(asked.until, "until") if asked.until else end
+    if requested.last == ALL:
+        return Scope(span.cluster, min(_floor(span.first_at), end - SHORTEST), end, RequestedRange(last=ALL), now)
+    if requested.last:
+        if requested.last not in QUICK:
+            raise BadScope(f"last cannot be {requested.last[:40]!r}: it is one of {', '.join((*QUICK, ALL))}")
+        return Scope(span.cluster, end - QUICK[requested.last], end, RequestedRange(last=requested.last), now)
+    until = parse(requested.until, "until") if requested.until else end
     first = max(_floor(span.first_at), until - DEFAULT)
-    since = parse(asked.since, "since") if asked.since else min(first, until - SHORTEST)
+    since = parse(requested.since, "since") if requested.since else min(first, until - SHORTEST)
     if since >= until:
         raise BadScope(f"since ({address_time(since)}) must be before until ({address_time(until)})")
-    fixed = Asked(since=address_time(since) if asked.since else "", until=address_time(until) if asked.until else "")
-    return Scope(span.cluster, since, until, fixed, None if asked.until else now)
+    fixed = RequestedRange(
+        since=address_time(since) if requested.since else "", until=address_time(until) if requested.until else ""
+    )
+    return Scope(span.cluster, since, until, fixed, None if requested.until else now)
 
 
 def parse(text: str, name: str) -> datetime:

@@ -6,14 +6,14 @@ from itertools import groupby
 from typing import Final, NamedTuple, TypeAlias
 
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import RowDict, ask
+from leadsman.web.reading.ask import RowDict, ask
 from leadsman.web.reading.scope import BadScope, Scope
 from leadsman.web.reading.words import KINDS
 from sql.database.open import Database
 from streams.fold.findings import GC_VERDICTS
 from streams.rules.eviction.signals import CONDITIONS
 
-PIECES: Final = 120
+BUCKETS: Final = 120
 """Marks of a lane."""
 MAX_STORY_LINES: Final = 5000
 """A story of fewer lines is shown whole; a longer one by counts and its newest lines."""
@@ -29,7 +29,7 @@ _HOUR: Final = 3600
 _STEPS: Final = (1, 5, 10, 30, 60, 300, 600, 900, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600)
 
 Shape: TypeAlias = dict[str, dict[int, int]]
-"""Number of story lines by kind, then by index of the piece of the range."""
+"""Number of story lines by kind, then by index of the bucket of the range."""
 
 
 class Happening(NamedTuple):
@@ -115,18 +115,18 @@ def read_timeline(
     gc: Iterable[RowDict],
     *,
     node: str = "",
-    wanted: Filter = Filter(),  # noqa: B008 - it cannot be changed
+    filters: Filter = Filter(),  # noqa: B008 - it cannot be changed
     kinds: Sequence[str] = (),
 ) -> Happened:
     """Read the happenings of a cluster or node.
 
-    A story of MAX_STORY_LINES or more is narrowed to the node and namespace of `wanted`, and to `kinds`.
+    A story of MAX_STORY_LINES or more is narrowed to the node and namespace of `filters`, and to `kinds`.
     """
     rows = ask(db, "story", scope, node=node, namespace="", kinds=[], limit=MAX_STORY_LINES)
     whole = len(rows) < MAX_STORY_LINES
     shape: Shape = {}
     if not whole:
-        narrow = {"node": node or wanted.on, "namespace": wanted.namespace}
+        narrow = {"node": node or filters.on, "namespace": filters.namespace}
         shape = _read_shape(db, scope, narrow)
         rows = (
             ask(db, "story", scope, **narrow, kinds=list(kinds), limit=MAX_STORY_LINES)
@@ -188,8 +188,8 @@ def of_image_gc(rows: Iterable[RowDict]) -> list[Happening]:
 
 def _read_shape(db: Database, scope: Scope, narrow: Mapping[str, str]) -> Shape:
     shape: Shape = {}
-    for row in ask(db, "story_shape", scope, **narrow, pieces=PIECES):
-        shape.setdefault(row["kind"], {})[min(row["piece"], PIECES - 1)] = row["times"]
+    for row in ask(db, "story_shape", scope, **narrow, buckets=BUCKETS):
+        shape.setdefault(row["kind"], {})[min(row["bucket"], BUCKETS - 1)] = row["times"]
     return shape
 
 

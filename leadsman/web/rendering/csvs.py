@@ -68,7 +68,7 @@ def timeline(story: Timeline) -> str:
                 each.until,
                 each.kind,
                 each.severity.word,
-                len(each.pieces),
+                len(each.happenings),
                 "; ".join(each.nodes),
                 each.what,
             )

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from leadsman.web.attention.item import Item
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.markdown import runbook_html

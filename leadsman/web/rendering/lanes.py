@@ -1,6 +1,6 @@
 """The lanes under a chart: what happened on the node while the line went its way. Pure."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
@@ -8,7 +8,6 @@ from common.amounts import counted
 from leadsman.web.attention.episodes import Episode
 from leadsman.web.reading.charts import Chart
 from leadsman.web.reading.scope import Scope
-from leadsman.web.reading.timeline import Happening
 
 MOST: Final = 60
 """Marks of a lane; of more, the last."""
@@ -17,7 +16,7 @@ NEAR: Final = 0.015
 
 
 class PlotMark(NamedTuple):
-    """One piece of an episode; an instant has equal start and end."""
+    """One happening of an episode; an instant has equal start and end."""
 
     since: datetime
     until: datetime
@@ -40,8 +39,9 @@ class PlotLane(NamedTuple):
 def lanes_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[PlotLane]:
     """Return the lanes that are not empty."""
     found = list(episodes)
+    evictions = (each for each in _of_kind("eviction", found) if each.happenings[0].about.startswith(chart.resource))
     lanes = [
-        PlotLane("Evictions", "Evict.", _together(_marks(_evictions(chart, found), "eviction", scope), scope)),
+        PlotLane("Evictions", "Evict.", _together(_marks(evictions, "eviction", scope), scope)),
         PlotLane(_spaced(chart.condition), "Press.", _marks(_pressure(chart, found), "bar", scope)),
         PlotLane("Alerts", "Alerts", _marks(_alerts(chart, found), "bar", scope)),
         PlotLane("Image GC", "GC", _marks(_of_kind("image_gc", found) if chart.images else (), "gc", scope)),
@@ -52,49 +52,34 @@ def lanes_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[Pl
 
 def pressure_of(chart: Chart, episodes: Iterable[Episode], scope: Scope) -> list[tuple[datetime, datetime]]:
     """When the chart's condition held."""
-    pieces = [piece for _, each in _pressure(chart, list(episodes)) for piece in each]
-    return [(max(piece.since, scope.since), piece.until or scope.until) for piece in pieces]
+    held = (each for episode in _pressure(chart, episodes) for each in episode.happenings)
+    return [(max(each.since, scope.since), each.until or scope.until) for each in held]
 
 
-_Pieces = Iterable[tuple[Episode, Sequence[Happening]]]
+def _of_kind(kind: str, episodes: Iterable[Episode]) -> Iterator[Episode]:
+    return (each for each in episodes if each.kind == kind)
 
 
-def _of_kind(kind: str, episodes: Sequence[Episode]) -> _Pieces:
-    return ((each, each.pieces) for each in episodes if each.kind == kind)
+def _pressure(chart: Chart, episodes: Iterable[Episode]) -> Iterator[Episode]:
+    return (each for each in _of_kind("pressure", episodes) if each.happenings[0].about == chart.condition)
 
 
-def _evictions(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    for each in episodes:
-        if each.kind == "eviction" and each.pieces[0].about.startswith(chart.resource):
-            yield each, each.pieces
+def _alerts(chart: Chart, episodes: Iterable[Episode]) -> Iterator[Episode]:
+    resources = {chart.resource, chart.condition}
+    for each in _of_kind("alert", episodes):
+        first = each.happenings[0]
+        if first.resource in resources or (chart.images and first.about.startswith("ImageGC")):
+            yield each
 
 
-def _pressure(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    return (
-        (each, each.pieces)
-        for each in episodes
-        if each.kind == "pressure" and each.pieces[0].about == chart.condition
+def _marks(episodes: Iterable[Episode], shape: str, scope: Scope) -> tuple[PlotMark, ...]:
+    marks = (
+        PlotMark(since, until, shape, episode.state_of(each), episode.key, each.words)
+        for episode in episodes
+        for each in episode.happenings
+        if (since := max(each.since, scope.since)) <= (until := each.until or scope.until) and since < scope.until
     )
-
-
-def _alerts(chart: Chart, episodes: Sequence[Episode]) -> _Pieces:
-    about = {chart.resource, chart.condition}
-    for each in episodes:
-        first = each.pieces[0]
-        if each.kind == "alert" and (first.resource in about or (chart.images and first.about.startswith("ImageGC"))):
-            yield each, each.pieces
-
-
-def _marks(pieces: _Pieces, shape: str, scope: Scope) -> tuple[PlotMark, ...]:
-    return tuple(sorted(_each(pieces, shape, scope)))[-MOST:]
-
-
-def _each(pieces: _Pieces, shape: str, scope: Scope) -> Iterator[PlotMark]:
-    for episode, found in pieces:
-        for piece in found:
-            since, until = max(piece.since, scope.since), piece.until or scope.until
-            if since <= until and since < scope.until:
-                yield PlotMark(since, until, shape, episode.state_of(piece), episode.key, piece.words)
+    return tuple(sorted(marks))[-MOST:]
 
 
 def _together(marks: Iterable[PlotMark], scope: Scope) -> tuple[PlotMark, ...]:

@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import urlencode
 
-from leadsman.web.reading.nodes import Found
-from leadsman.web.reading.scope import Asked, Scope, address_time
+from leadsman.web.reading.nodes import Match
+from leadsman.web.reading.scope import RequestedRange, Scope, address_time
 from leadsman.web.reading.words import KINDS
 from sql.questions.queries import BY, SavedQuery, chosen
 from streams.alerting.runbook import runbooks
@@ -56,7 +56,7 @@ class Links:
 
     def __init__(
         self,
-        scope: Scope | Asked | None = None,
+        scope: Scope | RequestedRange | None = None,
         *,
         node: str = "",
         path: str = "",
@@ -90,11 +90,11 @@ class Links:
         kept = {**_only(self._scope, "cluster"), "node": name}
         return _address(NODE, {**kept, "since": address_time(since), "until": address_time(until)})
 
-    def found(self, what: Found) -> str:
+    def match(self, match: Match) -> str:
         """The page of a node or a pod: of a pod, its node's order of eviction, the pods that wait, or the story."""
-        if not what.node:
-            return f"{self.home()}#{'timeline' if what.gone else 'scheduler'}"
-        return self.node(what.node) + ("#order" if what.kind == "pod" else "")
+        if not match.node:
+            return f"{self.home()}#{'timeline' if match.gone else 'scheduler'}"
+        return self.node(match.node) + ("#order" if match.kind == "pod" else "")
 
     def numa(self) -> str:
         return _address(NUMA, self._scope)
@@ -186,11 +186,11 @@ class Links:
         if not self.site:
             return ""
         subject = {"cluster": self._scope.get("cluster", ""), "node": node or self.at_node}
-        about = {name: value for name, value in subject.items() if value}
+        of_page = {name: value for name, value in subject.items() if value}
         known = set(given or ())
         if query:
             known = {BY, *(each.name for each in chosen(query, given or {})[0].parameters)}
-        bound = {GIVEN + name: value for name, value in {**about, **(given or {})}.items() if name in known}
+        bound = {GIVEN + name: value for name, value in {**of_page, **(given or {})}.items() if name in known}
         what = {"name": query.name} if query else {"sql": sql} if sql else {}
         form = {"format": "csv"} if csv else {"wide": "1"} if wide else {}
         return _address(ASK, {**self._scope, **what, **bound, **form})

@@ -78,14 +78,14 @@ def step_html(step: Step, links: Links, nodes: Sequence[str] = ()) -> Markup:
     node = nodes[0] if len(nodes) == 1 else ""
 
     def link(command: str, words: str) -> Markup | None:
-        asked = _question(command)
-        address = links.ask(*asked, node=node) if asked else ""
+        question = _question(command)
+        address = links.ask(*question, node=node) if question else ""
         return Markup('<a href="{}">{}</a>').format(address, words) if address else None
 
     def within(found: re.Match[str]) -> str:
         command = Markup(found.group()).unescape()  # noqa: S704  # of escaped text
-        asked = _question(command)
-        if asked and (here := links.answer(asked[0].name, nodes)):
+        question = _question(command)
+        if question and (here := links.answer(question[0].name, nodes)):
             return f'<a href="{here}">this report</a>'
         return str(link(command, command) or found.group())
 
@@ -116,26 +116,26 @@ def _lines(lines: Sequence[str], links: Links) -> Iterator[Markup]:
     for line in lines:
         found = _COMMAND.fullmatch(line.strip())
         command, note = (found["command"], found["note"] or "") if found else (line, "")
-        asked = _question(command)
-        what = chosen(*asked)[0].description if asked else note
-        address = links.ask(*asked) if asked else ""
+        question = _question(command)
+        what = chosen(*question)[0].description if question else note
+        address = links.ask(*question) if question else ""
         shown = Markup('<a href="{}">{}</a>').format(address, what) if address else escape(what)
-        more = note if asked else ""
+        more = note if question else ""
         yield Markup("<li>{}<code>{}</code>{}</li>").format(
             Markup("<span>{}</span>").format(shown) if what else "",
-            _about(command, asked, links),
+            _about(command, question, links),
             Markup('<span class="muted small">{}</span>').format(more) if more else "",
         )
 
 
-def _about(command: str, asked: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
+def _about(command: str, question: tuple[SavedQuery, dict[str, str]] | None, links: Links) -> str:
     if links.at_node:
         command = _NODE.sub(lambda _: argument(links.at_node), command)
     if links.at_cluster:
         command = _CLUSTER.sub(lambda _: argument(links.at_cluster), command)
-    if asked is None:
+    if question is None:
         return command
-    query, given = asked
+    query, given = question
     known = {each.name for each in chosen(query, given)[0].parameters} - given.keys()
     here = {"cluster": links.at_cluster, "node": links.at_node}
     return command + "".join(

@@ -57,12 +57,12 @@ def placed(
     lines cross every place, it is where only no other of `names` does; if these do too, it is a line of text higher.
     """
     places = [place for text in texts for place in _places(text, since, until, level, bottom)]
-    apart = [place for place in places if not any(map(place.overlaps, names))]
-    if not apart:
+    clear = [place for place in places if not any(map(place.overlaps, names))]
+    if not clear:
         higher = (place._replace(foot=place.foot - HIGHER) for place in places if place.foot == level - ABOVE)
-        apart = [place for place in higher if not any(map(place.overlaps, names))]
-    free = (place for place in apart if not any(_crosses(line, place) for line in lines))
-    return next(free, next(iter(apart), Placed(texts[0], since, level - ABOVE)))
+        clear = [place for place in higher if not any(map(place.overlaps, names))]
+    free = (place for place in clear if not any(_crosses(line, place) for line in lines))
+    return next(free, next(iter(clear), Placed(texts[0], since, level - ABOVE)))
 
 
 def _places(text: str, since: float, until: float, level: float, bottom: float) -> Iterable[Placed]:

@@ -68,30 +68,30 @@ class Narrowing(NamedTuple):
 
 def node_table(
     lines: Sequence[Line],
-    asked: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
+    narrowing: Narrowing = Narrowing(),  # noqa: B008 - it cannot be changed
     choice: Choice = Choice(),  # noqa: B008 - it cannot be changed
 ) -> Table:
     """Lines in their order, or as they are sorted: all of a small fleet, a page of a large one."""
-    ordered = sorted(lines, key=SORTS[asked.sort]) if asked.sort else list(lines)
-    fitting = narrowed(ordered, asked, choice)
+    ordered = sorted(lines, key=SORTS[narrowing.sort]) if narrowing.sort else list(lines)
+    fitting = narrowed(ordered, narrowing, choice)
     whole = len(lines) <= WHOLE
-    first = not whole and not any((*asked, choice.level))
+    first = not whole and not any((*narrowing, choice.level))
     pages = 1 if whole or first else max(1, -(-len(fitting) // PAGE))
-    page = min(max(1, int(asked.page or 1)), pages)
+    page = min(max(1, int(narrowing.page or 1)), pages)
     kept = {id(line) for line in fitting}
     shown = ordered if whole else fitting[:FIRST] if first else fitting[(page - 1) * PAGE : page * PAGE]
     suffix = common_suffix([line.node.name for line in lines])
     rows = tuple(Row(line, line.node.name.removesuffix(suffix), id(line) not in kept) for line in shown)
-    return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, asked.sort)
+    return Table(rows, suffix, len(lines), len(fitting), page, pages, whole, narrowing.sort)
 
 
-def narrowed(lines: Iterable[Line], asked: Narrowing, choice: Choice) -> list[Line]:
+def narrowed(lines: Iterable[Line], narrowing: Narrowing, choice: Choice) -> list[Line]:
     """Filter the lines of the table and of the map by an address, and keep their order."""
-    words = asked.q.lower().split()
+    words = narrowing.q.lower().split()
     return [
         line
         for line in lines
-        if choice.level in {"", str(level_of(line.node, choice).value)} and _fits(line, words, asked)
+        if choice.level in {"", str(level_of(line.node, choice).value)} and _fits(line, words, narrowing)
     ]
 
 
@@ -104,8 +104,8 @@ def common_suffix(names: Sequence[str]) -> str:
     return suffix if len({name.removesuffix(suffix) for name in names}) == len(set(names)) else ""
 
 
-def _fits(line: Line, words: Iterable[str], asked: Narrowing) -> bool:
-    if asked.show == "attention" and not line.urgent:
+def _fits(line: Line, words: Iterable[str], narrowing: Narrowing) -> bool:
+    if narrowing.show == "attention" and not line.urgent:
         return False
     node = line.node
     text = " ".join((node.name, node.kubelet_version, node.zone, node.pool, *(b.text for b in line.badges))).lower()

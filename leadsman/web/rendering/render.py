@@ -22,20 +22,22 @@ from leadsman.web.attention.episodes import Episode, Timeline, fold
 from leadsman.web.attention.item import Item
 from leadsman.web.attention.unknown import unknowns
 from leadsman.web.reading import words
-from leadsman.web.reading.alerts import group_alike
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.alerts import group_alerts
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.charts import Chart, Strip
 from leadsman.web.reading.detail import Detail
 from leadsman.web.reading.evidence import absent, freshness, nothing_found
 from leadsman.web.reading.fleet import GROUPS, ORDERS, ROOMS, Choice, fleet, soonest
 from leadsman.web.reading.nodes import NodeLine
+from leadsman.web.reading.numa_fleet import ORDERS as NUMA_ORDERS
+from leadsman.web.reading.numa_fleet import NumaFleet, Waiting
 from leadsman.web.reading.overview import Overview, narrowed
 from leadsman.web.reading.scope import ALL, QUICK, Scope, address_time
 from leadsman.web.reading.timeline import Happened
 from leadsman.web.rendering.lanes import lanes_of, pressure_of
 from leadsman.web.rendering.links import FIND, Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
-from leadsman.web.rendering.node_table import Line, Narrowing, node_table
+from leadsman.web.rendering.node_table import PAGE, Line, Narrowing, common_suffix, node_table
 from leadsman.web.rendering.plot import ChartData, Plot, axis_of, plot_of, spark, strip_of
 from streams.alerting.runbook import runbooks
 from streams.fold.findings import BLIND_VERDICTS, BROKEN_GC, image_gc_head
@@ -51,6 +53,8 @@ ZONE: Final = Markup('<span class="zone">UTC</span>')
 """The zone of the times before it."""
 GC_SHOWN: Final = 20
 ALERTS_SHOWN: Final = 200
+NUMA_DRAWN: Final = 300
+"""Nodes that have a column on the page of NUMA nodes."""
 QUICK_TEXTS: Final = (*((name, f"Last {name}") for name in QUICK), (ALL, "All"))
 
 
@@ -83,6 +87,34 @@ def node_page(links: Links, view: Overview, detail: Detail, strip: Strip, happen
         "charts": [plot.data for plot in plots],
     }
     return render("node.html.j2", links, values)
+
+
+def numa_page(
+    links: Links, view: Overview, numa: NumaFleet, waiting: Sequence[Waiting], order: str, page: int
+) -> str:
+    """The page of a fleet's NUMA nodes: a page of lines, and a column for each of the first ones."""
+    items = attention(view)
+    pages = max(1, -(-len(numa.lines) // PAGE))
+    page = min(max(1, page), pages)
+    shown = numa.lines[(page - 1) * PAGE : page * PAGE]
+    drawn = numa.lines[:NUMA_DRAWN]
+    values = {
+        "view": view,
+        "evidence": view.evidence,
+        "numa": numa,
+        "waiting": waiting,
+        "shown": shown,
+        "drawn": drawn,
+        "numbers": sorted({band.number for line in drawn for band in line.bands}),
+        "badges_of": {line.node.name: badges_of(line.node, items) for line in shown},
+        "table": {"suffix": common_suffix([line.node.name for line in numa.lines])},
+        "page": page,
+        "pages": pages,
+        "order": order,
+        "numa_orders": NUMA_ORDERS,
+        "inline": None,
+    }
+    return render("numa.html.j2", links, values)
 
 
 def report_file(
@@ -196,7 +228,7 @@ def environment() -> Environment:
         each.__name__: each
         for each in (
             *filters,
-            group_alike,
+            group_alerts,
             measured,
             words.sentence,
             words.size,

@@ -15,7 +15,7 @@ from leadsman.web.reading.overview import (
     read_warnings,
     with_contradictions,
 )
-from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.scope import RequestedRange, choose
 from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.timeline import read_timeline
 from leadsman.web.rendering.links import ReportLinks
@@ -33,14 +33,14 @@ HOW: Final = (
 
 
 def write_report(
-    db: Database, asked: Asked, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
+    db: Database, requested: RequestedRange, written: datetime, detailed: int = DETAILED, steps: Steps = STEPS
 ) -> str:
     """The file's text; a page with what to do where the database is empty. Raises BadScope, DatabaseError."""
-    db = db.knowing()
+    db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
         return note_page(ReportLinks(), EMPTY, empty_texts(db), empty_commands(db), alone=True)
-    view = with_contradictions(db, read_overview(db, choose(spans, asked), spans))
+    view = with_contradictions(db, read_overview(db, choose(spans, requested), spans))
     scope = view.scope
     chosen = by_urgency(view.nodes)[:detailed]
     details = read_details(db, scope, chosen)

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from leadsman.web.reading.asked import rows
-from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.reading.ask import rows
+from leadsman.web.reading.scope import BadScope, RequestedRange
 from leadsman.web.rendering.help import Answer, ask_page
 from leadsman.web.rendering.links import ASK, GIVEN, Links
 from sql.database.errors import DatabaseError, QueryFailed
@@ -25,7 +25,7 @@ CSV: Final = "csv"
 
 
 class Question(NamedTuple):
-    asked: Asked
+    range: RequestedRange
     query: SavedQuery | None
     sql: str
     given: Mapping[str, str]
@@ -57,12 +57,12 @@ class Question(NamedTuple):
         given = {
             name: query[name][:LONGEST] for name in ("cluster", "node") if name in query and name in known
         } | given
-        asked = Asked(*(query.get(field, "")[:LONGEST] for field in Asked._fields))
+        requested = RequestedRange(*(query.get(field, "")[:LONGEST] for field in RequestedRange._fields))
         csv, wide, live = query.get("format") == CSV, query.get("wide") == "1", query.get("live") == "1"
-        return cls(asked, saved, sql, given, csv, wide, live, trusted)
+        return cls(requested, saved, sql, given, csv, wide, live, trusted)
 
     def links(self) -> Links:
-        return Links(self.asked, path=ASK, live=self.live)
+        return Links(self.range, path=ASK, live=self.live)
 
     def rows(self, db: Database, process: QueryProcess) -> Answer | None:
         """The answer; None if nothing is asked. Raises DatabaseError."""

@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from common.tasks import detached
-from leadsman.web.reading.asked import rows
+from leadsman.web.reading.ask import rows
 from sql.database.open import Database
 
 EVERY_SECONDS: Final = 5.0
@@ -31,7 +31,7 @@ class Pulse:
         self._every = every
         self.readers = 0
         self._asking: asyncio.Task[None] | None = None
-        self._asked = asyncio.Event()
+        self._answered = asyncio.Event()
         self._closed = False
         self.marks: Mapping[str, str] | None = None
         """None while the database does not answer, or nobody reads."""
@@ -64,12 +64,12 @@ class Pulse:
     def close(self) -> None:
         """Every reader's connection ends."""
         self._closed = True
-        self._asked.set()
+        self._answered.set()
 
     async def _next(self) -> bool:
         """Waits until the database was asked again, or does not answer; false once this is closed."""
         try:
-            await asyncio.wait_for(self._asked.wait(), PATIENCE_SECONDS)
+            await asyncio.wait_for(self._answered.wait(), PATIENCE_SECONDS)
         except TimeoutError:
             self.marks = None
         return not self._closed
@@ -77,8 +77,8 @@ class Pulse:
     async def _ask(self) -> None:
         while True:
             self.marks = await self._read()
-            asked, self._asked = self._asked, asyncio.Event()
-            asked.set()
+            answered, self._answered = self._answered, asyncio.Event()
+            answered.set()
             await asyncio.sleep(self._every)
 
 

@@ -17,7 +17,7 @@ from leadsman.web.reading.fleet import CHOSEN, Choice
 from leadsman.web.reading.nodes import MOST_SIMILAR, find
 from leadsman.web.reading.numa_fleet import ORDERS, read_numa_fleet, read_numa_waiting
 from leadsman.web.reading.overview import read_overview, read_seen, read_spans
-from leadsman.web.reading.scope import SHORTEST, Asked, BadScope, Scope, choose
+from leadsman.web.reading.scope import SHORTEST, BadScope, RequestedRange, Scope, choose
 from leadsman.web.reading.settings import STEPS, Steps
 from leadsman.web.reading.timeline import Filter, read_timeline
 from leadsman.web.reading.words import timestamp
@@ -25,8 +25,7 @@ from leadsman.web.rendering import csvs
 from leadsman.web.rendering.help import runbook_page, runbooks_page
 from leadsman.web.rendering.links import FIND, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.node_table import Narrowing, narrowed
-from leadsman.web.rendering.numa import numa_page
-from leadsman.web.rendering.render import lines_of, node_page, note_page, overview_page, render
+from leadsman.web.rendering.render import lines_of, node_page, note_page, numa_page, overview_page, render
 from leadsman.web.rendering.report import EMPTY, empty_commands, empty_texts
 from sql.database.errors import DatabaseError
 from sql.database.open import Database
@@ -59,11 +58,11 @@ class NoSuchRunbook(LookupError):
 
 
 class Request(NamedTuple):
-    asked: Asked
+    range: RequestedRange
     node: str
     shown: Mapping[str, str]
     """Choices of its map, its timeline and its table of nodes."""
-    wanted: Filter
+    filters: Filter
     """Filter of the timeline."""
     choice: Choice
     narrowing: Narrowing
@@ -76,22 +75,22 @@ class Request(NamedTuple):
     @classmethod
     def of(cls, query: Mapping[str, str], steps: Steps = STEPS) -> "Request":
         """Raises BadScope if a value is too long or of no meaning."""
-        values = {name: query.get(name, "") for name in (*Asked._fields, "node", "live", "csv", *_SHOWN)}
+        values = {name: query.get(name, "") for name in (*RequestedRange._fields, "node", "live", "csv", *_SHOWN)}
         for name, value in values.items():
             if len(value) > LONGEST:
                 raise BadScope(f"{name} is longer than {LONGEST} characters")
         if values["numa"] not in ORDERS:
             raise BadScope(f"numa cannot be {values['numa'][:40]!r}: it is one of {', '.join(filter(None, ORDERS))}")
-        asked = Asked(*(values[name] for name in Asked._fields))
+        requested = RequestedRange(*(values[name] for name in RequestedRange._fields))
         return cls(
-            asked,
+            requested,
             values["node"],
             {name: values[name] for name in _SHOWN},
             Filter.of(values),
             Choice.of(values, steps),
             Narrowing.of(values),
             values["numa"],
-            values["live"] == "1" and not asked.until,
+            values["live"] == "1" and not requested.until,
             values["csv"],
         )
 
@@ -108,17 +107,17 @@ Now: TypeAlias = Callable[[], datetime | None]
 
 def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a cluster; None of an empty database. Raises BadScope, DatabaseError."""
-    db = db.knowing()
+    db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
         return None
-    view = read_overview(db, choose(spans, request.asked, now()), spans)
-    wanted = request.wanted
+    view = read_overview(db, choose(spans, request.range, now()), spans)
+    filters = request.filters
 
     def story(episodes: int) -> Timeline:
-        kinds = kinds_of(wanted)
-        happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, wanted=wanted, kinds=kinds)
-        return timeline(happened, view.scope, episodes, wanted)
+        kinds = kinds_of(filters)
+        happened = read_timeline(db, view.scope, view.alerts or (), view.image_gc, filters=filters, kinds=kinds)
+        return timeline(happened, view.scope, episodes, filters)
 
     if request.csv:
         lines = narrowed(lines_of(view, attention(view)), request.narrowing, request.choice)
@@ -135,25 +134,25 @@ def overview_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | 
 
 def find_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """List nodes and pods of a name; None if empty. Raises Redirect for one match, BadScope, DatabaseError."""
-    db = db.knowing()
+    db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
         return None
-    scope = choose(spans, request.asked, now())
+    scope = choose(spans, request.range, now())
     links = Links(scope, path=FIND, live=request.live)
-    finding = find(db, scope, request.narrowing.q)
-    if finding.only is not None:
-        raise Redirect(links.found(finding.only))
-    return render("find.html.j2", links, {"scope": scope, "finding": finding, "inline": None})
+    result = find(db, scope, request.narrowing.q)
+    if result.only is not None:
+        raise Redirect(links.match(result.only))
+    return render("find.html.j2", links, {"scope": scope, "result": result, "inline": None})
 
 
 def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of the NUMA nodes; None of an empty database. Raises BadScope, DatabaseError."""
-    db = db.knowing()
+    db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
         return None
-    view = read_overview(db, choose(spans, request.asked, now()), spans)
+    view = read_overview(db, choose(spans, request.range, now()), spans)
     numa = read_numa_fleet(db, view, request.numa)
     if request.csv:
         return request.table({"numa": partial(csvs.numa_nodes, numa)})
@@ -164,21 +163,21 @@ def numa_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None
 
 def node_of(db: Database, request: Request, now: Now = SYSTEM.now) -> str | None:
     """The page of a node; None of an empty database. Raises NoSuchNode, BadScope, DatabaseError."""
-    db = db.knowing()
+    db = db.noting_empty_tables()
     spans = read_spans(db)
     if not spans:
         return None
-    scope = choose(spans, request.asked, now())
+    scope = choose(spans, request.range, now())
     view = read_overview(db, scope, spans, request.node) if request.node else None
     if view is None or not view.nodes:
         raise _missing(db, request, scope)
     scope = view.scope
     (detail,) = read_details(db, scope, view.nodes)
-    wanted = request.wanted._replace(on="")
+    filters = request.filters._replace(on="")
     happened = read_timeline(
-        db, scope, view.alerts or (), view.image_gc, node=request.node, wanted=wanted, kinds=kinds_of(wanted)
+        db, scope, view.alerts or (), view.image_gc, node=request.node, filters=filters, kinds=kinds_of(filters)
     )
-    story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, wanted)
+    story = timeline(happened, scope, csvs.EPISODES if request.csv else EPISODES, filters)
     if request.csv:
         return request.table(
             {
@@ -216,8 +215,8 @@ def _missing(db: Database, request: Request, scope: Scope) -> NoSuchNode:
         alternatives.append((f"Node {name} from then on", links.node_then(request.node, start, start + length)))
     if seen == (None, None, None):
         texts.append("No stored data names it. Check the spelling and the cluster.")
-        found = find(db, scope, request.node).found[:MOST_SIMILAR]
-        alternatives += [(each.titled, links.found(each)) for each in found]
+        found = find(db, scope, request.node).matches[:MOST_SIMILAR]
+        alternatives += [(each.titled, links.match(each)) for each in found]
     return NoSuchNode(links, texts, alternatives)
 
 
@@ -235,27 +234,27 @@ def runbook_of(db: Database, request: Request, name: str, now: Now = SYSTEM.now)
     if runbook is None:
         similar = match(name, runbooks())
         alternatives = (
-            [(f"Runbook of {similar}", Links(request.asked, node=request.node, live=request.live).runbook(similar))]
+            [(f"Runbook of {similar}", Links(request.range, node=request.node, live=request.live).runbook(similar))]
             if similar
             else []
         )
         raise NoSuchRunbook(f"There is no runbook of an alert {name[:80]!r}.", alternatives)
     path = RUNBOOKS + name
     try:
-        db = db.knowing()
+        db = db.noting_empty_tables()
         spans = read_spans(db)
-        scope = paced(db, choose(spans, request.asked, now())) if spans else None
+        scope = paced(db, choose(spans, request.range, now())) if spans else None
         evidence = None if scope is None else read_evidence(db, scope)
         alerts = None if evidence is None else read_alerts(db, evidence, request.node)
         found = None if alerts is None else [alert for alert in alerts if alert.name == name]
-        about = scope and request.node and any(alert.firing for alert in found or ())
-        view = read_overview(db, scope, spans, request.node) if scope and about else None
+        fires = scope and request.node and any(alert.firing for alert in found or ())
+        view = read_overview(db, scope, spans, request.node) if scope and fires else None
         items = [item for item in attention(view) if name in item.alerts] if view else []
     except DatabaseError:
-        return runbook_page(Links(request.asked, node=request.node, path=path), runbook, None, None)
-    links = Links(scope or request.asked, node=request.node, path=path, live=request.live)
+        return runbook_page(Links(request.range, node=request.node, path=path), runbook, None, None)
+    links = Links(scope or request.range, node=request.node, path=path, live=request.live)
     return runbook_page(links, runbook, found, evidence, items)
 
 
 def runbooks_of(request: Request) -> str:
-    return runbooks_page(Links(request.asked, path=RUNBOOKS, live=request.live))
+    return runbooks_page(Links(request.range, path=RUNBOOKS, live=request.live))

@@ -10,7 +10,7 @@ from time import monotonic
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 from common.tasks import detached
-from leadsman.web.reading.asked import rows
+from leadsman.web.reading.ask import rows
 from sql.database.errors import DatabaseError, DatabaseUnreachable
 from sql.database.open import Database
 from sql.database.stop import Stop, end

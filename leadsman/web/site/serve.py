@@ -17,7 +17,7 @@ from common.tasks import detached, stop_on_signals
 from common.telemetry import Figure
 from common.text import plain
 from leadsman.web.reading.figures import read_figures
-from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.reading.scope import BadScope, RequestedRange
 from leadsman.web.reading.settings import STEPS, PageSettings, Steps
 from leadsman.web.rendering.links import ASK, EVENTS, FIND, HOME, NODE, NOWHERE, NUMA, RUNBOOKS, Links
 from leadsman.web.rendering.render import SCRIPTS, STATIC, STYLES
@@ -232,7 +232,7 @@ class Site:
             self._questions -= 1
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
-        cluster = Request.of(dict(request.query)).asked.cluster
+        cluster = Request.of(dict(request.query)).range.cluster
         if self._pulse.full:
             raise Busy
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
@@ -249,12 +249,12 @@ class Site:
             return None
 
     async def _page(self, make: _Make, request: web.Request) -> web.StreamResponse:
-        asked = Request.of(dict(request.query), self._steps)
-        act = partial(_made, make, asked)
+        page_request = Request.of(dict(request.query), self._steps)
+        act = partial(_made, make, page_request)
         body = await self._shared(request, partial(self._queue.run, _encoded, act))
-        if not asked.csv:
+        if not page_request.csv:
             return await sent(request, body)
-        return await sent(request, body, CSV, f"{asked.csv}.csv")
+        return await sent(request, body, CSV, f"{page_request.csv}.csv")
 
     async def _shared(self, request: web.Request, make: Callable[[], Awaitable[bytes]], *more: Hashable) -> bytes:
         """One answer for all who ask the same of the same state of the database."""
@@ -266,13 +266,15 @@ class Site:
 
 
 def _links(request: web.Request) -> Links:
-    given = {name: request.query.get(name, "")[:LONGEST] for name in (*Asked._fields, "live")}
-    return Links(Asked(*(given[name] for name in Asked._fields)), path=NOWHERE, live=given["live"] == "1")
+    given = {name: request.query.get(name, "")[:LONGEST] for name in (*RequestedRange._fields, "live")}
+    return Links(
+        RequestedRange(*(given[name] for name in RequestedRange._fields)), path=NOWHERE, live=given["live"] == "1"
+    )
 
 
-def _made(make: _Make, asked: Request, db: Database) -> str:
-    made = make(db, asked)
-    return empty_page(db) if made is None and not asked.csv else made or ""
+def _made(make: _Make, request: Request, db: Database) -> str:
+    made = make(db, request)
+    return empty_page(db) if made is None and not request.csv else made or ""
 
 
 def _encoded(db: Database, act: Callable[[Database], str | None]) -> bytes:

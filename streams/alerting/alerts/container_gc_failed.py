@@ -25,7 +25,7 @@ def step(settings: Settings, state: Nothing, rows: Sequence[NodeEvent], now: Now
         if row.reason != "ContainerGCFailed" or row.object_kind != "Node" or now.is_old(row.ts, settings):
             continue
         group = group.plus("", row.ts, row.occurrences)
-        changes.append(Happened({}, *_words(row, group), until=row.ts, group=group, wanted=settings.failures))
+        changes.append(Happened({}, *_words(row, group), until=row.ts, group=group, least_members=settings.failures))
     return state, changes
 
 

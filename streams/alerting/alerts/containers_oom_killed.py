@@ -30,8 +30,8 @@ def step(settings: Settings, state: Nothing, rows: Sequence[PodEnd], now: Now) -
         kill = f"{row.uid} {row.attempt} {row.container}"
         if kill in group.members or len(group.members) >= MAX_MEMBERS:
             continue
-        group = groups[key_of(labels)] = group.plus(kill, row.ts, part=f"{row.pod}/{row.container}")
-        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, wanted=settings.kills))
+        group = groups[key_of(labels)] = group.plus(kill, row.ts, under=f"{row.pod}/{row.container}")
+        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, least_members=settings.kills))
     return state, changes
 
 
@@ -43,7 +43,7 @@ def _workload(row: PodEnd) -> dict[str, str]:
 def _words(row: PodEnd, group: Group) -> tuple[str, str]:
     workload = _workload(row)
     kills = oom_kills(group.count, group.seconds)
-    which = shortened(group.parts)
+    which = shortened(group.breakdown)
     return f"Node {name(row.node)}: {kills} of {workload['workload']} in namespace {workload['namespace']}", (
         f"The kernel killed {which}. {KERNEL_KILLS} Raise the limit or find the leak; if the node was low, see "
         "EvictionThresholdNear. List the kills: leadsman query pod_ends --param cause=oom_kill."

@@ -25,7 +25,7 @@ def step(
     for record in rows:
         group = group.plus(record.error_type, record.ts)
         changes.append(
-            Happened({}, *_words(record.cluster, group), until=record.ts, group=group, wanted=settings.letters)
+            Happened({}, *_words(record.cluster, group), until=record.ts, group=group, least_members=settings.letters)
         )
     return state, changes
 

@@ -16,7 +16,7 @@ LOCAL: Final = 10
 
 
 class State(msgspec.Struct, frozen=True):
-    apart: dict[str, str] = {}
+    misaligned: dict[str, str] = msgspec.field(name="apart", default_factory=dict)
     """A sentence about each such container."""
 
 
@@ -25,7 +25,7 @@ def step(
 ) -> tuple[State, Sequence[Change]]:
     if not rows:
         return state, []
-    misaligned = dict(state.apart)
+    misaligned = dict(state.misaligned)
     for row in rows:
         container = f"{row.namespace}/{row.pod}/{row.container}"
         misaligned.pop(container, None)

@@ -34,8 +34,8 @@ def step(settings: Settings, state: Nothing, rows: Sequence[Eviction], now: Now)
         if now.is_old(row.ts, settings) or pod in group.members:
             continue
         group = groups[key_of(labels)] = group.plus(pod if len(group.members) < MAX_MEMBERS else "", row.ts)
-        wanted = settings.pods_limit if row.cause == "limit" else settings.pods_pressure
-        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, wanted=wanted))
+        least = settings.pods_limit if row.cause == "limit" else settings.pods_pressure
+        changes.append(Happened(labels, *_words(row, group), until=row.ts, group=group, least_members=least))
     return state, changes
 
 

@@ -54,7 +54,7 @@ def step(
         if group is not None:
             groups[key_of(labels)] = group
             words = _words(node, labels["reason"], group)
-            changes.append(Happened(labels, *words, until=at, group=group, wanted=settings.pods))
+            changes.append(Happened(labels, *words, until=at, group=group, least_members=settings.pods))
     return state, changes
 
 
@@ -64,7 +64,7 @@ def _recovered(row: RejectionRecord, now: Now) -> list[Change]:
     return [
         Recovered({label: alert.labels[label] for label in ("reason", "node")})
         for alert in now.active.values()
-        if alert.group.parts.keys() == {owner}
+        if alert.group.breakdown.keys() == {owner}
     ]
 
 

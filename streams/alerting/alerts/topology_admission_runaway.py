@@ -29,11 +29,13 @@ def step(
         if not row.owner_name or now.is_old(row.rejected_at, settings) or member in group.members:
             continue
         group = group.plus(
-            member if len(group.members) < MAX_MEMBERS else "", row.rejected_at, part=row.target or "unknown"
+            member if len(group.members) < MAX_MEMBERS else "", row.rejected_at, under=row.target or "unknown"
         )
         groups[key_of(labels)] = group
         changes.append(
-            Happened(labels, *_words(row, group), until=row.rejected_at, group=group, wanted=settings.rejections)
+            Happened(
+                labels, *_words(row, group), until=row.rejected_at, group=group, least_members=settings.rejections
+            )
         )
     return state, changes
 
@@ -41,7 +43,7 @@ def step(
 def _words(row: RejectionRecord, group: Group) -> tuple[str, str]:
     who = owned_by(row.namespace, row.owner_kind, row.owner_name)
     often = pods(group.count) + (f" within {in_words(group.seconds)}" if group.count > 1 else "")
-    most = sorted(group.parts.items(), key=lambda each: (-each[1], each[0]))
+    most = sorted(group.breakdown.items(), key=lambda each: (-each[1], each[0]))
     where = f"node {name(most[0][0])}" if len(most) == 1 else counted(len(most), "node")
     rejected = shortened((f"{name(node)} ({number})" for node, number in most), ", ")
     summary = f"Cluster {name(row.cluster)}: {who} made {often} that were rejected on {where}"

@@ -97,7 +97,6 @@ class AlertStates:
         return fingerprint in self._last
 
     def withdraw(self, fingerprint: str) -> None:
-        """Forget an alert that left the topic."""
         self._last.pop(fingerprint, None)
 
     def without(self, fingerprints: Collection[str]) -> "AlertStates":
@@ -106,12 +105,10 @@ class AlertStates:
         return other
 
     def firing(self) -> Sequence[Received]:
-        """Return firing alerts, in the order in which they fired."""
         found = [received for received in self._last.values() if received.alert.status == "firing"]
         return sorted(found, key=lambda received: (received.alert.starts_at, received.alert.fingerprint))
 
     def of(self, fingerprints: Iterable[str]) -> Sequence[Received]:
-        """Return the known states of these alerts."""
         return [self._last[each] for each in fingerprints if each in self._last]
 
     def lose(self, at: datetime) -> Sequence[Received]:

@@ -40,8 +40,8 @@ class Alertmanager:
         """Everything that fires, and what was resolved lately; returns when Alertmanager has it."""
         every = (*states.firing(), *states.resolved(news, self._clock.now() - RESOLVED_FOR))
         self._refused &= {self._mark(received) for received in every}
-        wanted = [received for received in every if self._mark(received) not in self._refused]
-        for batch in _in_pieces(wanted):
+        accepted = [received for received in every if self._mark(received) not in self._refused]
+        for batch in _in_pieces(accepted):
             await self._send(batch)
 
     def park(self, received: Received) -> None:

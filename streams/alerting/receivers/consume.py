@@ -61,7 +61,6 @@ class Withholding:
 
     @property
     def resend_seconds(self) -> float | None:
-        """Return the receiver's interval."""
         seconds = self.receiver.resend_seconds
         return LOOK_SECONDS if seconds is None and (self._withheld or self.is_in_doubt) else seconds
 

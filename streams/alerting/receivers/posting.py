@@ -152,9 +152,9 @@ class Poster:
                 shown = content[:_READ]
                 if len(shown) < len(content) or not answer.content.at_eof():
                     shown = b" ".join(shown.split()[:-1])  # the last word may be a part of a secret
-                asked = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
+                retry_seconds = min(retry_after_seconds(answer.headers), LONGEST_WAIT_SECONDS)
                 status = self._judged(answer.status, content)
-                return _Answer(status, self._shown(shown.decode(errors="replace")), asked, content)
+                return _Answer(status, self._shown(shown.decode(errors="replace")), retry_seconds, content)
         except aiohttp.ConnectionTimeoutError:
             return _Answer(None, "no connection in time")
         except (TimeoutError, aiohttp.ClientResponseError, aiohttp.ClientPayloadError) as error:

@@ -14,7 +14,6 @@ from ingest.model.objects.node import KubeletConfiguration
 from ingest.model.records import EventRecord, KnownNodeRecord, NodeRecord, Record, SampleRecord, SettingsRecord
 from streams.fold.findings import EvictionSignal
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import message
 from streams.rules.eviction.forecast import NO_COURSE, Course, follow, forecast, since
 from streams.rules.eviction.signals import RESOURCES, Layout, Observed, layout_of, observe
 from streams.rules.eviction.thresholds import (
@@ -110,13 +109,8 @@ def _node(state: State, record: NodeRecord | KnownNodeRecord) -> State:
 
 def _is_kubelet_start(record: EventRecord) -> bool:
     event = record.object
-    about = event.involved_object or event.regarding
-    return (
-        record.change == "ADDED"
-        and about is not None
-        and about.kind == "Node"
-        and is_kubelet_start(event.reason, message(event))
-    )
+    involved = event.involved
+    return record.change == "ADDED" and involved.kind == "Node" and is_kubelet_start(event.reason, event.text)
 
 
 def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]]:
@@ -129,14 +123,14 @@ def _sample(state: State, record: SampleRecord) -> tuple[State, Sequence[Output]
     courses = dict(state.courses)
     followed_on = state.sampled_at is not None and record.ts - state.sampled_at <= SOFT_GAP
     soft_since: dict[str, datetime] = {}
-    alike: dict[Observed, _Followed] = {}
+    followed_by_course: dict[Observed, _Followed] = {}
     rows: list[EvictionSignal] = []
     for signal, observed in observe(record.sample).items():
         before = courses.get(signal, NO_COURSE)
-        followed = alike.get(observed)
+        followed = followed_by_course.get(observed)
         if followed is None or followed.before != before:
             course, line = follow(before, seconds, observed.available, observed.capacity)
-            followed = alike[observed] = _Followed(before, course, line)
+            followed = followed_by_course[observed] = _Followed(before, course, line)
         courses[signal] = followed.course
         texts = thresholds.by_signal.get(signal, _NO_THRESHOLDS)
         row = _row(record, signal, observed, texts, followed, layout, gc_bytes, thresholds.assumed)

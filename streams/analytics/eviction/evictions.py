@@ -28,7 +28,6 @@ from streams.analytics.eviction.prediction import PodSpecs, Sample, predicted, s
 from streams.fold.findings import Eviction
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import Shelves, all_on, on_shelf, put, taken
-from streams.rules.events.counting import component_of, message
 from streams.rules.eviction.messages import (
     AdmissionRejection,
     LimitEviction,
@@ -60,7 +59,7 @@ class State(msgspec.Struct, frozen=True):
     """Capacities by signal, as far as the Node has them."""
     pods: Shelves[PodSpecs] = {}
     """Pods that may be evicted, by uid."""
-    told: Shelves[PodSpecs] = {}
+    implied_pods: Shelves[PodSpecs] = msgspec.field(name="told", default_factory=dict)
     """Pods by uid, and static ones by that of their manifest too, whose specs a dump implies before it has them."""
     samples: tuple[Sample, ...] = ()
     """The last two."""
@@ -99,8 +98,8 @@ def step(state: State, record: Record) -> tuple[State, Sequence[Output | BadReco
 def _pods_at(state: State, record: SampleRecord) -> dict[str, PodSpecs]:
     """Return the pods that were there at a sample; of those that are only implied, what it measured was."""
     pods = dict(all_on(state.pods))
-    if state.told:
-        measured = {uid: on_shelf(state.told, uid) for uid in record.pods.uid if uid not in pods}
+    if state.implied_pods:
+        measured = {uid: on_shelf(state.implied_pods, uid) for uid in record.pods.uid if uid not in pods}
         pods |= {uid: specs for uid, specs in measured.items() if specs is not None}
     return pods
 
@@ -110,10 +109,10 @@ def _implied(state: State, pod: Pod) -> State:
         specs = specs_of(pod)
     except InvalidQuantity:
         return state  # the Pod itself says so
-    told, annotations = put(state.told, pod.metadata.uid, specs), pod.metadata.annotations
+    implied, annotations = put(state.implied_pods, pod.metadata.uid, specs), pod.metadata.annotations
     if annotations is not None and annotations.config_mirror:
-        told = put(told, annotations.config_mirror, specs)
-    return msgspec.structs.replace(state, told=told)
+        implied = put(implied, annotations.config_mirror, specs)
+    return msgspec.structs.replace(state, implied_pods=implied)
 
 
 def _node(state: State, record: NodeRecord | KnownNodeRecord) -> tuple[State, Sequence[Output]]:
@@ -162,8 +161,8 @@ def _pod(state: State, record: PodRecord) -> tuple[State, Sequence[Output | BadR
         except BadRecord as error:
             # Whatever its text, the pod has ended and is no longer ranked.
             rows = (error,)
-    if state.told:
-        state = msgspec.structs.replace(state, told=taken(state.told, pod.metadata.uid))
+    if state.implied_pods:
+        state = msgspec.structs.replace(state, implied_pods=taken(state.implied_pods, pod.metadata.uid))
     uid, specs = pod.metadata.uid, None if has_ended(record) else specs_of(pod)
     if on_shelf(state.pods, uid) == specs:
         return state, rows
@@ -191,13 +190,13 @@ def _status_witness(record: PodRecord) -> _Witness | None:
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     event = record.object
-    about = event.involved_object or event.regarding
-    if record.change == "DELETED" or event.reason != "Evicted" or about is None or about.kind != "Pod":
+    involved = event.involved
+    if record.change == "DELETED" or event.reason != "Evicted" or involved.kind != "Pod":
         return state, ()
-    if component_of(event) not in {"", "kubelet"}:
+    if event.component not in {"", "kubelet"}:
         return state, ()  # Karpenter and others give an eviction by the API this reason
     kind, when = "event" if record.line is None else LOG, event_when(event, record.ts)
-    witness = _Witness(kind, when, about.namespace, about.name, about.uid, message(event))
+    witness = _Witness(kind, when, involved.namespace, involved.name, involved.uid, event.text)
     return _hear(state, record, witness)
 
 

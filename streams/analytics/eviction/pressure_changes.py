@@ -16,7 +16,6 @@ from ingest.model.objects.event import event_time
 from ingest.model.records import EventRecord, NodeRecord, Record
 from streams.fold.findings import PressureChange
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import message
 from streams.rules.events.messages import parse_node_status
 from streams.rules.pod_ends.when import event_when
 
@@ -73,14 +72,14 @@ def _holds(state: State, condition: str, status: str) -> bool:
 
 def _with_event(state: State, record: EventRecord) -> State:
     event = record.object
-    about = event.involved_object or event.regarding
-    if record.change == "DELETED" or about is None or about.kind != "Node":
+    involved = event.involved
+    if record.change == "DELETED" or involved.kind != "Node":
         return state
     at = event_time(event) or record.ts
-    if is_kubelet_start(event.reason, message(event)):
+    if is_kubelet_start(event.reason, event.text):
         starts = tuple(sorted({*state.starts, at})[-MAX_FACTS:])
         return state if starts == state.starts else msgspec.structs.replace(state, starts=starts)
-    reported = parse_node_status(event.reason, message(event))
+    reported = parse_node_status(event.reason, event.text)
     if reported is None or reported.condition not in PRESSURES:
         return state
     return _learned(state, reported.condition, Fact(at, reported.status, "event", event_when(event, at).is_known))

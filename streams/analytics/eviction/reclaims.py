@@ -16,7 +16,6 @@ from streams.analytics.image_gc.image_gc import images_collected
 from streams.fold.findings import Eviction, EvictionSignal, KubeletLogLine, PressureChange, Reclaim
 from streams.fold.reducer import Concluded, Output, Reducer
 from streams.fold.shelves import Shelves, on_shelf, put
-from streams.rules.events.counting import message
 from streams.rules.eviction.messages import parse_reclaim
 from streams.rules.eviction.signals import CONDITIONS, RESOURCES
 from streams.rules.pod_ends.when import event_when
@@ -84,7 +83,7 @@ def step(state: State, record: EventRecord | MetricsRecord | Concluded) -> tuple
 
 def _tried(state: State, record: EventRecord) -> State:
     event = record.object
-    resource = parse_reclaim(event.reason, message(event))
+    resource = parse_reclaim(event.reason, event.text)
     if resource is None or record.change == "DELETED":
         return state
     last = event_time(event) or record.ts

@@ -59,11 +59,11 @@ class Episode(msgspec.Struct, frozen=True):
     last_at: datetime
     since_start: datetime
     """The first failure after the kubelet's last start."""
-    heard: int
+    reported_runs: int = msgspec.field(name="heard")
     """Runs by Events of their own, by lines of a log and by samples."""
     repeated: int
     """Times that ImageGCFailed was reported: from the second run in a row on (rules: image-gc-loop)."""
-    apart: int
+    only_repeated_runs: int = msgspec.field(name="apart")
     """Runs of which ImageGCFailed is the only report."""
     lower_bound: bool
     start_seen: bool
@@ -82,31 +82,31 @@ class Episode(msgspec.Struct, frozen=True):
     """Reason for the conclusion although no Event reports it; empty from the first Event on."""
     verdict: str = ""
     """The last written verdict; empty while undecided."""
-    apart_at: datetime | None = None
-    """The last run that counts as `apart`."""
+    only_repeated_at: datetime | None = msgspec.field(name="apart_at", default=None)
+    """The last run that counts as `only_repeated_runs`."""
 
     @property
     def occurrences(self) -> int:
         """Return the runs that failed, at least: two Events with counts are about the same runs."""
-        return max(self.heard + self.apart, self.repeated + 1 if self.repeated else 0)
+        return max(self.reported_runs + self.only_repeated_runs, self.repeated + 1 if self.repeated else 0)
 
     @property
     def is_more(self) -> bool:
         """Tell whether ImageGCFailed shows more runs than were reported one by one."""
-        return self.occurrences > self.heard + self.apart
+        return self.occurrences > self.reported_runs + self.only_repeated_runs
 
 
 def new_episode(failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
-    heard, repeated, apart, apart_at = _counted(failure, is_same_run=False)
+    reported, repeated, only_repeated, at = _counted(failure, is_same_run=False)
     return Episode(
         reported=failure.reported,
         first_at=failure.since,
         last_at=failure.at,
         since_start=failure.since,
-        heard=heard,
+        reported_runs=reported,
         repeated=repeated,
-        apart=apart,
-        apart_at=apart_at,
+        only_repeated_runs=only_repeated,
+        only_repeated_at=at,
         lower_bound=failure.lower_bound or failure.consecutive,
         start_seen=failure.start is not None,
         time_known=failure.time_known,
@@ -120,20 +120,20 @@ def new_episode(failure: Failure, settings: Settings, decision: ImageGcDecision 
 def extend(episode: Episode, failure: Failure, settings: Settings, decision: ImageGcDecision | None) -> Episode:
     same_run = failure.consecutive and abs(failure.at - episode.last_at) <= SAME_RUN
     restarted = failure.start is not None and failure.start > episode.last_at
-    heard, repeated, apart, apart_at = _counted(failure, is_same_run=same_run)
-    is_apart = episode.apart_at is not None and abs(failure.at - episode.apart_at) <= SAME_RUN
-    if is_apart and not failure.consecutive:
-        apart -= 1  # the Event of that run was sorted behind
+    reported, repeated, only_repeated, at = _counted(failure, is_same_run=same_run)
+    is_of_repeated = episode.only_repeated_at is not None and abs(failure.at - episode.only_repeated_at) <= SAME_RUN
+    if is_of_repeated and not failure.consecutive:
+        only_repeated -= 1  # the Event of that run was sorted behind
     extended = msgspec.structs.replace(
         episode,
         reported=episode.reported if same_run else failure.reported,
         first_at=min(failure.since, episode.first_at),
         last_at=max(failure.at, episode.last_at),
         since_start=failure.since if restarted else min(failure.since, episode.since_start),
-        heard=episode.heard + heard,
+        reported_runs=episode.reported_runs + reported,
         repeated=episode.repeated + repeated,
-        apart=episode.apart + apart,
-        apart_at=apart_at,
+        only_repeated_runs=episode.only_repeated_runs + only_repeated,
+        only_repeated_at=at,
         start_seen=episode.start_seen or failure.start is not None,
         time_known=episode.time_known and failure.time_known,
         at_start=episode.at_start and _is_at_start(failure),
@@ -148,11 +148,11 @@ def extend(episode: Episode, failure: Failure, settings: Settings, decision: Ima
 
 
 def _counted(failure: Failure, *, is_same_run: bool) -> tuple[int, int, int, datetime | None]:
-    """Return what a failure adds to `heard`, `repeated` and `apart`, and the run that is apart."""
+    """Return what a failure adds to `reported_runs`, `repeated` and `only_repeated_runs`, and that run."""
     if not failure.consecutive:
         return failure.delta, 0, 0, None
-    is_apart = failure.delta == 1 and not is_same_run
-    return 0, failure.delta, int(is_apart), failure.at if is_apart else None
+    is_of_repeated = failure.delta == 1 and not is_same_run
+    return 0, failure.delta, int(is_of_repeated), failure.at if is_of_repeated else None
 
 
 def is_run_after_run(first: datetime, last: datetime, count: int) -> bool:

@@ -35,7 +35,7 @@ from streams.analytics.image_gc.episode import (
 )
 from streams.fold.findings import BROKEN_GC, ImageGc
 from streams.fold.reducer import Output, Reducer
-from streams.rules.events.counting import Counted, Occurrences, event_count, message, occurrences
+from streams.rules.events.counting import Counted, Occurrences, event_count, occurrences
 from streams.rules.image_gc.messages import ImageGcFailure, Result, parse_image_gc
 from streams.rules.image_gc.thresholds import (
     DEFAULT_HIGH_PERCENT,
@@ -87,7 +87,6 @@ def failure_of(above: Above, collected: float | None) -> Failure | None:
 
 
 def in_words(above: Above, collected: float | None) -> str:
-    """Explain the conclusion that has no Event."""
     deleted = deleted_since(above, collected)
     number = ""
     if deleted is not None:
@@ -195,12 +194,12 @@ def _passed(state: State, episodes: Mapping[str, Episode], now: datetime) -> tup
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     event = record.object
-    text = message(event)
+    text = event.text
     at = event_time(event) or record.ts
     if event.reason == "FailedCreatePodSandBox" and "sandbox image" in text:
         return _sandbox_image_lost(state, at, record.ts)
-    about = event.involved_object or event.regarding
-    if about is None or about.kind != "Node":
+    involved = event.involved
+    if involved.kind != "Node":
         return state, ()
     if is_kubelet_start(event.reason, text):
         return _started(state, at, is_line=record.line is not None), ()

@@ -18,7 +18,6 @@ from streams.analytics.numa.state import State, cpu_policy, topology_policy
 from streams.fold.findings import NumaAdmissionFailure
 from streams.fold.shelves import on_shelf, put, taken
 from streams.rules.events.admission import Refusal, parse_refusal
-from streams.rules.events.counting import message
 from streams.rules.events.messages import message_body
 from streams.rules.pod_ends.when import When, ended_by_status
 from streams.rules.pods.requests import exclusive_cpus, hands_cpus_over
@@ -69,13 +68,12 @@ def refusal(state: State, record: PodRecord | EventRecord) -> tuple[State, Seque
 def _remembered(state: State, record: Record) -> State:
     """The state with the time of a refusal whose pod is not known yet."""
     event = record.object if isinstance(record, EventRecord) else None
-    about = event and (event.involved_object or event.regarding)
-    if event is None or not about or event.reason not in REASONS or not about.uid:
+    if event is None or event.reason not in REASONS or not event.involved.uid:
         return state
-    if on_shelf(state.refused, about.uid):
+    if on_shelf(state.refused, event.involved.uid):
         return state
     kept = dict(list(state.refused_at.items())[-MAX_REMEMBERED:])
-    return msgspec.structs.replace(state, refused_at={**kept, about.uid: event_time(event) or record.ts})
+    return msgspec.structs.replace(state, refused_at={**kept, event.involved.uid: event_time(event) or record.ts})
 
 
 def _of_status(record: PodRecord) -> _Refused | None:
@@ -96,13 +94,13 @@ def _with_end(found: _Refused, record: PodRecord) -> _Refused:
 def _of_event(state: State, record: EventRecord) -> _Refused | None:
     """Only of a pod that is there and asks for exclusive CPUs, because the Event does not have how many."""
     event = record.object
-    about = event.involved_object or event.regarding
-    known = state.pods.get(about.uid) if about is not None else None
-    if record.change == "DELETED" or event.type != "Warning" or about is None or known is None or not known.is_active:
+    involved = event.involved
+    known = state.pods.get(involved.uid)
+    if record.change == "DELETED" or event.type != "Warning" or known is None or not known.is_active:
         return None
-    text = message_body(message(event))
+    text = message_body(event.text)
     when = When(event_time(event) or record.ts)
-    return _Refused(known.namespace, known.pod, about.uid, event.reason, text, known.cpus, when)
+    return _Refused(known.namespace, known.pod, involved.uid, event.reason, text, known.cpus, when)
 
 
 def _is_about_numa(state: State, found: _Refused, refusal: Refusal) -> bool:

@@ -121,7 +121,6 @@ class State(msgspec.Struct, frozen=True):
 
 
 def views(state: State) -> Iterator[NumaView]:
-    """Yield the current account of each source."""
     pods = {uid: pod for uid, pod in state.pods.items() if pod.is_active}
     objects = dict(state.objects)
     by_koordinator = tuple(

@@ -149,7 +149,6 @@ def _without(state: ClusterNodes, name: str, record: NodeRecord) -> ClusterNodes
 
 
 def forget_gone(state: ClusterNodes, before: datetime) -> ClusterNodes:
-    """Forget nodes that left before a time."""
     if not state.gone or state.gone[0].until >= before:
         return state
     return msgspec.structs.replace(state, gone=[gone for gone in state.gone if gone.until >= before])
@@ -223,7 +222,6 @@ class State(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def remember(state: State, key: str, last: Waiting) -> State:
-    """Remember a witness's last text about a pod."""
     return msgspec.structs.replace(state, waiting=put(state.waiting, key, last))
 
 

@@ -41,7 +41,6 @@ from streams.analytics.scheduling.verdicts import YOUNG, cluster_of, conclude, e
 from streams.fold.findings import SchedulerBlindSpot, SchedulingAttempt, SchedulingFailure
 from streams.fold.reducer import Output, Reducer
 from streams.fold.shelves import count_on, on_shelf, put
-from streams.rules.events.counting import component_of
 from streams.rules.scheduling.blind_spot import (
     FAILED_SCHEDULING,
     NOT_PLACED,
@@ -158,12 +157,12 @@ def _pod(state: State, record: PodRecord, scheduler_version: str) -> tuple[State
 
 def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     event = record.object
-    about = event.involved_object or event.regarding
-    if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or about is None or about.kind != "Pod":
+    involved = event.involved
+    if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or involved.kind != "Pod":
         return state, ()
-    text = event.message or event.note or ""
-    told = _Told("event", text, text_time(event) or record.ts, about.namespace, about.name, about.uid)
-    return _failure(state, record.cluster, told, is_other=bool(other_scheduler(component_of(event))))
+    text = event.text
+    told = _Told("event", text, text_time(event) or record.ts, involved.namespace, involved.name, involved.uid)
+    return _failure(state, record.cluster, told, is_other=bool(other_scheduler(event.component)))
 
 
 def _of_scheduler(

@@ -31,12 +31,13 @@ from ingest.kafka import aiokafka_fixes, reaching
 from ingest.model.topics import MAX_MESSAGE_BYTES
 from streams.kafka import metrics
 from streams.kafka.gaps import Gaps
-from streams.kafka.landing.portion import DEFAULT_LIMITS, Begun, Buffers, Limits, Portion
+from streams.kafka.landing.portion import Begun, Buffers, Portion
 from streams.kafka.landing.ranges import read_logs, read_ranges
 from streams.kafka.landing.resume import UNKNOWN, UNKNOWN_MS, Arrivals, Landed, Resume, resume
 from streams.kafka.landing.store import FIRST_BACKOFF_SECONDS, Abandoned, Store, Storing, new_backoff
 from streams.kafka.message import message_of_record
 from streams.kafka.retention import RetentionWatch
+from streams.kafka.settings import LandSettings
 
 SESSION_MS: Final = 20_000
 POLL_MS: Final = 100
@@ -51,6 +52,7 @@ CHECK_SECONDS: Final = 60.0
 """Time between comparisons of progress, commits and topics."""
 LEADER_SECONDS: Final = 5.0
 """Time after which a partition without a leader is tried again."""
+DEFAULTS: Final = LandSettings()
 log = structlog.get_logger(__name__)
 
 
@@ -65,14 +67,14 @@ class Landing:
         *,
         group: str,
         instance: str | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        settings: LandSettings = DEFAULTS,
         client_options: aiokafka_fixes.Options | None = None,
         gaps: Gaps | None = None,
     ) -> None:
         self._options = options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
         self._topics = topics
         self._group = group
-        self._limits = limits
+        self._settings = settings
         self._admin = AIOKafkaAdminClient(**options)
         self._consumer = AIOKafkaConsumer(
             **options,
@@ -87,7 +89,7 @@ class Landing:
             fetch_max_bytes=FETCH_BYTES,
             check_crcs=False,  # TCP checks, and the broker did
         )
-        self._buffers = Buffers(limits, time.monotonic)
+        self._buffers = Buffers(settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
         """Partitions whose progress must be read first: they were just assigned, or their log may be another."""
         self._leaderless: set[TopicPartition] = set()
@@ -195,7 +197,7 @@ class Landing:
         if self._storing.refusal:
             yield f"the database cannot be used now: {self._storing.refusal}"
         if self._buffers.full:
-            yield f"limit: land.buffered_bytes, {size(self._limits.buffered_bytes)} of messages wait to be stored"
+            yield f"limit: land.buffered_bytes, {size(self._settings.buffered_bytes)} of messages wait to be stored"
 
     async def _land_until(self, stop: asyncio.Event) -> None:
         while not stop.is_set():

@@ -10,6 +10,7 @@ from aiokafka import OffsetAndMetadata, TopicPartition
 from common.amounts import counted
 from streams.kafka.landing.resume import UNKNOWN_MS, Landed
 from streams.kafka.message import Message
+from streams.kafka.settings import LandSettings
 
 MAX_RANGES: Final = 64
 """Ranges of one portion. Each is in the metadata of all their intents, of which Kafka accepts 4 KiB."""
@@ -47,7 +48,6 @@ class Begun(NamedTuple):
 
     @property
     def stored(self) -> Mapping[TopicPartition, OffsetAndMetadata]:
-        """Return the commits after storing, as `Portion.stored` does."""
         return _stored(self.topic, self.ranges)
 
     def follows(self, landed: Mapping[TopicPartition, Landed]) -> bool:
@@ -101,21 +101,6 @@ def _stored(topic: str, ranges: Iterable[Range]) -> Mapping[TopicPartition, Offs
     return {TopicPartition(topic, each.partition): OffsetAndMetadata(each.end + 1, "") for each in ranges}
 
 
-class Limits(NamedTuple):
-    """Limits at which received messages are stored; the first one reached counts."""
-
-    messages: int = 20_000
-    """Messages of a partition, and of a portion."""
-    bytes: int = 16 * 1024 * 1024
-    """Bytes of a partition, and of a portion. It bounds the rows too: each takes at least about 100 bytes."""
-    seconds: float = 4.0
-    buffered_bytes: int = 64 * 1024 * 1024
-    """Bytes of all partitions together; above it nothing more is fetched until some of it is stored."""
-
-
-DEFAULT_LIMITS: Final = Limits()
-
-
 class _Buffer:
     __slots__ = ("bytes", "messages", "since")
 
@@ -132,8 +117,8 @@ class _Buffer:
 class Buffers:
     """Received messages that are not stored yet."""
 
-    def __init__(self, limits: Limits, monotonic: Callable[[], float]) -> None:
-        self._limits = limits
+    def __init__(self, settings: LandSettings, monotonic: Callable[[], float]) -> None:
+        self._settings = settings
         self._monotonic = monotonic
         self._buffers: dict[TopicPartition, _Buffer] = {}
 
@@ -143,7 +128,7 @@ class Buffers:
 
     @property
     def full(self) -> bool:
-        return self.bytes >= self._limits.buffered_bytes
+        return self.bytes >= self._settings.buffered_bytes
 
     def add(self, partition: TopicPartition, messages: Sequence[Message]) -> None:
         if partition not in self._buffers:
@@ -164,19 +149,21 @@ class Buffers:
             yield from self._portions(topic, [(each.partition, self._buffers.pop(each)) for each in partitions])
 
     def _due(self, buffer: _Buffer) -> bool:
-        limits = self._limits
+        settings = self._settings
         return (
-            buffer.bytes >= limits.bytes
-            or len(buffer.messages) >= limits.messages
-            or self._monotonic() - buffer.since >= limits.seconds
+            buffer.bytes >= settings.batch_bytes
+            or len(buffer.messages) >= settings.batch_messages
+            or self._monotonic() - buffer.since >= settings.batch_seconds
             or self.full
         )
 
     def _portions(self, topic: str, buffers: Iterable[tuple[int, _Buffer]]) -> Iterator[Portion]:
-        limits, held, size, count = self._limits, list[tuple[int, _Buffer]](), 0, 0
+        settings, held, size, count = self._settings, list[tuple[int, _Buffer]](), 0, 0
         for partition, buffer in buffers:
             more, messages = size + buffer.bytes, count + len(buffer.messages)
-            if held and (more > limits.bytes or messages > limits.messages or len(held) == MAX_RANGES):
+            if held and (
+                more > settings.batch_bytes or messages > settings.batch_messages or len(held) == MAX_RANGES
+            ):
                 yield _portion(topic, held)
                 held, more, messages = [], buffer.bytes, len(buffer.messages)
             held.append((partition, buffer))

@@ -33,7 +33,6 @@ class Arrivals:
         return self._next[partition]
 
     def clear(self) -> None:
-        """Forget everything but the gaps."""
         self._next.clear()
 
     def _reach(self, partition: TopicPartition, first: int, kind: GapKind = "lost") -> None:

@@ -53,7 +53,6 @@ def message_of(alert: Alert) -> AlertMessage:
 
 
 def encode_alert(alert: Alert) -> bytes:
-    """The value of an alert's message."""
     return _encode(message_of(alert))
 
 

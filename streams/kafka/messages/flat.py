@@ -67,7 +67,6 @@ def flat_samples(tables: Collection[str], record: AnyRecord, value: bytes) -> It
 
 
 def flat_headers(table: str, record: AnyRecord, identity: str) -> Headers:
-    """Headers of a flat message."""
     return event_headers(table, f"{KIND}.{table}", identity, record.cluster, record.node, record.ts.isoformat())
 
 

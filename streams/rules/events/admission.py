@@ -199,17 +199,17 @@ def _out_of(reason: str, text: str) -> Refusal | None:
     name, requested, used, capacity = found[1], *(_number(found[i]) for i in (2, 3, 4))
     if requested is None or capacity is None:
         return Refusal("resources", name)
-    asked = amount(requested, name)
+    requests = amount(requested, name)
     if not capacity and name.startswith("hugepages-"):
         words = f"According to its kubelet, the node has no {name}."
     elif not capacity:
         words = (_UNKNOWN_THEN if "/" in name else _NONE_COUNTED).format(name)
     elif used is None or requested > capacity:
-        words = f"The pod requests {asked}, the node can give {amount(capacity, name)}."
+        words = f"The pod requests {requests}, the node can give {amount(capacity, name)}."
     elif name == "pods":
         words = f"The kubelet counts {counted(used, 'pod')}, and the node takes {capacity}."
     else:
-        words = f"The pod requests {asked}; the kubelet counts {of(used, capacity, name)} as requested already."
+        words = f"The pod requests {requests}; the kubelet counts {of(used, capacity, name)} as requested already."
     available = None if used is None else capacity - used
     return Refusal("resources", name, requested, available, capacity, words)
 
@@ -258,8 +258,8 @@ def _cpus(cause: str) -> Refusal | None:
     requested, available = (_number(found[i]) for i in (1, 2))
     if requested is None or available is None:
         return Refusal("cpu_manager", CPU, words="The kubelet's CPU manager has too few free CPUs.")
-    asked = counted(requested, "exclusive CPU")
-    words = f"A container requests {asked}; the kubelet's CPU manager has {available} free."
+    requests = counted(requested, "exclusive CPU")
+    words = f"A container requests {requests}; the kubelet's CPU manager has {available} free."
     return Refusal("cpu_manager", CPU, requested * 1000, available * 1000, words=words)
 
 
@@ -276,10 +276,10 @@ def _smt(text: str) -> Refusal:
         return Refusal("cpu_manager", CPU, None if requested is None else requested * 1000, words=words)
     asked_cpus, free_cpus = _cpus_of(found[4]), _cpus_of(found[3])
     words = f"A container requests {asked_cpus} in whole physical cores; such cores have {free_cpus} free."
-    asked, free = _number(found[4]), _number(found[3])
-    if asked is None or free is None:
+    requested, free = _number(found[4]), _number(found[3])
+    if requested is None or free is None:
         return Refusal("cpu_manager", CPU)
-    return Refusal("cpu_manager", CPU, asked * 1000, free * 1000, words=words)
+    return Refusal("cpu_manager", CPU, requested * 1000, free * 1000, words=words)
 
 
 def _memory(cause: str) -> Refusal | None:

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple
 
 from ingest.messages.reasons import COMBINED
-from ingest.model.objects.event import Event, EventSource
+from ingest.model.objects.event import Event
 
 BURST: Final = 25.0
 REFILL_SECONDS: Final = 300.0
@@ -44,7 +44,7 @@ def occurrences(event: Event, *, added: bool, before: Counted | None, now: Count
 
     0 for a repeated delivery, a relist, or a version older than the one before.
     """
-    vague = event.series is not None or message(event).startswith(COMBINED)
+    vague = event.series is not None or event.text.startswith(COMBINED)
     if before is None:
         return _first(event, added=added, now=now, vague=vague)
     if now.at < before.at or (now.at == before.at and now.total <= before.total):
@@ -71,14 +71,3 @@ def draw(bucket: Bucket | None, at: float, count: int) -> Bucket:
         return Bucket(max(0.0, BURST - count), at)
     refilled = min(BURST, bucket.tokens + max(0.0, at - bucket.at) / REFILL_SECONDS)
     return Bucket(max(0.0, refilled - count), max(at, bucket.at))
-
-
-def message(event: Event) -> str:
-    """The text of core/v1 (`message`) or of events.k8s.io/v1 (`note`)."""
-    return event.message or event.note or ""
-
-
-def component_of(event: Event) -> str:
-    """Return the emitter of an Event, in either API (rules: event-fields)."""
-    source = event.source or event.deprecated_source or EventSource()
-    return source.component or event.reporting_component or event.reporting_controller

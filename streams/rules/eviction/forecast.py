@@ -65,7 +65,6 @@ class Floor(NamedTuple):
 
 
 def with_sample(swings: Swings, seconds: float, value: int, capacity: int) -> Swings:
-    """The swings with one more sample."""
     lows, swing = swings
     least = SWING_OF_CAPACITY * capacity
     here = (seconds, float(value))

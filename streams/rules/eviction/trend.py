@@ -22,13 +22,13 @@ MIN_POINTS: Final = 4
 MIN_SPAN_SECONDS: Final = 30.0
 WIDER: Final = 1.4
 """The window is widened by steps of this ratio."""
-ERRORS_APART: Final = 5.0
+TOLERATED_ERRORS: Final = 5.0
 """Slopes agree within this many standard errors, computed as if noise had no memory."""
-PART_APART: Final = 0.02
+TOLERATED_PART: Final = 0.02
 """And within this part of the slope: on a straight line without noise there is no error at all."""
-OFF_APART: Final = 1.0
+TOLERATED_OFF: Final = 1.0
 """They must also agree within this many times the errors of past forecasts over the span."""
-MOST_ALIKE: Final = 0.93
+MOST_CORRELATION: Final = 0.93
 """Upper bound for the share of one residual in the next: it widens the error of the slope."""
 FEW_POINTS: Final = 3.0
 """The spread of few points is often too small: about what Student's distribution adds."""
@@ -97,9 +97,9 @@ def _coarser(window: Window) -> Window:
     least, place = float("inf"), 0
     for at in range(len(window) - FINE_POINTS):
         seconds = window[at][0]
-        apart = (window[at + 1][0] - seconds) / (now - seconds)
-        if apart < least:
-            least, place = apart, at
+        distance = (window[at + 1][0] - seconds) / (now - seconds)
+        if distance < least:
+            least, place = distance, at
     (s, a), (t, b) = window[place], window[place + 1]
     return (*window[:place], ((s + t) / 2, (a + b) / 2), *window[place + 2 :])
 
@@ -118,7 +118,7 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
     x_sum = y_sum = xx = xy = yy = 0.0
     xx_steps = xy_steps = yy_steps = 0.0
     lowest, highest = float("-inf"), float("inf")
-    wanted = -MIN_SPAN_SECONDS
+    next_span = -MIN_SPAN_SECONDS
     first = window[0][0] - now
     found: tuple[float, ...] = ()
     x = y = 0.0
@@ -137,17 +137,17 @@ def line(window: Window, off: Callable[[float], float] | None = None) -> Line | 
         xx_steps += x_before * x_before
         xy_steps += x_before * y_before
         yy_steps += y_before * y_before
-        if x > wanted or n < MIN_POINTS:
+        if x > next_span or n < MIN_POINTS:
             continue
-        wanted = max(x * WIDER, first)
+        next_span = max(x * WIDER, first)
         spread = xx - x_sum * x_sum / n
         slope = (xy - x_sum * y_sum / n) / spread
         residue = max(0.0, yy - y_sum * y_sum / n - slope * (xy - x_sum * y_sum / n))
         error = sqrt(residue / (n - 2) / spread)
-        apart = ERRORS_APART * error + PART_APART * abs(slope)
+        tolerance = TOLERATED_ERRORS * error + TOLERATED_PART * abs(slope)
         if off is not None:
-            apart += OFF_APART * off(-x) / -x
-        lowest, highest = max(lowest, slope - apart), min(highest, slope + apart)
+            tolerance += TOLERATED_OFF * off(-x) / -x
+        lowest, highest = max(lowest, slope - tolerance), min(highest, slope + tolerance)
         if lowest > highest:
             break
         # of the residuals
@@ -160,7 +160,7 @@ def _line(n: float, slope: float, error: float, residue: float, steps: float, no
     """Correct the error for noise with a memory; `residue` and `steps` are sums of squares of residuals and steps."""
     if residue > 0:
         # Durbin and Watson: from the steps of the residuals, how much of one is left in the next
-        alike = min(MOST_ALIKE, max(0.0, 1 - steps / residue / 2))
-        error *= sqrt((1 + alike) / (1 - alike))
+        correlation = min(MOST_CORRELATION, max(0.0, 1 - steps / residue / 2))
+        error *= sqrt((1 + correlation) / (1 - correlation))
     error *= 1 + FEW_POINTS / (n - 2)
     return Line(slope, error, now, sqrt(residue / (n - 2)), span)

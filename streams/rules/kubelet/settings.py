@@ -232,8 +232,10 @@ def _swings(kubelet: Kubelet) -> Iterator[Concern]:
         if len(began) < SWINGS or began[-1] - began[0] > SWINGS_WITHIN or kubelet.now - began[-1] > _REMEMBERED:
             continue
         signals = [signal for signal, each in CONDITIONS.items() if each == condition]
-        asked = kubelet.config.eviction_minimum_reclaim or {}
-        reclaim = any(threshold_value(asked[signal], _WHOLE) for signal in signals if signal in asked)
+        minimum_reclaim = kubelet.config.eviction_minimum_reclaim or {}
+        reclaim = any(
+            threshold_value(minimum_reclaim[signal], _WHOLE) for signal in signals if signal in minimum_reclaim
+        )
         what = (
             "what evictionMinimumReclaim asks for is soon used again"
             if reclaim

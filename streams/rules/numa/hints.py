@@ -67,15 +67,15 @@ def memory_hints(machine: Mapping[int, MemoryNode], requested: Mapping[str, int]
     A NUMA node that serves a container alone cannot join a group. One of a group can serve neither alone nor in
     another group. If none can serve it, the manager has no hints, which the Topology Manager takes for no opinion.
     """
-    wanted = {kind: size for kind, size in requested.items() if size > 0}
-    if not wanted:
+    memory = {kind: size for kind, size in requested.items() if size > 0}
+    if not memory:
         return None
-    able = [a for a in affinities(machine) if _has_memory(machine, a, wanted, "allocatable")]
+    able = [a for a in affinities(machine) if _has_memory(machine, a, memory, "allocatable")]
     smallest = min(map(len, able), default=len(machine))
     return tuple(
         Hint(affinity, len(affinity) == smallest)
         for affinity in able
-        if _can_group(machine, affinity) and _has_memory(machine, affinity, wanted, "free")
+        if _can_group(machine, affinity) and _has_memory(machine, affinity, memory, "free")
     )
 
 
@@ -170,10 +170,10 @@ def _sum(amounts: Mapping[int, int], affinity: Affinity) -> int:
     return sum(amounts.get(numa, 0) for numa in affinity)
 
 
-def _has_memory(machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int], field: str) -> bool:
+def _has_memory(machine: Mapping[int, MemoryNode], affinity: Affinity, memory: Mapping[str, int], field: str) -> bool:
     return all(
         sum(getattr(machine[numa].tables[kind], field) for numa in affinity if kind in machine[numa].tables) >= size
-        for kind, size in wanted.items()
+        for kind, size in memory.items()
     )
 
 

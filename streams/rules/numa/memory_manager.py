@@ -17,19 +17,19 @@ class NoMemory(Exception):
         super().__init__(f"[memorymanager] {text}")
 
 
-def memory_affinity(machine: Mapping[int, MemoryNode], wanted: Mapping[str, int], hint: Hint) -> Affinity:
+def memory_affinity(machine: Mapping[int, MemoryNode], requested: Mapping[str, int], hint: Hint) -> Affinity:
     """The NUMA nodes that hold a container's memory (bytes by type, all above 0) under the Topology Manager's hint.
 
     A hint without an opinion is replaced by the best of the manager's own, and one that is too small widened to one
     that contains it. Raises NoMemory.
     """
-    hints = memory_hints(machine, wanted) or ()
+    hints = memory_hints(machine, requested) or ()
     if hint.affinity is None:
         if not hints:
             raise NoMemory("failed to get the default NUMA affinity, no NUMA nodes with enough memory is available")
         hint = _replaced(hint, _best(hints), "failed to find the default preferred hint")
     affinity = hint.affinity or frozenset()
-    if not _suffices(machine, affinity, wanted):
+    if not _suffices(machine, affinity, requested):
         wider = [each for each in hints if affinity <= (each.affinity or frozenset())]
         if not wider:
             raise NoMemory("failed to find NUMA nodes to extend the current topology hint")
@@ -42,11 +42,11 @@ def memory_affinity(machine: Mapping[int, MemoryNode], wanted: Mapping[str, int]
 
 
 def reserve(
-    machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int]
+    machine: Mapping[int, MemoryNode], affinity: Affinity, requested: Mapping[str, int]
 ) -> dict[int, MemoryNode]:
     """The machine with a container's memory on these NUMA nodes, which belong together from then on (`cells`)."""
     after = dict(machine)
-    for kind, size in wanted.items():
+    for kind, size in requested.items():
         left = size
         for numa in sorted(affinity & after.keys()):
             node, part = _moved(after[numa], kind, left)
@@ -89,9 +89,9 @@ def _moved(node: MemoryNode, kind: str, size: int) -> tuple[MemoryNode, int]:
     return node._replace(tables={**node.tables, kind: table}), part
 
 
-def _suffices(machine: Mapping[int, MemoryNode], affinity: Affinity, wanted: Mapping[str, int]) -> bool:
+def _suffices(machine: Mapping[int, MemoryNode], affinity: Affinity, requested: Mapping[str, int]) -> bool:
     tables = [machine[numa].tables for numa in affinity & machine.keys()]
-    return all(sum(each[kind].free for each in tables if kind in each) >= size for kind, size in wanted.items())
+    return all(sum(each[kind].free for each in tables if kind in each) >= size for kind, size in requested.items())
 
 
 def _best(hints: Iterable[Hint]) -> Hint:

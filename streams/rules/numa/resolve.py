@@ -74,7 +74,6 @@ class Account(NamedTuple):
 
 
 def account(view: NumaView, facts: NodeFacts) -> Account:
-    """Combine a source's report with the facts."""
     if view.source in {CHECKPOINT, PODRESOURCES, KOORDINATOR, VOLCANO} and view.fidelity == "exact":
         return _of_cpu_ids(view, facts)
     if view.source == METRICS:

@@ -249,16 +249,16 @@ def _is_open(machine: Machine, settings: Settings, affinity: Affinity | None) ->
 
 
 def _memory(machine: Machine, settings: Settings, container: Request, hint: Hint) -> Machine:
-    wanted = {kind: size for kind, size in container.memory_bytes.items() if size > 0}
-    if not machine.memory or not wanted:
+    requested = {kind: size for kind, size in container.memory_bytes.items() if size > 0}
+    if not machine.memory or not requested:
         return machine
     if settings.topology_policy == "none":
         hint = hint._replace(preferred=False)
     try:
-        affinity = memory_affinity(machine.memory, wanted, hint)
+        affinity = memory_affinity(machine.memory, requested, hint)
     except NoMemory as error:
         raise _unexpected(error) from None
-    return machine._replace(memory=reserve(machine.memory, affinity, wanted))
+    return machine._replace(memory=reserve(machine.memory, affinity, requested))
 
 
 def _devices(machine: Machine, container: Request, hint: Hint, reuse: _Reuse) -> dict[str, Devices]:

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from ingest.model.objects.event import Event
-from streams.rules.events.counting import component_of, message
 from streams.rules.events.messages import message_body
 from streams.rules.pod_ends.causes import Cause
 from streams.rules.values.expressions import Amount, begins_as, is_among
@@ -87,20 +86,14 @@ _DELETED: Final = re.compile(r"Deleted pod: (\S{1,253})|delete Pod (\S{1,253}) i
 
 def act_of(event: Event) -> Act | None:
     """Return the announcement if an Event says that a pod is being ended; None for any other Event."""
-    about, text, component = (
-        event.involved_object or event.regarding,
-        message_body(message(event)),
-        component_of(event),
-    )
-    if about is None:
-        return None
-    if about.kind in _CONTROLLERS and event.reason == "SuccessfulDelete" and (found := _DELETED.fullmatch(text)):
-        actor = component or f"{about.kind.lower()}-controller"
-        return Act("deleted", actor, about.namespace, found[1] or found[2], "")
-    if about.kind != "Pod":
+    involved, text, component = event.involved, message_body(event.text), event.component
+    if involved.kind in _CONTROLLERS and event.reason == "SuccessfulDelete" and (found := _DELETED.fullmatch(text)):
+        actor = component or f"{involved.kind.lower()}-controller"
+        return Act("deleted", actor, involved.namespace, found[1] or found[2], "")
+    if involved.kind != "Pod":
         return None
     author = next((each for each in _OF.get(component, ()) if _wrote(each, component, event.reason, text)), None)
-    return author and Act(author.cause, author.actor, about.namespace, about.name, about.uid)
+    return author and Act(author.cause, author.actor, involved.namespace, involved.name, involved.uid)
 
 
 def _wrote(author: _Author, component: Amount, reason: Amount, text: Amount) -> Amount:

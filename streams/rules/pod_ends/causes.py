@@ -240,7 +240,6 @@ def kubelet_end(reason: str, message: str, when: When | None) -> End | None:
 
 
 def preempted_end(reason: str, message: str, scheduler: str, when: When) -> End | None:
-    """Return the end that a scheduler's Event about a pod shows."""
     if reason != PREEMPTED or not message_body(message).startswith(_PREEMPTED):
         return None
     return End("scheduler_preemption", scheduler, reason, message, when)

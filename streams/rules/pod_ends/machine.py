@@ -100,11 +100,11 @@ def narrowed(machine: Machine, cause: str, when: When) -> When:
     return When(began, is_known=False, earliest=began, latest=ended)
 
 
-def compared(machine: Machine, node: str, wanted: Terms | None) -> str:
+def compared(machine: Machine, node: str, terms: Terms | None) -> str:
     """Return a sentence on whether the Node has the labels that a pod asks for; empty if it was not seen."""
-    if machine.labels is None or wanted is None:
+    if machine.labels is None or terms is None:
         return ""
-    has_them = meets_any(wanted, {**machine.labels, NODE_NAME: node})
+    has_them = meets_any(terms, {**machine.labels, NODE_NAME: node})
     return f"The Node object, as last seen, {'has labels that match' if has_them else 'has none that match either'}."
 
 

@@ -39,25 +39,25 @@ _encode: Final = msgspec.json.Encoder().encode
 Answer = TypeVar("Answer")
 
 
-def alike(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
-    """Keep the answers for pods that are alike: those of one workload, and a pod whose status goes on changing."""
+def memoized(function: Callable[[Pod], Answer]) -> Callable[[Pod], Answer]:
+    """Keep answers by the fields that these rules read: pods of one workload share them, and versions of a pod."""
     known: dict[bytes, Answer] = {}
 
     @wraps(function)
     def answer(pod: Pod) -> Answer:
-        asked = _what_is_asked(pod)
+        key = _read_fields(pod)
         try:
-            return known[asked]
+            return known[key]
         except KeyError:
             if len(known) >= _KEPT_ANSWERS:
                 known.clear()
-        found = known[asked] = function(pod)
+        found = known[key] = function(pod)
         return found
 
     return answer
 
 
-def _of_the_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
+def _keep_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
     last: tuple[Pod | None, bytes] = (None, b"")
 
     def of(pod: Pod) -> bytes:
@@ -69,9 +69,9 @@ def _of_the_last(function: Callable[[Pod], bytes]) -> Callable[[Pod], bytes]:
     return of
 
 
-@_of_the_last
-def _what_is_asked(pod: Pod) -> bytes:
-    """All of a pod that rules about its requests and limits read: where it is equal, their answers are."""
+@_keep_last
+def _read_fields(pod: Pod) -> bytes:
+    """Encode all of a pod that rules about its requests and limits read."""
     spec, status = pod.spec, pod.status
     statuses = (*(status.init_container_statuses or ()), *(status.container_statuses or ()))
     resizes = [each.reason for each in status.conditions or () if each.type == "PodResizePending"]

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ingest.model.objects.base import ResourceList, Resources
 from ingest.model.objects.pod import Container, ContainerStatus, Pod
-from streams.rules.pods.containers import alike, all_containers, declared_limits, declared_requests, is_sidecar
+from streams.rules.pods.containers import all_containers, declared_limits, declared_requests, is_sidecar, memoized
 from streams.rules.pods.qos import GUARANTEED, qos_class
 from streams.rules.values.quantity import NANO, nano_to_base_units, nano_to_millicores, nano_units
 
@@ -57,7 +57,7 @@ class _Reported(NamedTuple):
     """True if the amount that a resize wants beyond them does not count."""
 
 
-@alike
+@memoized
 def effective_requests(pod: Pod) -> dict[str, int]:
     """Return what the scheduler reserves for a pod, overhead included, sorted by resource (rules: pod-requests)."""
     return _reserved(pod, without_spec=is_infeasible(pod))
@@ -67,7 +67,7 @@ _SCORED_AS: Final = {"cpu": NANO // 10, "memory": 200 * 1024 * 1024 * NANO}
 """Amounts that each container without a request of them has for the scheduler's scores: 100m and 200Mi."""
 
 
-@alike
+@memoized
 def unrequested(pod: Pod) -> dict[str, int]:
     """Return what the scheduler's scores add to `effective_requests`, by resource (rules: scheduler-scores)."""
     requests = effective_requests(pod)
@@ -79,19 +79,19 @@ def unrequested(pod: Pod) -> dict[str, int]:
     return {name: more for name in _SCORED_AS if (more := scored.get(name, 0) - requests.get(name, 0))}
 
 
-@alike
+@memoized
 def wanted_requests(pod: Pod) -> dict[str, int]:
     """Return `effective_requests` as if a resize of the pod were possible."""
     return _reserved(pod, without_spec=False)
 
 
-@alike
+@memoized
 def running_requests(pod: Pod) -> dict[str, int]:
     """Return `effective_requests` without what a resize wants and the kubelet did not allocate."""
     return _reserved(pod, without_spec=True)
 
 
-@alike
+@memoized
 def effective_limits(pod: Pod) -> dict[str, int]:
     """Return the sum of the limits that are declared, overhead added to each that is not zero (rules: pod-requests).
 
@@ -103,7 +103,7 @@ def effective_limits(pod: Pod) -> dict[str, int]:
     return _in_units(_sum(limits, _where_present(nanos(pod.spec.overhead), limits)))
 
 
-@alike
+@memoized
 def eviction_requests(pod: Pod) -> dict[str, int]:
     """Return the requests that the eviction ranking compares with usage, as the kubelet allocated them (rules:
     eviction-order).
@@ -119,19 +119,19 @@ def eviction_requests(pod: Pod) -> dict[str, int]:
     return _in_units(_sum(requests, _where_present(nanos(pod.spec.overhead), requests)))
 
 
-@alike
+@memoized
 def cpu_limit(pod: Pod) -> int | None:
     """Return the pod's cpu limit in millicores; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "cpu")
 
 
-@alike
+@memoized
 def memory_limit(pod: Pod) -> int | None:
     """Return the pod's memory limit in bytes; None if a container and the pod have none (rules: cgroup-values)."""
     return _declared_everywhere(pod, "memory")
 
 
-@alike
+@memoized
 def exclusive_cpus(pod: Pod) -> int:
     """Return how many CPUs the static CPU Manager pins for a pod, if it is the node's policy (rules:
     exclusive-cpus).

@@ -26,8 +26,8 @@ from sql.questions.fit import Known, read_known
 from sql.schema.migrate import migrate
 from streams.analytics.registry import analytics
 from streams.local.replay import Replay
-from streams.questions.asked import pod_of, question
 from streams.questions.fit import Candidate, NodeAnswer, answer
+from streams.questions.fit_request import fit_request, pod_of
 from streams.rules.numa.topology_manager import admit
 
 EXAMPLE: Final = Path(__file__).parents[3] / "examples" / "numa-kubelets-k8s-1.36.jsonl.zst"
@@ -113,7 +113,7 @@ def answers(recording: Recording, sweep: str) -> Iterator[tuple[Asked, Candidate
     for row in next(each["answers"] for each in expected()["sweeps"] if each["sweep"] == sweep):
         asked = Asked(*row)
         count = MOST_PODS if asked.kind == "many" else 1
-        pod = question(
+        pod = fit_request(
             str(asked.cpus), f"{asked.memory_mib}Mi", (), exclusive=True, containers=asked.containers, count=count
         )
         candidate = by_node[asked.node]
@@ -121,7 +121,9 @@ def answers(recording: Recording, sweep: str) -> Iterator[tuple[Asked, Candidate
 
 
 def pod(asked: Asked) -> Any:
-    return pod_of(question(str(asked.cpus), f"{asked.memory_mib}Mi", (), exclusive=True, containers=asked.containers))
+    return pod_of(
+        fit_request(str(asked.cpus), f"{asked.memory_mib}Mi", (), exclusive=True, containers=asked.containers)
+    )
 
 
 def picks_by_cache(candidate: Candidate) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from components.command import succeeds
 from components.rows import T0, dicts
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, overview_of
 from paths import EXAMPLES
@@ -36,7 +36,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
     story = succeeds("replay", DUMP, db=folder)
     with connect(f"chdb://{folder}") as database:
         page = overview_of(database, Request.of({}))
-        report = write_report(database, Asked(), T0)
+        report = write_report(database, RequestedRange(), T0)
         alerts = dicts(
             database,
             "SELECT alertname, node, argMax(status, (ts, status = 'resolved')) AS last"

@@ -16,14 +16,15 @@ from ingest.kafka.publish import Publisher
 from ingest.model.topics import Topic
 from streams.kafka.gaps import Gaps
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
-from streams.kafka.landing.portion import Limits, Portion
+from streams.kafka.landing.portion import Portion
 from streams.kafka.landing.resume import Landed
 from streams.kafka.landing.store import TransientFailure
+from streams.kafka.settings import LandSettings
 from waiting import until
 
 pytestmark = pytest.mark.components("kafka")
 
-LIMITS = Limits(seconds=0.05)
+SETTINGS = LandSettings(batch_seconds=0.05)
 
 
 class Crash(Exception):
@@ -74,9 +75,9 @@ class Log:
                 await publisher.send(self.topic.name, b"key %d" % number, self.sent[-1])
             await publisher.flush()
 
-    def landing(self, store: Store, instance: str = "0", limits: Limits = LIMITS) -> Landing:
+    def landing(self, store: Store, instance: str = "0", settings: LandSettings = SETTINGS) -> Landing:
         name = self.topic.name
-        return Landing([name], self.servers, store, group=name, instance=instance, limits=limits)
+        return Landing([name], self.servers, store, group=name, instance=instance, settings=settings)
 
     async def land(self, store: Store, *instances: str) -> None:
         """Until all is landed, or a store fails."""
@@ -246,7 +247,9 @@ async def test_a_batch_is_bounded_by_its_messages(kafka: Kafka) -> None:
     log, store = Log(kafka), Store()
     await log.send(1000)
     stop = asyncio.Event()
-    running = asyncio.ensure_future(log.landing(store, limits=Limits(messages=300, seconds=3600)).run(stop))
+    running = asyncio.ensure_future(
+        log.landing(store, settings=LandSettings(batch_messages=300, batch_seconds=3600)).run(stop)
+    )
     await until(lambda: bool(store.tried))
     stop.set()
     await running
@@ -269,7 +272,7 @@ async def test_what_was_committed_and_is_not_stored_is_a_gap_and_stored(kafka: K
     del store.stored[store.tried[-1]]
     store.ends |= dict([before])
     name = log.topic.name
-    landing = Landing([name], log.servers, store, group=name, instance="0", limits=LIMITS, gaps=gaps)
+    landing = Landing([name], log.servers, store, group=name, instance="0", settings=SETTINGS, gaps=gaps)
     running = asyncio.ensure_future(landing.run(stop))
     await until(lambda: running.done() or names(store) == {*log.sent}, 60)
     assert gaps.counts == {(name, "unstored"): 10}
@@ -300,7 +303,7 @@ async def test_a_topic_made_anew_is_stored_from_its_beginning(kafka: Kafka) -> N
     await admin.close()
     await log.send(15)
     name = log.topic.name
-    landing = Landing([name], log.servers, store, group=name, instance="0", limits=LIMITS, gaps=gaps)
+    landing = Landing([name], log.servers, store, group=name, instance="0", settings=SETTINGS, gaps=gaps)
     running = asyncio.ensure_future(landing.run(stop))
     await until(lambda: running.done() or names(store) == {*log.sent}, 60)
     stop.set()

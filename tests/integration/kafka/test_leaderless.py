@@ -21,8 +21,8 @@ from sql.landing.portions import PortionStore
 from streams.fold.findings import NodeEvent
 from streams.kafka.landing import consumer
 from streams.kafka.landing.consumer import Landing
-from streams.kafka.landing.portion import Limits
 from streams.kafka.messages.findings import encode_findings, finding_headers
+from streams.kafka.settings import LandSettings
 from waiting import unhurried, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
@@ -56,7 +56,11 @@ async def test_a_partition_without_a_leader_holds_up_no_other(
         stop = asyncio.Event()
         store = PortionStore(database, topics)
         lander = Landing(
-            [findings], kafka.bootstrap_servers, store, group=f"{findings}-land", limits=Limits(seconds=0.1)
+            [findings],
+            kafka.bootstrap_servers,
+            store,
+            group=f"{findings}-land",
+            settings=LandSettings(batch_seconds=0.1),
         )
         running = asyncio.ensure_future(lander.run(stop))
         try:

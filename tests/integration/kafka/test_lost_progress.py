@@ -36,8 +36,8 @@ from streams.kafka.app import Worker
 from streams.kafka.changelog import Changelog
 from streams.kafka.gaps import Gaps, Holes, Takeovers
 from streams.kafka.landing.consumer import CHECK_SECONDS, Landing
-from streams.kafka.landing.portion import Limits
 from streams.kafka.messages.findings import columns_of, decode_findings, encode_findings, finding_headers
+from streams.kafka.settings import LandSettings
 from waiting import until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.components("kafka")]
@@ -82,7 +82,7 @@ class Lost:
                 self.servers,
                 store,
                 group=self.group,
-                limits=Limits(seconds=0.1),
+                settings=LandSettings(batch_seconds=0.1),
                 gaps=self.gaps,
             )
             running = asyncio.ensure_future(self.landing.run(stop))

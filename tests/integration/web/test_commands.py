@@ -11,7 +11,7 @@ from components.clickhouse import ClickHouseHttp
 from components.command import leadsman, start, succeeds
 from components.processes import free_port
 from components.rows import T0, row, store
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.report import write_report
 from sql.database.errors import DatabaseError, QueryFailed
 from sql.database.open import connect
@@ -107,7 +107,7 @@ def test_a_server_is_read_as_well_and_takes_no_write(tmp_path: Path) -> None:
             migrate(database)
             store(database, row(NodeRow, node="node-1", ready=True))
         with connect(dsn, make=False, read_only=True) as database:
-            assert "node-1" in write_report(database, Asked(), T0)
+            assert "node-1" in write_report(database, RequestedRange(), T0)
             with pytest.raises(QueryFailed, match="readonly"):
                 database.command("TRUNCATE TABLE nodes")
         with pytest.raises(DatabaseError, match="no such database"):

@@ -33,7 +33,7 @@ from leadsman.cli.present.tables import raw_rows, show, show_document
 from leadsman.web.assistant.server import _seen
 from leadsman.web.assistant.tools import Tools
 from leadsman.web.reading.figures import read_figures
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, find_of, node_of, numa_of, overview_of
 from sql.database.open import Database, Result
@@ -149,7 +149,7 @@ def test_in_what_look_prints(db: Database, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     "page",
     [
-        pytest.param(lambda db: write_report(db, Asked(), NOW), id="report"),
+        pytest.param(lambda db: write_report(db, RequestedRange(), NOW), id="report"),
         pytest.param(lambda db: overview_of(db, Request.of({})), id="overview"),
         pytest.param(lambda db: node_of(db, Request.of({"node": NAME})), id="node"),
         pytest.param(lambda db: numa_of(db, Request.of({})), id="NUMA"),

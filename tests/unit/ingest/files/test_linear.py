@@ -12,9 +12,9 @@ from ingest.files.recognize import Thing
 from ingest.files.sniff import kind_of
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.exported import IS_EXPORTED
+from ingest.files.texts.fragments import Command, Fragment
 from ingest.files.texts.logs import Logs
 from ingest.files.texts.mixed import split_mixed
-from ingest.files.texts.parts import Command, Part
 from ingest.files.texts.pasted import pasted_parts
 from ingest.files.texts.tables import tabled
 from ingest.files.unread import left_out
@@ -75,7 +75,7 @@ def test_a_table_of_many_columns_does_not_make_each_line_long() -> None:
     table = "NAME   READY   STATUS   RESTARTS\np   0/1   Evicted   0\n"
     began = time.process_time()
     lines = [head, "x" * 9, *["x"] * 10_000, *table.splitlines()]
-    found = list(tabled(Part(Command(), lines, 0), Printed(AT, "")))
+    found = list(tabled(Fragment(Command(), lines, 0), Printed(AT, "")))
     assert [each["metadata"]["name"] for each in found] == ["p"]
     assert time.process_time() - began < 5
 

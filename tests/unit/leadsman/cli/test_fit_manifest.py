@@ -5,7 +5,7 @@ from io import BytesIO
 import pytest
 
 from leadsman.cli.fit import _read
-from streams.questions.asked import BadQuestion
+from streams.questions.fit_request import BadFitRequest
 
 TERMS = "".join(f"l{n}: &l{n} [{f'*l{n - 1}, ' * 2 if n else 'x'}]\n" for n in range(20))
 """Each level doubles what it holds."""
@@ -22,7 +22,7 @@ TERMS = "".join(f"l{n}: &l{n} [{f'*l{n - 1}, ' * 2 if n else 'x'}]\n" for n in r
     ],
 )
 def test_a_manifest_that_is_a_bomb_or_no_yaml_is_refused_with_a_sentence(text: str, why: str) -> None:
-    with pytest.raises(BadQuestion, match=why):
+    with pytest.raises(BadFitRequest, match=why):
         _read(BytesIO(text.encode("latin-1")))
 
 

@@ -8,7 +8,7 @@ from components.rows import T0, row, store
 from leadsman.web.reading.alerts import read_alerts
 from leadsman.web.reading.evidence import read_evidence
 from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.scope import ALL, RequestedRange, choose
 from sql.database.open import Database
 from sql.landing.silences import Add, Expire, List, answer
 from streams.alerting.silences import BadSilence, Silence, matchers
@@ -61,7 +61,7 @@ def test_a_silenced_alert_is_marked_and_the_story_has_the_silence_of_its_cluster
     answer(database, Add(silence("alertname=A", "cluster=~l.b|")))
     answer(database, Add(silence("alertname=[", name="ab")))
     (span,) = [each for each in read_spans(database) if each.cluster == "lab"]
-    scope = choose([span], Asked(cluster="lab", last=ALL))
+    scope = choose([span], RequestedRange(cluster="lab", last=ALL))
     assert scope is not None
     found = read_alerts(database, read_evidence(database, scope)) or []
     marked = {each.name: (each.state, each.silenced) for each in found}

@@ -10,8 +10,8 @@ from sql.database.open import Database
 from sql.questions.fit import Known, read_known
 from sql.questions.fit_pending import pending_pod
 from sql.questions.queries import BadParameter
-from streams.questions.asked import Question, asked_by
 from streams.questions.fit import Answer, answer
+from streams.questions.fit_request import FitRequest, request_of_manifest
 from streams.rules.scheduling.filters import PodRequest
 
 PREFERS = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -28,7 +28,7 @@ def pod(name: str, on: str = "", **spec: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {"containers": [{"name": "c"}], "nodeName": on, **spec}, "status": {}}
 
 
-def answered(known: Known, asked: Question, request: PodRequest) -> Answer:
+def answered(known: Known, asked: FitRequest, request: PodRequest) -> Answer:
     return answer(asked, known.candidates, {}, known.scheduler_minor, pod=request, everywhere=known.everywhere)
 
 
@@ -39,7 +39,7 @@ def test_a_pending_pod_is_scored_as_its_manifest(database: Database) -> None:
     )
     known = read_known(database, with_pods=True)
     stored = answered(known, *pending_pod(database, known, "ns/new"))
-    assert stored == answered(known, *asked_by(waiting, 1))
+    assert stored == answered(known, *request_of_manifest(waiting, 1))
     # Of 8 CPUs, 100m for each of two pods without requests: 97.5 %; of one 98.75 %. No node has allocatable memory.
     # The label kubernetes.io/hostname lacks: no domain has any of its pods, so that all score alike.
     scores = {each.node: each.scores for each in stored.nodes}

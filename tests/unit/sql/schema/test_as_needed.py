@@ -10,7 +10,7 @@ import pytest
 
 from components.rows import T0, row, store
 from leadsman.cli.present.story import OF_CARDS
-from leadsman.web.reading.asked import OF_NOTHING, QUERIES, question, rows
+from leadsman.web.reading.ask import OF_NOTHING, QUERIES, query_text, rows
 from sql.database.open import Database, connect
 from sql.schema.statements import AsNeeded, materialized_views_of, named, rests_on, statements
 from sql.schema.story import story
@@ -39,8 +39,8 @@ def test_a_statement_makes_what_it_rests_on_and_nothing_else(needed: AsNeeded) -
 def test_an_insert_feeds_the_roll_ups_of_its_table(needed: AsNeeded) -> None:
     store(needed, row(EvictionSignal, node="n"))
     assert _there(needed) == {"eviction_signals", "eviction_signals_5m", "eviction_signals_5m_feed"}
-    assert not {*needed.empty} & {"eviction_signals", "eviction_signals_5m"}
-    assert "node_events" in needed.empty
+    assert not {*needed.empty_tables} & {"eviction_signals", "eviction_signals_5m"}
+    assert "node_events" in needed.empty_tables
     assert needed.query("SELECT node FROM eviction_signals_5m").rows == [("n",)]
 
 
@@ -61,7 +61,7 @@ def test_names_in_comments_and_texts_are_not_read() -> None:
 
 
 def test_of_empty_tables_only_named_questions_have_a_row(needed: AsNeeded) -> None:
-    for name, sql in ((file.stem, question(file.stem)) for file in sorted(QUERIES.glob("*.sql"))):
+    for name, sql in ((file.stem, query_text(file.stem)) for file in sorted(QUERIES.glob("*.sql"))):
         given = {each: _value(kind) for each, kind in re.findall(r"\{(\w+):([^{}]+)\}", sql)}
         if named(sql):
             found = len(needed.query(sql, given, described=False).rows)

@@ -7,7 +7,7 @@ import pytest
 
 from components.database import asked_of
 from components.rows import T0, row, store
-from leadsman.web.reading.asked import QUERIES, ask, question
+from leadsman.web.reading.ask import QUERIES, ask, query_text
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
 from sql.questions.queries import saved_queries
@@ -62,7 +62,7 @@ def test_every_aggregate_of_a_question_or_view_is_known_as_one(database: Databas
     found = database.query(f"{functions} {{windows:Array(String)}}", {"windows": windows})
     plain = "|".join(name for (name,) in found.rows)
     aggregate = re.compile(rf"(?:{plain})(?:If|Merge|Array|Map|OrNull|State)*")
-    texts = [*statements().values(), *(question(file.stem) for file in QUERIES.glob("*.sql"))]
+    texts = [*statements().values(), *(query_text(file.stem) for file in QUERIES.glob("*.sql"))]
     texts += [query.sql for query in saved_queries()]
     called = {name for text in texts for name in CALLED.findall(text)}
     used = {name for name in called if aggregate.fullmatch(name)}
@@ -74,7 +74,7 @@ def test_a_page_question_is_not_asked_then(database: Database, monkeypatch: pyte
     """Trouble of image GC is looked for in the table of it, beside when nodes were seen."""
     scope = Scope("c", T0, T0 + timedelta(hours=1))
     store(database, row(NodeRow, node="n", uid="n"))
-    known, asked = database.knowing(), asked_of(monkeypatch)
+    known, asked = database.noting_empty_tables(), asked_of(monkeypatch)
     assert ask(known, "image_gc", scope, node="") == []
     assert asked == []
     assert [each["node"] for each in ask(known, "nodes", scope, node="", named=0)] == ["n"]

@@ -11,8 +11,8 @@ from fakes.pending import listed, node
 from fakes.storage import rows
 from sql.database.open import Database
 from sql.questions.fit import read_known
-from streams.questions.asked import asked_by
 from streams.questions.fit import NodeAnswer, answer
+from streams.questions.fit_request import request_of_manifest
 
 UNKNOWN = "which nodes have the devices of claim gpu"
 
@@ -43,7 +43,9 @@ def cluster(database: Database, *claims: dict[str, Any]) -> None:
 
 def asked(database: Database, *claims: dict[str, Any]) -> tuple[int, list[NodeAnswer]]:
     template = {"spec": {"containers": [{"name": "c"}], "resourceClaims": list(claims)}}
-    asks, pod = asked_by({"metadata": {"namespace": "ns"}, "spec": {"replicas": 3, "template": template}}, None)
+    asks, pod = request_of_manifest(
+        {"metadata": {"namespace": "ns"}, "spec": {"replicas": 3, "template": template}}, None
+    )
     known = read_known(database, with_pods=True)
     found = answer(
         asks, known.candidates, {}, known.scheduler_minor, pod=pod, everywhere=known.everywhere, devices=known.devices

@@ -39,8 +39,8 @@ from streams.fold.findings import (
     ScheduledObject,
     SchedulingFailure,
 )
-from streams.questions.asked import question
 from streams.questions.fit import Candidate, answer
+from streams.questions.fit_request import fit_request
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.topology_manager import Request, Settings
 from streams.rules.scheduling.blind_spot import tolerates
@@ -711,5 +711,5 @@ def test_only_a_node_that_is_known_to_be_ready_is_offered(
 ) -> None:
     assert [one["fits"] for one in told[cluster]] == [fits]
     store(database, *rows)
-    found = answer(question("1", "0", [], exclusive=False), read(database).candidates, {}, 30)
+    found = answer(fit_request("1", "0", [], exclusive=False), read(database).candidates, {}, 30)
     assert found.nodes[0].verdict == verdict

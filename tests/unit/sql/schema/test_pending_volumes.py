@@ -15,8 +15,8 @@ from fakes.storage import RESOURCES, rows
 from sql.database.open import Database
 from sql.questions.fit import read_known
 from streams.fold.findings import Row
-from streams.questions.asked import asked_by, question
 from streams.questions.fit import NodeAnswer, answer
+from streams.questions.fit_request import fit_request, request_of_manifest
 
 DATA = "where volume data can be attached"
 BOUND = {"pv.kubernetes.io/bind-completed": "yes"}
@@ -142,7 +142,7 @@ MANIFEST: dict[str, Any] = {
 
 def asked(database: Database, *volumes: dict[str, Any], **spec: Any) -> tuple[int, list[NodeAnswer]]:
     template = {"spec": {"containers": [{"name": "c"}], "volumes": list(volumes)}}
-    asks, pod = asked_by({**MANIFEST, "spec": {"replicas": 3, "template": template, **spec}}, None)
+    asks, pod = request_of_manifest({**MANIFEST, "spec": {"replicas": 3, "template": template, **spec}}, None)
     known = read_known(database, with_pods=True)
     found = answer(
         asks, known.candidates, {}, known.scheduler_minor, pod=pod, everywhere=known.everywhere, storage=known.storage
@@ -218,5 +218,5 @@ def test_claims_of_a_stateful_set_are_not_known(database: Database) -> None:
 def test_a_pod_without_claims_asks_nothing(database: Database) -> None:
     store(database, node("n0"))
     known = read_known(database)
-    found = answer(question("1", "0", [], exclusive=False), known.candidates, {}, 36)
+    found = answer(fit_request("1", "0", [], exclusive=False), known.candidates, {}, 36)
     assert found.nodes[0].verdict == "fits"

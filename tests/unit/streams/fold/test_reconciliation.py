@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fakes.clock import FakeClock
 from fakes.watched import CLUSTER, NAMES, World, key_of, node_object, raw
-from ingest.apiserver.changes import KEYS_OF_A_PART, parts
+from ingest.apiserver.changes import KEYS_OF_A_PAGE, inventories
 from ingest.model.records import InventoryRecord, Record
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -197,11 +197,11 @@ def test_no_node_is_taken_for_lost_because_it_went_unseen(chance: random.Random)
     assert [row for row in world.rows if isinstance(row, SchedulerBlindSpot)] == []
 
 
-@pytest.mark.parametrize("count", [0, 1, KEYS_OF_A_PART, KEYS_OF_A_PART + 1, 50_000])
+@pytest.mark.parametrize("count", [0, 1, KEYS_OF_A_PAGE, KEYS_OF_A_PAGE + 1, 50_000])
 def test_an_inventory_in_parts_finds_the_same_gone_and_no_part_is_large(count: int) -> None:
     there = {f"uid-{number:06}" for number in range(0, 2 * count, 2)}
     known = {f"uid-{number:06}" for number in range(2 * count + 2)}
-    found = list(parts(NODES, {"": there}))
+    found = list(inventories(NODES, {"": there}))
     assert all(len(part.object) < 1024 * 1024 for part in found)
     told = [msgspec.json.decode(part.object) for part in found]
     records = [InventoryRecord(ts=FakeClock().clock.now(), cluster="lab", resource="nodes", **each) for each in told]
@@ -211,5 +211,7 @@ def test_an_inventory_in_parts_finds_the_same_gone_and_no_part_is_large(count: i
 
 def test_what_is_there_but_cannot_be_read_is_gone_nowhere() -> None:
     """An object of another shape: which log it is on is not known, so that no log may miss it."""
-    found = [(part.node, msgspec.json.decode(part.object)) for part in parts(PODS, {"a": ["u-1"], None: ["u-9"]})]
+    found = [
+        (part.node, msgspec.json.decode(part.object)) for part in inventories(PODS, {"a": ["u-1"], None: ["u-9"]})
+    ]
     assert found == [("", {"keys": ["u-9"]}), ("a", {"keys": ["u-1", "u-9"]})]

@@ -48,6 +48,11 @@ class State(msgspec.Struct, frozen=True):
     rest: tuple[str, ...] = ()
 
 
+class Renamed(msgspec.Struct, frozen=True):
+    inner: Inner
+    now: dict[str, int] = msgspec.field(name="before", default_factory=dict)
+
+
 def reducer(name: str, version: int = 1) -> AnyReducer:
     return Reducer(name, version, "cluster", (NodeRecord,), State, lambda s, _: (s, ()))
 
@@ -268,3 +273,8 @@ def test_numbers_of_pieces_never_come_again() -> None:
         values = {str(number): Value(None, (str(offset),)) for number in range(100)}
         seen += sorted(store.write(folded(offset, a=State(Inner(values)))).pieces)
     assert all(before < after for before, after in pairwise(seen))
+
+
+def test_a_field_that_was_renamed_keeps_its_parts() -> None:
+    fields = [(each.path, each.name) for each in parts.mappings_of(Renamed)]
+    assert fields == [(("inner", "values"), "inner.values"), (("now",), "before")]

@@ -322,7 +322,7 @@ async def _run(agent: FaustAgent, stream: Stream) -> None:
     try:
         await until(lambda: (stream.drained.is_set() and agent.folded) or agent.failure is not None)
         async with asyncio.timeout(PATIENCE_SECONDS):
-            await agent.rest()
+            await agent.write_before_rebalance()
     finally:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
@@ -369,12 +369,12 @@ async def test_what_is_not_written_before_a_rebalance_is_folded_again_afterwards
     await until(lambda: agent.folded == 1)
     running.cancel()
     generation[0] += 1
-    await agent.rest()
+    await agent.write_before_rebalance()
     assert (first.acked, kafka.changelog) == ([], [])
     second._events = [_event(each, generation[0]) for each in (message(0), message(1))]
     running = asyncio.ensure_future(agent.run(second))
     await until(lambda: agent.folded == 3)
-    await agent.rest()
+    await agent.write_before_rebalance()
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
     assert second.acked == [0, 1]

@@ -13,8 +13,8 @@ from fakes.admission import kubelet_judgement
 from ingest.model.machine import Cpu
 from leadsman.cli.present.fit import fit_columns
 from profiles import EXAMPLES
-from streams.questions.asked import BadQuestion, Question, pod_of, question
 from streams.questions.fit import Answer, Candidate, answer
+from streams.questions.fit_request import BadFitRequest, FitRequest, fit_request, pod_of
 from streams.rules.numa.cpu_assignment import Assignment
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
@@ -47,11 +47,11 @@ def state(of: Machine | None, *kubelet: Settings, **values: Any) -> NodeState:
     return NodeState("n", amounts, {}, 0, machine=of, settings=kubelet or (Settings(),), **values)
 
 
-def asked(cpus: int, memory_bytes: int = 0, **values: Any) -> Question:
-    return Question(cpus * 1000, memory_bytes, exclusive=True, **values)
+def asked(cpus: int, memory_bytes: int = 0, **values: Any) -> FitRequest:
+    return FitRequest(cpus * 1000, memory_bytes, exclusive=True, **values)
 
 
-def judged(node: NodeState, of: Question) -> Judgement:
+def judged(node: NodeState, of: FitRequest) -> Judgement:
     return take(node, pod_of(of), MINOR, 1)[0]
 
 
@@ -62,14 +62,14 @@ def test_a_resource_that_does_not_suffice_is_reported_in_the_schedulers_words() 
     # rules: scheduler-fit: "Too many pods", "Insufficient cpu|memory|ephemeral-storage|<name>".
     node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
     want = ("Too many pods", "Insufficient cpu", "Insufficient memory", "Insufficient example.com/gpu")
-    found = judged(node, Question(5000, 8 * GIB, devices={"example.com/gpu": 1}))
+    found = judged(node, FitRequest(5000, 8 * GIB, devices={"example.com/gpu": 1}))
     assert (found.verdict, found.reasons) == ("refused_by_scheduler", want)
 
 
 def test_each_shortage_has_what_is_requested_used_and_there() -> None:
     """Source: InsufficientResource of `fits.go` has Requested, Used and Capacity. What fits has none."""
     node = state(None)._replace(requested={"cpu": 60_000, "memory": 250 * GIB}, pods=110)
-    want = Question(5000, 6 * GIB, devices={"example.com/card": 9})
+    want = FitRequest(5000, 6 * GIB, devices={"example.com/card": 9})
     asked_of = answer(want, [Candidate(node)], {}, MINOR)
     assert {name: astuple(each) for name, each in asked_of.nodes[0].insufficient.items()} == {
         "pods": (1, 110, 110),
@@ -78,7 +78,7 @@ def test_each_shortage_has_what_is_requested_used_and_there() -> None:
     }
     why = str(fit_columns(asked_of)[-1])
     assert "110 of 110 pods are there; it requests 5 CPUs, the pods there 60 of 64 CPUs; it requests 9 example" in why
-    fitting = answer(Question(4000, 6 * GIB), [Candidate(node._replace(pods=109))], {}, MINOR)
+    fitting = answer(FitRequest(4000, 6 * GIB), [Candidate(node._replace(pods=109))], {}, MINOR)
     assert (fitting.nodes[0].verdict, fitting.nodes[0].insufficient) == ("fits", {})
 
 
@@ -153,7 +153,7 @@ def test_full_pcpus_only_gives_half_free_cores_but_not_those_of_reserved_cpus() 
 
 def test_a_kubelet_whose_cpu_manager_pins_nothing_takes_no_exclusive_pod() -> None:
     assert judged(state(machine(4), Settings(cpu_policy="none")), asked(1)).verdict == "not_exclusive"
-    assert judged(state(machine(4), Settings(cpu_policy="none")), Question(1000)).verdict == "fits"
+    assert judged(state(machine(4), Settings(cpu_policy="none")), FitRequest(1000)).verdict == "fits"
 
 
 @pytest.mark.parametrize("room", [machine(4), None])
@@ -204,7 +204,7 @@ def test_memory_that_no_numa_nodes_have_fails_also_without_a_topology_policy() -
 
 
 def test_a_pod_that_is_not_guaranteed_asks_the_memory_manager_nothing() -> None:
-    assert judged(state(machine(4, 4, memory=memory(1, 1)), SINGLE), Question(2000, 4 * GIB)).verdict == "fits"
+    assert judged(state(machine(4, 4, memory=memory(1, 1)), SINGLE), FitRequest(2000, 4 * GIB)).verdict == "fits"
 
 
 def test_best_effort_lets_a_pod_pass_whose_memory_no_numa_nodes_have_and_the_memory_manager_refuses_it() -> None:
@@ -237,7 +237,7 @@ def test_where_the_caches_decide_between_numa_nodes_the_answer_names_none() -> N
         (asked(2), ""),
     ],
 )
-def test_a_pod_that_no_scheduler_placed_is_refused_in_the_kubelets_words(question_: Question, reason: str) -> None:
+def test_a_pod_that_no_scheduler_placed_is_refused_in_the_kubelets_words(question_: FitRequest, reason: str) -> None:
     node = state(machine(4, 4), SINGLE)._replace(requested={"cpu": 62_000})
     assert kubelet_judgement(node, pod_of(question_)).reasons == ((reason,) if reason else ())
 
@@ -327,7 +327,7 @@ def test_policies_that_nothing_reports_make_the_verdict_unknown_only_where_they_
     assert judged(state(split, *kubelet), asked(6)).verdict == "fits"
     assert judged(state(split, *kubelet), asked(13)).verdict == "refused_by_kubelet"
     assert judged(state(split, *kubelet, Settings(cpu_policy="none")), asked(6)).verdict == "unknown"
-    assert judged(state(split, *kubelet, Settings(cpu_policy="none")), Question(6000)).verdict == "fits"
+    assert judged(state(split, *kubelet, Settings(cpu_policy="none")), FitRequest(6000)).verdict == "fits"
 
 
 def test_what_nobody_knows_does_not_count_as_fitting() -> None:
@@ -387,7 +387,7 @@ def test_nodes_that_take_it_come_first_then_those_that_nobody_knows() -> None:
 
 
 def test_amounts_are_quantities_of_each_container() -> None:
-    of = question("2", "1Gi", ["example.com/card=1", "hugepages-2Mi=4Mi"], exclusive=True, containers=3, count=2)
+    of = fit_request("2", "1Gi", ["example.com/card=1", "hugepages-2Mi=4Mi"], exclusive=True, containers=3, count=2)
     pod = pod_of(of)
     assert pod.requests == {
         "cpu": 6000,
@@ -415,8 +415,8 @@ def test_amounts_are_quantities_of_each_container() -> None:
     ],
 )
 def test_a_pod_that_cannot_be_is_refused(cpu: str, memory_: str, devices: tuple[str, ...], message: str) -> None:
-    with pytest.raises(BadQuestion, match=message):
-        question(cpu, memory_, devices, exclusive=True)
+    with pytest.raises(BadFitRequest, match=message):
+        fit_request(cpu, memory_, devices, exclusive=True)
 
 
 # Against brute force.
@@ -483,7 +483,7 @@ def test_restricted_admits_exactly_the_fewest_numa_nodes_that_an_empty_machine_n
 def test_a_node_that_is_not_ready_is_not_offered_and_an_unknown_one_does_not_count() -> None:
     ready, refused, silent = (state(None, ready=each)._replace(node=str(each)) for each in (True, False, None))
     found = answer(
-        question("1", "0", [], exclusive=False), [Candidate(each) for each in (ready, refused, silent)], {}, 30
+        fit_request("1", "0", [], exclusive=False), [Candidate(each) for each in (ready, refused, silent)], {}, 30
     )
     assert [(each.node, each.verdict, each.pods) for each in found.nodes] == [
         ("True", "fits", 1),
@@ -496,12 +496,12 @@ def test_a_node_that_is_not_ready_is_not_offered_and_an_unknown_one_does_not_cou
 
 def test_the_taints_of_a_node_that_is_not_ready_are_its_reason() -> None:
     node = state(None, ready=False, taints=("node.kubernetes.io/not-ready=:NoSchedule",))
-    found = judged(node, Question(1000))
+    found = judged(node, FitRequest(1000))
     assert found.reasons == ("node(s) had untolerated taint {node.kubernetes.io/not-ready: }",)
 
 
 @pytest.mark.parametrize("asked", [{"containers": 0}, {"containers": 101}, {"containers": 10**9}, {"count": 0}])
 def test_a_pod_of_more_containers_than_anyone_has_is_no_question(asked: dict[str, int]) -> None:
     """An assistant asked for a billion, and nobody else was answered any more."""
-    with pytest.raises(BadQuestion, match="1 to 100 containers"):
-        question("1", "0", (), exclusive=False, **asked)
+    with pytest.raises(BadFitRequest, match="1 to 100 containers"):
+        fit_request("1", "0", (), exclusive=False, **asked)

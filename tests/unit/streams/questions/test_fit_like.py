@@ -1,9 +1,9 @@
 """A new node like another takes what nobody holds there yet; what is not known of that one stays unknown."""
 
 from ingest.model.machine import Cpu
-from streams.questions.asked import Question
 from streams.questions.fit import Candidate, answer
 from streams.questions.fit_like import PerNodePod, adds_up, as_new
+from streams.questions.fit_request import FitRequest
 from streams.rules.numa.memory_checkpoint import MemoryNode, MemoryTable
 from streams.rules.numa.topology import numa_topology
 from streams.rules.numa.topology_manager import Devices, Machine, Settings
@@ -59,7 +59,7 @@ def test_nobody_holds_cpus_memory_or_devices_of_a_new_node() -> None:
 
 def test_a_pod_that_the_full_node_refuses_goes_to_a_new_one() -> None:
     """4 exclusive CPUs: NUMA node 0 has three beside the reserved one, NUMA node 1 four."""
-    want, usable = Question(4000, exclusive=True, count=2), STATE._replace(taints=())
+    want, usable = FitRequest(4000, exclusive=True, count=2), STATE._replace(taints=())
     (now,) = answer(want, [Candidate(usable._replace(unschedulable=False))], {}, MINOR).nodes
     (new,) = answer(want, [as_new(Candidate(usable), [], "new", NO_DEVICES)], {}, MINOR).nodes
     assert (now.verdict, now.pods) == ("refused_by_scheduler", 0)
@@ -70,8 +70,8 @@ def test_without_the_reserved_cpus_nobody_knows_which_are_free() -> None:
     unnamed = STATE._replace(taints=(), machine=FULL._replace(reserved=frozenset()))
     new = as_new(Candidate(unnamed), [], "new", NO_DEVICES)
     assert new.state.machine is None
-    assert answer(Question(4000, exclusive=True), [new], {}, MINOR).nodes[0].verdict == "unknown"
-    assert answer(Question(4000), [new], {}, MINOR).nodes[0].verdict == "fits"
+    assert answer(FitRequest(4000, exclusive=True), [new], {}, MINOR).nodes[0].verdict == "unknown"
+    assert answer(FitRequest(4000), [new], {}, MINOR).nodes[0].verdict == "fits"
 
 
 def test_nobody_has_the_devices_of_a_new_node_but_those_of_a_network_are_taken() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from leadsman.cli.present.fit import format_quantity_of
-from streams.questions.asked import BadQuestion, Question, asked_by
 from streams.questions.fit import Answer, Candidate, answer
+from streams.questions.fit_request import BadFitRequest, FitRequest, request_of_manifest
 from streams.rules.numa.topology_manager import Settings
 from streams.rules.scheduling.filters import NodeState
 from streams.rules.scheduling.neighbours import Neighbour
@@ -27,7 +27,7 @@ def node(name: str, zone: str = "", cpus: int = 4, **values: Any) -> NodeState:
 
 
 def fitting(manifest: dict[str, Any], *nodes: NodeState, count: int | None = None, **known: Any) -> Answer:
-    asked, request = asked_by(manifest, count)
+    asked, request = request_of_manifest(manifest, count)
     return answer(asked, [Candidate(each) for each in nodes], {}, MINOR, pod=request, everywhere=nodes, **known)
 
 
@@ -42,13 +42,13 @@ def shared(**spec: Any) -> dict[str, Any]:
 
 def test_a_workload_is_asked_for_as_many_pods_as_it_wants() -> None:
     deployment = {"kind": "Deployment", "spec": {"replicas": 3, "template": pod()}}
-    asked, request = asked_by(deployment, None)
-    assert asked == Question(1000, 1 << 30, True, {}, 1, 3)
+    asked, request = request_of_manifest(deployment, None)
+    assert asked == FitRequest(1000, 1 << 30, True, {}, 1, 3)
     assert request.itself.namespace == "default"
     job = {"metadata": {"namespace": "ns"}, "spec": {"parallelism": 2, "template": pod()}}
-    asked, request = asked_by({"kind": "CronJob", "spec": {"jobTemplate": job}}, None)
+    asked, request = request_of_manifest({"kind": "CronJob", "spec": {"jobTemplate": job}}, None)
     assert (asked.count, request.itself.namespace) == (2, "ns")
-    assert asked_by(deployment, 7)[0].count == 7
+    assert request_of_manifest(deployment, 7)[0].count == 7
 
 
 @pytest.mark.parametrize(
@@ -56,8 +56,8 @@ def test_a_workload_is_asked_for_as_many_pods_as_it_wants() -> None:
     [None, [], {}, {"spec": {}}, {"spec": {"template": None}}, {"spec": {"containers": 1}}, pod("many")],
 )
 def test_what_is_no_pod_is_refused(manifest: Any) -> None:
-    with pytest.raises(BadQuestion, match="manifest of a pod"):
-        asked_by(manifest, None)
+    with pytest.raises(BadFitRequest, match="manifest of a pod"):
+        request_of_manifest(manifest, None)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +71,8 @@ def test_what_is_no_pod_is_refused(manifest: Any) -> None:
     ids=["a container", "an init container", "the overhead", "the pod"],
 )
 def test_an_amount_below_0_is_refused_as_by_the_api_server(manifest: Any) -> None:
-    with pytest.raises(BadQuestion, match="cpu: an amount of it is below 0"):
-        asked_by(manifest, None)
+    with pytest.raises(BadFitRequest, match="cpu: an amount of it is below 0"):
+        request_of_manifest(manifest, None)
 
 
 @pytest.mark.parametrize(
@@ -96,8 +96,8 @@ def test_resources_that_no_container_can_have_are_refused_as_by_the_api_server(
         {"containers": [{"name": "c", "resources": resources}]},
         {"containers": [plain], "initContainers": [{"name": "i", "resources": resources}]},
     ):
-        with pytest.raises(BadQuestion, match=why):
-            asked_by({"kind": "Pod", "spec": spec}, None)
+        with pytest.raises(BadFitRequest, match=why):
+            request_of_manifest({"kind": "Pod", "spec": spec}, None)
 
 
 def test_resources_of_the_whole_pod_free_no_container_of_the_rules_of_huge_pages() -> None:
@@ -108,25 +108,25 @@ def test_resources_of_the_whole_pod_free_no_container_of_the_rules_of_huge_pages
         ({"containers": [{"name": "c", "resources": huge}], "resources": {"limits": {"cpu": "1"}}}, "require cpu"),
         ({"containers": [{"name": "c"}], "resources": of_pod}, "hugepages-2Mi: limit must be set"),
     ):
-        with pytest.raises(BadQuestion, match=why):
-            asked_by({"kind": "Pod", "spec": spec}, None)
+        with pytest.raises(BadFitRequest, match=why):
+            request_of_manifest({"kind": "Pod", "spec": spec}, None)
 
 
 def test_limits_of_devices_and_of_huge_pages_beside_memory_are_taken() -> None:
     manifest = pod("1")
     manifest["spec"]["containers"][0]["resources"]["limits"] |= {"nvidia.com/gpu": "2", "hugepages-2Mi": "4Mi"}
-    asked, _ = asked_by(manifest, None)
+    asked, _ = request_of_manifest(manifest, None)
     assert asked.devices == {"nvidia.com/gpu": 2, "hugepages-2Mi": 4 << 20}
 
 
 def test_a_pod_that_names_its_node_and_waits_for_its_scheduling_is_refused_as_by_the_api_server() -> None:
-    with pytest.raises(BadQuestion, match="until all schedulingGates have been cleared"):
-        asked_by(shared(nodeName="n", schedulingGates=[{"name": "g"}]), None)
+    with pytest.raises(BadFitRequest, match="until all schedulingGates have been cleared"):
+        request_of_manifest(shared(nodeName="n", schedulingGates=[{"name": "g"}]), None)
 
 
 def test_a_workload_that_wants_none_asks_for_a_count() -> None:
-    with pytest.raises(BadQuestion, match="--count"):
-        asked_by({"spec": {"replicas": 0, "template": pod()}}, None)
+    with pytest.raises(BadFitRequest, match="--count"):
+        request_of_manifest({"spec": {"replicas": 0, "template": pod()}}, None)
 
 
 def test_a_runtime_class_whose_overhead_is_not_written_down_leaves_the_answer_open() -> None:
@@ -212,15 +212,15 @@ def test_whether_a_node_that_is_not_ready_starts_a_pod_that_tolerates_it_is_unkn
 @pytest.mark.parametrize(("completions", "count"), [(None, 10), (3, 3), (20, 10)])
 def test_a_job_runs_no_more_pods_at_once_than_it_wants_to_complete(completions: int | None, count: int) -> None:
     job = {"kind": "Job", "spec": {"parallelism": 10, "completions": completions, "template": shared()}}
-    assert asked_by(job, None)[0].count == count
+    assert request_of_manifest(job, None)[0].count == count
 
 
 @pytest.mark.parametrize("spec", [{"parallelism": "10", "completions": 3}, {"completions": 0}])
 def test_a_job_that_wants_no_pods_or_not_a_number_is_asked_with_a_count(spec: dict[str, Any]) -> None:
     job = {"kind": "Job", "spec": {**spec, "template": shared()}}
-    with pytest.raises(BadQuestion, match="ask with --count"):
-        asked_by(job, None)
-    assert asked_by(job, 2)[0].count == 2
+    with pytest.raises(BadFitRequest, match="ask with --count"):
+        request_of_manifest(job, None)
+    assert request_of_manifest(job, 2)[0].count == 2
 
 
 def apart(key: str) -> dict[str, Any]:
@@ -250,7 +250,7 @@ def test_pods_spread_until_a_domain_is_full() -> None:
 
 
 def test_pods_that_are_there_keep_others_away() -> None:
-    _, hermit = asked_by(shared(affinity=apart("zone")), None)
+    _, hermit = request_of_manifest(shared(affinity=apart("zone")), None)
     there = Neighbour("default", {"app": "x"}, hermit.itself.constraints)
     nodes = [node("a", "1", neighbours=(there,)), node("b", "1"), node("c", "2")]
     found = fitting(shared(), *nodes, count=9)
@@ -290,16 +290,16 @@ def test_init_containers_are_asked_for_in_their_order() -> None:
             "containers": [{"name": "c", "resources": {"requests": whole, "limits": whole}}],
         },
     }
-    _, request = asked_by(manifest, None)
+    _, request = request_of_manifest(manifest, None)
     assert [(each.cpus, each.is_init) for each in request.containers] == [(1, True), (1, False), (2, False)]
 
 
 def test_a_manifest_insists_on_cpus_of_its_own_only_where_that_is_asked() -> None:
-    assert not asked_by(pod(), None)[1].insists
-    assert asked_by(pod(), None, insists=True)[1].insists
+    assert not request_of_manifest(pod(), None)[1].insists
+    assert request_of_manifest(pod(), None, insists=True)[1].insists
     shared = {"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c"}]}}
-    with pytest.raises(BadQuestion, match="no exclusive CPUs"):
-        asked_by(shared, None, insists=True)
+    with pytest.raises(BadFitRequest, match="no exclusive CPUs"):
+        request_of_manifest(shared, None, insists=True)
 
 
 # A pod that names its node: no scheduler looks at it, the kubelet does.
@@ -379,7 +379,7 @@ def test_storage_has_no_numa_nodes_and_a_kubelet_that_pins_nothing_leaves_no_dou
     manifest["spec"]["containers"][0]["resources"]["limits"]["ephemeral-storage"] = "1Gi"
     room = node("n", settings=(Settings(cpu_policy="none"),))
     room = room._replace(allocatable=room.allocatable | {"ephemeral-storage": 1 << 40})
-    asked, request = asked_by(manifest, None)
+    asked, request = request_of_manifest(manifest, None)
     (of_node,) = answer(asked, [Candidate(room, numa_doubts=("doubt",))], {}, MINOR, pod=request).nodes
     assert of_node.notes == ["its CPUs are not pinned there: the CPU Manager's policy is none"]
     assert format_quantity_of("ephemeral-storage", 1 << 30) == "1Gi"

@@ -122,7 +122,7 @@ def pod(name: str, **values: Any) -> Waiting:
 
 
 def test_pods_that_differ_in_names_and_in_what_was_seen_are_one_kind() -> None:
-    waiting = [pod("b", labels={"app": "b"}, heard={"Insufficient cpu": 1}), pod("a")]
+    waiting = [pod("b", labels={"app": "b"}, scheduler_reasons={"Insufficient cpu": 1}), pod("a")]
     (kind,) = judged(waiting, [node("n")], MINOR)
     assert [each.pod for each in kind.pods] == ["a", "b"]
 
@@ -133,7 +133,7 @@ DIFFERENT: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"exclusive_cpus": 1}),
     ({}, {"tolerations": ("a=b:NoSchedule",)}),
     ({}, {"constraints": '{"gates":["g"]}'}),
-    ({"requests": {"a/b": 1}}, {"requests": {"a/b": 1}, "heard": {"Insufficient a/b": 1}}),
+    ({"requests": {"a/b": 1}}, {"requests": {"a/b": 1}, "scheduler_reasons": {"Insufficient a/b": 1}}),
     ({"constraints": APART}, {"constraints": APART, "labels": {"app": "a"}}),
     # A pod that is there keeps pods of app=a away.
     ({}, {"labels": {"app": "a"}}),
@@ -182,5 +182,5 @@ def test_who_chooses_neighbours_needs_all_pods_pods(constraints: str, heeds: boo
 
 def test_what_was_seen_stays_with_its_pod() -> None:
     at = datetime(2026, 7, 1)  # noqa: DTZ001  only carried
-    (kind,) = judged([pod("a", heard={"x": 1}, heard_at=at), pod("b")], [node("n")], MINOR)
-    assert [(each.heard, each.heard_at) for each in kind.pods] == [({"x": 1}, at), ({}, None)]
+    (kind,) = judged([pod("a", scheduler_reasons={"x": 1}, scheduler_reasons_at=at), pod("b")], [node("n")], MINOR)
+    assert [(each.scheduler_reasons, each.scheduler_reasons_at) for each in kind.pods] == [({"x": 1}, at), ({}, None)]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from ingest.files.texts.ages import Printed
 from ingest.files.texts.columns import columned
 from ingest.files.texts.described_events import event_of
-from ingest.files.texts.parts import Part, command_of
+from ingest.files.texts.fragments import Fragment, command_of
 
 PRINTED = Printed(datetime(2026, 7, 1, 12, tzinfo=UTC), "latest")
 
 
 def objects(args: str, table: str) -> list[dict[str, Any]]:
-    return list(columned(Part(command_of(args), table.splitlines(), 0), PRINTED))
+    return list(columned(Fragment(command_of(args), table.splitlines(), 0), PRINTED))
 
 
 @pytest.mark.parametrize(

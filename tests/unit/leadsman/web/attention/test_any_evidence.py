@@ -26,7 +26,7 @@ from leadsman.web.attention.findings import findings
 from leadsman.web.attention.nodes import cordoned_by_event, not_ready, problems
 from leadsman.web.attention.pods import resizes, terminating
 from leadsman.web.reading.overview import Overview, read_overview, read_spans
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.scope import ALL, RequestedRange, choose
 from profiles import drawn
 from sql.questions.queries import run, with_forms
 from streams.rules.numa.cpu_checkpoint import CpuManagerState
@@ -298,7 +298,7 @@ def told(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
     with empty_database() as database:
         replay(database, map(decode, read_sources([capture])), Settings())
         spans = read_spans(database)
-        view = read_overview(database, choose(spans, Asked(last=ALL)), spans)
+        view = read_overview(database, choose(spans, RequestedRange(last=ALL)), spans)
         rows, dated = {}, set()
         for query in with_forms():
             answer = run(database, query, {})

@@ -9,7 +9,7 @@ from leadsman.web.attention.attention import attention, named
 from leadsman.web.attention.badges import Severity, badges, by_urgency
 from leadsman.web.attention.unknown import uncertain
 from leadsman.web.reading.alerts import Alert
-from leadsman.web.reading.asked import RowDict
+from leadsman.web.reading.ask import RowDict
 from leadsman.web.reading.evidence import Evidence
 from leadsman.web.reading.margins import Margin
 from leadsman.web.reading.nodes import Evicted, Fit, NodeLine

@@ -6,7 +6,7 @@ from components.rows import T0, row, store
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.badges import Severity, badges
 from leadsman.web.reading.overview import Overview, read_overview, read_spans
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.scope import ALL, RequestedRange, choose
 from sql.database.open import Database
 from streams.fold.findings import NodeRow, PressureChange
 
@@ -21,7 +21,7 @@ def seen(db: Database, message: str, **values: object) -> Overview:
         row(PressureChange, node="n", condition="MemoryPressure", status=True),
     )
     spans = read_spans(db)
-    return read_overview(db, choose(spans, Asked(last=ALL), T0), spans)
+    return read_overview(db, choose(spans, RequestedRange(last=ALL), T0), spans)
 
 
 @pytest.mark.parametrize("message", ["", "Kubelet stopped posting node status."])

@@ -38,7 +38,7 @@ def words(episodes: list[Episode]) -> list[str]:
 
 def test_a_storm_is_one_line_with_its_count() -> None:
     (found,) = fold([evicted(minute, f"p{minute}", node=f"n{minute % 3}") for minute in range(20)], SCOPE)
-    assert (found.what, len(found.pieces)) == ("20 pods were evicted: low on memory", 20)
+    assert (found.what, len(found.happenings)) == ("20 pods were evicted: low on memory", 20)
     assert found.nodes == ("n0", "n1", "n2")
     assert (found.since, found.until) == (at(0), at(19))
 
@@ -75,7 +75,7 @@ def test_what_lasts_comes_first_and_is_not_over() -> None:
 
 def test_a_piece_that_is_over_is_hollow_while_its_episode_lasts() -> None:
     (found,) = fold([lasting(0, 5), lasting(8, None)], SCOPE)
-    assert (found.state, [found.state_of(piece) for piece in found.pieces]) == (
+    assert (found.state, [found.state_of(each) for each in found.happenings]) == (
         "warning",
         ["warning over", "warning"],
     )
@@ -121,6 +121,7 @@ def test_a_severity_is_looked_for_in_its_kinds() -> None:
     ("what", "kind", "severity"),
     [
         (lasting(0, None, "alert")._replace(severity="critical"), "alert", Severity.CRITICAL),
+        (lasting(0, None, "alert")._replace(severity="page"), "alert", Severity.CRITICAL),
         (lasting(0, None, "alert")._replace(severity="info"), "alert", Severity.NOTE),
         (lasting(0, None, "image_gc", "persistent"), "image_gc", Severity.CRITICAL),
         (lasting(0, None, "image_gc", "recovered"), "image_gc", Severity.NOTE),
@@ -150,7 +151,7 @@ def test_of_too_many_to_be_read_a_lane_shows_how_dense_they_were() -> None:
 @given(st.lists(st.tuples(st.integers(0, 119), st.text(max_size=20))))
 def test_nothing_is_lost_whatever_the_words(given_: list[tuple[int, str]]) -> None:
     happenings = [moment(minute, what, "warning") for minute, what in sorted(given_)]
-    assert sum(len(each.pieces) for each in fold(happenings, SCOPE)) == len(happenings)
+    assert sum(len(each.happenings) for each in fold(happenings, SCOPE)) == len(happenings)
 
 
 def test_what_a_sentence_says_decides_nothing() -> None:

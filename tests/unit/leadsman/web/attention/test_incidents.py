@@ -10,7 +10,7 @@ from components.rows import row, store, store_samples, summary
 from leadsman.web.attention.badges import Severity
 from leadsman.web.attention.item import Item, Step, incidents
 from leadsman.web.reading.overview import read_overview, read_spans
-from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.scope import RequestedRange, choose
 from leadsman.web.rendering.links import Links
 from leadsman.web.rendering.markdown import step_html
 from sql.database.open import Database
@@ -33,16 +33,16 @@ def growth(node: str, owner: str, pod: str, gib: float, **values: Any) -> dict[s
 
 
 def test_threshold_forecast_pressure_and_evictions_of_a_resource_are_one_card() -> None:
-    met = item("met", "a", severity=Severity.CRITICAL, since=T0 + MINUTE, about=(("Near", "memory"),))
+    met = item("met", "a", severity=Severity.CRITICAL, since=T0 + MINUTE, alert_keys=(("Near", "memory"),))
     evicted = item("evicted", "a", "b", now=False, since=T0 + 2 * MINUTE, until=T0 + 3 * MINUTE, who="Job x")
-    near = item("near", "b", since=T0, or_earlier=True, about=(("Late", ""),))
+    near = item("near", "b", since=T0, or_earlier=True, alert_keys=(("Late", ""),))
     pressure = item("pressure", "a", since=T0 + MINUTE, is_condition=True)
     (card,) = incidents([met, evicted, near, pressure], ())
     assert card.title == "Memory: met, near, pressure"
     assert (card.severity, card.now, card.nodes) == (Severity.CRITICAL, True, ("a", "b"))
     assert (card.since, card.or_earlier, card.until) == (T0, True, None)
     assert card.text == "met. near. evicted."
-    assert (card.who, card.about) == ("Job x", (("Near", "memory"), ("Late", "")))
+    assert (card.who, card.alert_keys) == ("Job x", (("Near", "memory"), ("Late", "")))
 
 
 def test_other_resources_and_what_is_over_elsewhere_have_cards_of_their_own() -> None:
@@ -150,7 +150,7 @@ def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: in
             sampled = {"memory_available_bytes": 1, "memory_working_set_bytes": 98}
             store_samples(database, summary(BEGIN + minute * MINUTE, name, pods, **sampled))
     spans = read_spans(database)
-    view = read_overview(database, choose(spans, Asked()), spans)
+    view = read_overview(database, choose(spans, RequestedRange()), spans)
     assert [(each["kind"], each["pod"], each["owner"]) for each in view.culprits] == found
     assert all(each["owner_known"] and each["owner_kind"] == "ReplicaSet" for each in view.culprits)
     assert {each["node"] for each in view.culprits} <= {"n"}

@@ -13,7 +13,7 @@ from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.attention.item import Item
 from leadsman.web.reading.overview import narrowed, read_overview, read_spans, read_warnings
-from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.scope import RequestedRange, choose
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of
 from sql.database.open import Database
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.engine
 GIB = 1 << 30
 END = T0 + timedelta(minutes=1)
 CARDS = 'class="compact"'
-ASKED = Asked(cluster="c")
+ASKED = RequestedRange(cluster="c")
 """One of the clusters of the database."""
 
 

@@ -19,7 +19,7 @@ from leadsman.cli.present.story import print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from sql.database.open import Database
 
 pytestmark = pytest.mark.engine
@@ -199,7 +199,7 @@ class Read(NamedTuple):
 
     @classmethod
     def of(cls, database: Database, cluster: str) -> "Read":
-        out, asked = StringIO(), Asked(cluster=cluster, last="all")
+        out, asked = StringIO(), RequestedRange(cluster=cluster, last="all")
         (found,) = print_story(database, [cluster], Console(file=out, width=2000), None)
         texts = [" ".join(out.getvalue().split())]
         if cluster.startswith("quiet"):

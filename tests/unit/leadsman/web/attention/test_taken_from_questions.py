@@ -19,7 +19,7 @@ from ingest.normalize.decoded import decode
 from leadsman.cli.present.story import EVERY_LINE, print_story
 from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from sql.database.open import Database
 from sql.questions.missing import why_empty
 from sql.questions.queries import run, saved_query, with_forms
@@ -154,7 +154,7 @@ class Read(NamedTuple):
 
 def _shown(database: Database, cluster: str, where: str) -> str:
     if where == "page":
-        return page(database, T0.replace(minute=NOW), **Asked(cluster=cluster, last="all").address()).text
+        return page(database, T0.replace(minute=NOW), **RequestedRange(cluster=cluster, last="all").address()).text
     out = StringIO()
     print_story(database, [cluster], Console(file=out, width=2000), None, EVERY_LINE)
     return out.getvalue()

@@ -10,7 +10,7 @@ from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.evidence import Evidence, absent, freshness, nothing_found, paced, read_evidence
 from leadsman.web.reading.overview import read_node, read_overview
-from leadsman.web.reading.scope import Asked, Scope
+from leadsman.web.reading.scope import RequestedRange, Scope
 from leadsman.web.rendering.report import write_report
 from leadsman.web.site.pages import Request, node_of, overview_of, runbook_of
 from sql.database.open import Database
@@ -454,7 +454,9 @@ def test_no_page_reassures_without_evidence(
     pages = [
         overview_of(database, request, lambda: now),
         runbook_of(database, request, "PodsEvicted", lambda: now),
-        *([write_report(database, Asked(**asked), now)] if written else ()),  # judged at the end of its range
+        *(
+            [write_report(database, RequestedRange(**asked), now)] if written else ()
+        ),  # judged at the end of its range
     ]
     whole = (state, asked) == ("whole", AT_NOON)
     for made in pages:

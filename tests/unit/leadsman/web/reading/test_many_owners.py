@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from components.rows import T0, row, store
-from leadsman.web.reading.asked import ask
+from leadsman.web.reading.ask import ask
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database
 from streams.fold.findings import PodEnd

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from components.rows import T0, dicts, row, store, store_samples, summary
-from leadsman.web.reading.asked import ask
+from leadsman.web.reading.ask import ask
 from leadsman.web.reading.order import orders
 from leadsman.web.reading.scope import Scope
 from sql.database.open import Database

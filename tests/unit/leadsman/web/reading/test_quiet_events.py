@@ -20,7 +20,7 @@ from leadsman.run.replay import replay
 from leadsman.run.settings import Settings
 from leadsman.web.reading.evidence import Evidence, nothing_found, paced, read_evidence
 from leadsman.web.reading.overview import read_spans
-from leadsman.web.reading.scope import ALL, Asked, choose
+from leadsman.web.reading.scope import ALL, RequestedRange, choose
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database
 from sql.questions.missing import why_empty
@@ -87,7 +87,7 @@ def seen(empty_database: EmptyDatabase, tmp_path_factory: pytest.TempPathFactory
 
 def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
     """Return the texts of look, page and report."""
-    out, asked = StringIO(), Asked(cluster=cluster, last=ALL)
+    out, asked = StringIO(), RequestedRange(cluster=cluster, last=ALL)
     print_story(database, [cluster], Console(file=out, width=2000), None)
     shown = page(database, NOW, **asked.address())
     written = write_report(database, asked, T0 + timedelta(days=1))
@@ -96,7 +96,7 @@ def _told(database: Database, cluster: str) -> tuple[str, Text, Text]:
 
 def _evidence(database: Database, cluster: str, now: datetime | None) -> Evidence:
     """The evidence of a page at a time; that of a look or a report without one."""
-    scope = choose(read_spans(database), Asked(cluster=cluster, last=ALL), now)
+    scope = choose(read_spans(database), RequestedRange(cluster=cluster, last=ALL), now)
     return read_evidence(database, paced(database, scope))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from components.rows import T0, row, store
 from leadsman.web.reading.alerts import Alert
 from leadsman.web.reading.overview import read_image_gc
-from leadsman.web.reading.scope import Asked, Scope, Span, choose
+from leadsman.web.reading.scope import RequestedRange, Scope, Span, choose
 from leadsman.web.reading.timeline import Filter, Happened, of_alerts, read_timeline, ticks
 from leadsman.web.rendering.links import Links, ReportLinks
 from sql.database.open import Database
@@ -112,7 +112,7 @@ def test_ticks_are_few_round_and_within_the_range(seconds: int, shift: int) -> N
 
 @pytest.mark.parametrize("name", ["n", "a b&c=d#e", "<img>", "é/..?"])
 def test_a_link_to_a_node_carries_its_name_and_the_range(name: str) -> None:
-    scope = choose([Span("c&d", T0, T0 + timedelta(days=2))], Asked(last="6h"))
+    scope = choose([Span("c&d", T0, T0 + timedelta(days=2))], RequestedRange(last="6h"))
     address = urlsplit(Links(scope).node(name))
     assert address.path == "/node"
     assert parse_qs(address.query) == {"cluster": ["c&d"], "last": ["6h"], "node": [name]}
@@ -138,7 +138,7 @@ def test_of_a_story_too_long_to_be_read_whole_what_is_wanted_is_read(
     for nth, (node, namespace) in enumerate([("n1", "shop"), ("n2", "bank"), ("n2", "bank")]):
         end = {"namespace": namespace, "pod": f"p{nth}", "uid": f"u{nth}", "container": "c", "updated_at": at(5)}
         store(database, row(PodEnd, ts=at(5 * nth), node=node, cause="oom_kill", **end))
-    found = happened(database, wanted=Filter(on="n1", namespace="shop"), kinds=["pod_end"])
+    found = happened(database, filters=Filter(on="n1", namespace="shop"), kinds=["pod_end"])
     assert not found.whole
     assert [each.node for each in found.happenings] == ["n1"]
     assert sum(found.shape["pod_end"].values()) == 1

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from components.rows import T0
-from leadsman.web.reading.alerts import Alert, group_alike
+from leadsman.web.reading.alerts import Alert, group_alerts
 from leadsman.web.rendering.links import Links, ReportLinks
 
 
@@ -32,5 +32,5 @@ def test_alerts_of_one_name_and_resource_are_one_line_the_latest_first() -> None
         ended = None if firing else at
         return Alert("Near", "critical", node, firing, at, ended, "", "", "", resource=resource)
 
-    found = group_alike([fired("a", 1), fired("b", 3), fired("c", 2, "disk"), fired("d", 0, firing=False)])
+    found = group_alerts([fired("a", 1), fired("b", 3), fired("c", 2, "disk"), fired("d", 0, firing=False)])
     assert [[each.node for each in group] for group in found] == [["b", "a"], ["c"], ["d"]]

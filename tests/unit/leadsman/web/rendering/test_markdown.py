@@ -3,7 +3,7 @@
 import pytest
 
 from leadsman.web.attention.item import Step
-from leadsman.web.reading.scope import Asked
+from leadsman.web.reading.scope import RequestedRange
 from leadsman.web.rendering.links import Links, ReportLinks
 from leadsman.web.rendering.markdown import runbook_html, step_html
 from sql.questions.queries import saved_queries
@@ -29,14 +29,14 @@ def test_of_a_node_a_question_is_about_that_node() -> None:
 @pytest.mark.parametrize("path", ["/runbooks/PodsEvicted", "/node", "/"])
 def test_a_question_is_about_the_cluster_of_the_page_and_the_node_that_it_came_from(path: str) -> None:
     """Open a runbook from an alert of node `n` of cluster `a&b`; `zones` is asked of no node."""
-    links = Links(Asked(cluster="a&b"), node="n", path=path)
+    links = Links(RequestedRange(cluster="a&b"), node="n", path=path)
     text = html("```console\nleadsman query evicted_pods\nleadsman query zones\n```", links)
     assert 'href="/ask?cluster=a%26b&amp;name=evicted_pods&amp;p.cluster=a%26b&amp;p.node=n"' in text
     assert 'href="/ask?cluster=a%26b&amp;name=zones&amp;p.cluster=a%26b"' in text
 
 
 def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quoted_for_a_shell() -> None:
-    links = Links(Asked(cluster="prod eu"), node="n;1", path="/runbooks/NodeNotReady")
+    links = Links(RequestedRange(cluster="prod eu"), node="n;1", path="/runbooks/NodeNotReady")
     text = html(
         "```console\nkubectl describe node NODE   # why\n"
         "leadsman query next_eviction --depth 0\nleadsman query zones\n"
@@ -56,13 +56,13 @@ def test_commands_are_typed_about_the_cluster_and_the_node_of_the_page_and_quote
     assert "<code>kubectl describe node NODE</code>" in html("`kubectl describe node NODE`")
     assert "kubectl delete node &#39; --all&#39;" in html("`kubectl delete node NODE`", Links(node="--all"))
     assert "leadsman fit --cpu 8 --cluster &#39;a b&#39;" in html(
-        "`leadsman fit --cpu 8 --cluster CLUSTER`", Links(Asked(cluster="a b"))
+        "`leadsman fit --cpu 8 --cluster CLUSTER`", Links(RequestedRange(cluster="a b"))
     )
     assert "kubectl delete node &#39;n\\u202e&#39;" in html("`kubectl delete node NODE`", Links(node="n\u202e"))
 
 
 def test_the_next_step_of_a_card_is_about_its_node_where_it_has_a_single_one() -> None:
-    links, step = Links(Asked(cluster="c")), Step("See them", "evicted_pods")
+    links, step = Links(RequestedRange(cluster="c")), Step("See them", "evicted_pods")
     assert '&amp;p.node=n">See them</a>' in str(step_html(step, links, ["n"]))
     assert "p.node" not in str(step_html(step, links, ["n", "m"]))
     assert "p.node" not in str(step_html(step, links))

@@ -18,7 +18,7 @@ from common.text import plain
 from components.database import EmptyDatabase
 from components.hostile import GIB, everything
 from components.rows import T0, row, store
-from leadsman.web.reading.scope import Asked, BadScope
+from leadsman.web.reading.scope import BadScope, RequestedRange
 from leadsman.web.rendering.links import ANSWERED, Links
 from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
@@ -57,7 +57,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-def report(db: Database, asked: Asked = Asked()) -> str:  # noqa: B008 - it cannot be changed
+def report(db: Database, asked: RequestedRange = RequestedRange()) -> str:  # noqa: B008 - it cannot be changed
     return write_report(db, asked, T0 + timedelta(days=1))
 
 
@@ -115,7 +115,7 @@ def test_a_live_page_names_its_cluster_to_the_script_alone() -> None:
     """`live.js` puts the attribute into the address as it is."""
     cluster = "a&b=c#/ " + INVISIBLE
     page = '{% extends "base.html.j2" %}{% import "macros.html.j2" as m with context %}'
-    written = environment().from_string(page).render(links=Links(Asked(cluster)), inline=None)
+    written = environment().from_string(page).render(links=Links(RequestedRange(cluster)), inline=None)
     assert all(plain(letter) == letter for letter in written if letter != "\n")
     (button,) = (each for tag, each in Page(written).elements if each.get("id") == "live")
     assert parse_qs(f"cluster={button['data-cluster']}") == {"cluster": [cluster]}
@@ -200,7 +200,7 @@ def test_every_part_of_the_report_reports_its_finding(hostile: str) -> None:
 def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None:
     everything(database, "n")
     late = (T0 + timedelta(hours=2)).isoformat()
-    text = Page(report(database, Asked(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
+    text = Page(report(database, RequestedRange(since=late, until=(T0 + timedelta(hours=3)).isoformat()))).text
     assert "Last sample 3 h before the end" in text
     assert "all clear" not in text
     assert "pod evicted for" not in text
@@ -209,7 +209,7 @@ def test_a_finding_outside_the_range_is_not_reported(database: Database) -> None
 def test_an_unknown_cluster_gets_the_known_ones(database: Database) -> None:
     store(database, row(NodeRow, node="n"))
     with pytest.raises(BadScope, match="There are: c"):
-        report(database, Asked(cluster="d"))
+        report(database, RequestedRange(cluster="d"))
 
 
 def test_an_empty_database_says_so_and_what_to_do(database: Database) -> None:

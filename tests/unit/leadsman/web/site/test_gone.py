@@ -15,7 +15,7 @@ from components.database import EmptyDatabase
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.attention.attention import attention
 from leadsman.web.reading.overview import read_overview, read_spans
-from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.scope import RequestedRange, choose
 from leadsman.web.site.pages import NoSuchNode, Request, node_of
 from leadsman.web.site.serve import Site
 from sql.database.open import Database
@@ -80,7 +80,7 @@ def refused(db: Database, node: str, **asked: str) -> NoSuchNode:
 
 def test_every_node_that_a_card_of_the_cluster_names_has_a_page_of_its_range(left: Database) -> None:
     spans = read_spans(left)
-    view = read_overview(left, choose(spans, Asked(**HOUR), at(190)), spans)
+    view = read_overview(left, choose(spans, RequestedRange(**HOUR), at(190)), spans)
     assert [node.name for node in view.nodes] == ["here"]
     named = {name for item in attention(view) for name in item.nodes}
     assert named == {GONE, "unseen"}
@@ -116,7 +116,7 @@ def test_a_deleted_node_with_samples_is_not_ready_unknown_in_the_list(left: Data
     sample = summary(at(10), GONE, (), memory_available_bytes=1, memory_working_set_bytes=1)
     store_samples(left, replace(sample, cluster="sampled"))
     spans = read_spans(left)
-    view = read_overview(left, choose(spans, Asked(cluster="sampled", **HOUR), at(190)), spans)
+    view = read_overview(left, choose(spans, RequestedRange(cluster="sampled", **HOUR), at(190)), spans)
     (gone,) = [node for node in view.nodes if node.name == GONE]
     assert (gone.known, gone.ready, gone.deleted_at) == (False, None, DELETED_AT)
     assert "1 OOM kill of 1 container" in page(left, GONE, cluster="sampled", **HOUR)

@@ -5,7 +5,7 @@ from datetime import timedelta
 from components.rows import T0, row, store, store_samples, summary
 from leadsman.web.reading.fleet import Level, level_of
 from leadsman.web.reading.overview import read_overview, read_spans
-from leadsman.web.reading.scope import Asked, choose
+from leadsman.web.reading.scope import RequestedRange, choose
 from leadsman.web.site.pages import Request, overview_of
 from sql.database.open import Database
 from streams.fold.findings import EvictionSignal, NodeRow
@@ -30,7 +30,10 @@ def test_a_recording_has_its_colours_and_says_when_it_ended(database: Database) 
     card = live[live.index("No current data") :].split("</article>")[0]
     assert 'class="lasted"' not in card, "the age beside it is that of now, not of the range"
     spans = read_spans(database)
-    levels = [level_of(read_overview(database, choose(spans, Asked(), now), spans).nodes[0]) for now in (None, later)]
+    levels = [
+        level_of(read_overview(database, choose(spans, RequestedRange(), now), spans).nodes[0])
+        for now in (None, later)
+    ]
     assert levels == [Level.PLENTY, Level.UNKNOWN]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from ingest.apiserver.changes import parts
+from ingest.apiserver.changes import inventories
 from ingest.files.sources import read_sources
 from ingest.model.objects.node import Node, NodeMetadata
 from ingest.model.observation import Observation, Observed
@@ -35,7 +35,7 @@ def passed_on(at: datetime, of_list: dict[str | None, list[str]]) -> list[Record
     for name in ("old", "new"):
         node = Node(NodeMetadata(name, uid=name))
         FOLD.step(cluster, NodeRecord(ts=at, cluster="lab", change="ADDED", object=node))
-    for part in parts(NODE_RESOURCE_TOPOLOGIES, of_list):
+    for part in inventories(NODE_RESOURCE_TOPOLOGIES, of_list):
         (inventory,) = normalize(
             Observation(
                 ts=at,

@@ -5,12 +5,14 @@ from collections.abc import Sequence
 import pytest
 from aiokafka import OffsetAndMetadata, TopicPartition
 
-from streams.kafka.landing.portion import MAX_RANGES, Begun, Buffers, Limits, Range
+from streams.kafka.landing.portion import MAX_RANGES, Begun, Buffers, Range
 from streams.kafka.message import Message
+from streams.kafka.settings import LandSettings
 
 TP = TopicPartition("t", 0)
 OTHER = TopicPartition("t", 1)
 ELSEWHERE = TopicPartition("elsewhere", 0)
+AT_ONCE = LandSettings.model_construct(batch_seconds=0)
 
 
 def messages(offsets: range, value: bytes = b"12345", partition: int = 0) -> list[Message]:
@@ -32,12 +34,12 @@ def cut(buffers: Buffers) -> list[tuple[int, int, Sequence[int]]]:
 
 
 @pytest.mark.parametrize(
-    ("limits", "before"),
-    [(Limits(messages=3), 2), (Limits(bytes=15), 2), (Limits(buffered_bytes=15), 2)],
+    ("settings", "before"),
+    [(LandSettings(batch_messages=3), 2), (LandSettings(batch_bytes=15), 2), (LandSettings(buffered_bytes=15), 2)],
     ids=["messages", "bytes", "of all together"],
 )
-def test_what_reaches_a_limit_is_due(limits: Limits, before: int) -> None:
-    buffers = Buffers(limits, Time())
+def test_what_reaches_a_limit_is_due(settings: LandSettings, before: int) -> None:
+    buffers = Buffers(settings, Time())
     buffers.add(TP, messages(range(before)))
     assert cut(buffers) == []
     buffers.add(TP, messages(range(before, 3)))
@@ -47,7 +49,7 @@ def test_what_reaches_a_limit_is_due(limits: Limits, before: int) -> None:
 
 def test_what_is_there_for_long_is_due() -> None:
     time = Time()
-    buffers = Buffers(Limits(seconds=2), time)
+    buffers = Buffers(LandSettings(batch_seconds=2), time)
     buffers.add(TP, messages(range(1)))
     time.seconds = 1.9
     buffers.add(TP, messages(range(1, 2)))
@@ -58,7 +60,7 @@ def test_what_is_there_for_long_is_due() -> None:
 
 def test_with_a_partition_that_is_due_all_of_its_topic_is_stored_at_once() -> None:
     time = Time()
-    buffers = Buffers(Limits(seconds=2), time)
+    buffers = Buffers(LandSettings(batch_seconds=2), time)
     buffers.add(OTHER, messages(range(7, 9), partition=1))
     buffers.add(ELSEWHERE, messages(range(1)))
     time.seconds = 1.9
@@ -73,16 +75,18 @@ def test_with_a_partition_that_is_due_all_of_its_topic_is_stored_at_once() -> No
     assert buffers.bytes == 0
 
 
-@pytest.mark.parametrize("limits", [Limits(messages=4), Limits(bytes=20)], ids=["messages", "bytes"])
-def test_no_more_is_put_together_than_a_portion_may_have(limits: Limits) -> None:
-    buffers = Buffers(limits._replace(seconds=0), Time())
+@pytest.mark.parametrize(
+    "settings", [LandSettings(batch_messages=4), LandSettings(batch_bytes=20)], ids=["messages", "bytes"]
+)
+def test_no_more_is_put_together_than_a_portion_may_have(settings: LandSettings) -> None:
+    buffers = Buffers(settings.model_copy(update={"batch_seconds": 0}), Time())
     for partition in range(3):
         buffers.add(TopicPartition("t", partition), messages(range(2), partition=partition))
     assert [[each.partition for each in portion.ranges] for portion in buffers.cut_due()] == [[0, 1], [2]]
 
 
 def test_the_ranges_of_a_portion_are_so_few_that_kafka_takes_their_intents() -> None:
-    buffers = Buffers(Limits(seconds=0), Time())
+    buffers = Buffers(AT_ONCE, Time())
     for partition in range(MAX_RANGES + 1):
         large = 10**14 + partition
         buffers.add(TopicPartition("t", partition), messages(range(large, large + 1), partition=partition))
@@ -92,7 +96,7 @@ def test_the_ranges_of_a_portion_are_so_few_that_kafka_takes_their_intents() -> 
 
 
 def test_what_was_received_is_forgotten_together() -> None:
-    buffers = Buffers(Limits(seconds=0), Time())
+    buffers = Buffers(AT_ONCE, Time())
     buffers.add(TP, messages(range(2)))
     buffers.add(OTHER, messages(range(2)))
     buffers.clear()
@@ -101,7 +105,7 @@ def test_what_was_received_is_forgotten_together() -> None:
 
 @pytest.mark.parametrize("others", [0, 2])
 def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(others: int) -> None:
-    buffers = Buffers(Limits(seconds=0), Time())
+    buffers = Buffers(AT_ONCE, Time())
     buffers.add(TP, messages(range(3, 6)))
     if others:
         buffers.add(OTHER, messages(range(others), partition=1))
@@ -118,7 +122,7 @@ def test_each_intent_reads_back_as_all_ranges_of_its_portion_under_their_token(o
 
 def test_what_is_received_anew_has_another_token() -> None:
     """The database may have lost its rows and know the first one; so may a topic that was made anew begin at 0."""
-    buffers = Buffers(Limits(seconds=0), Time())
+    buffers = Buffers(AT_ONCE, Time())
     tokens = set()
     for _ in range(2):
         buffers.add(TP, messages(range(3)))
@@ -128,7 +132,7 @@ def test_what_is_received_anew_has_another_token() -> None:
 
 
 def test_of_a_partition_that_begins_again_nothing_is_kept() -> None:
-    buffers = Buffers(Limits(seconds=0), Time())
+    buffers = Buffers(AT_ONCE, Time())
     buffers.add(TP, messages(range(3)))
     buffers.add(OTHER, messages(range(2), partition=1))
     buffers.forget(TP)

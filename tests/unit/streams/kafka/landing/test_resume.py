@@ -2,13 +2,14 @@
 
 from aiokafka import TopicPartition
 
-from streams.kafka.landing.portion import Begun, Buffers, Limits, Portion, Range
+from streams.kafka.landing.portion import Begun, Buffers, Portion, Range
 from streams.kafka.landing.resume import UNKNOWN, Landed, PartitionLog, Resume, resume
 from streams.kafka.message import Message
+from streams.kafka.settings import LandSettings
 from streams.kafka.takeover import Gap
 
 PARTITION = TopicPartition("x.findings", 2)
-LIMITS = Limits(seconds=0)
+SETTINGS = LandSettings.model_construct(batch_seconds=0)
 
 
 def gap(kind: str, first: int, end: int) -> Gap:
@@ -71,7 +72,7 @@ def portion(buffers: Buffers, *offsets: int) -> Portion:
 
 
 def test_a_portion_says_how_far_each_partition_is_stored_after_it() -> None:
-    buffers = Buffers(LIMITS, lambda: 0.0)
+    buffers = Buffers(SETTINGS, lambda: 0.0)
     assert portion(buffers, 5, 6).landed == {PARTITION: Landed(7, 1006)}
     assert Portion("x.findings", (Range(2, 5, 6),), [], "t").landed == {PARTITION: Landed(7, -1)}
 

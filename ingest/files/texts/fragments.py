@@ -86,7 +86,7 @@ class Command(NamedTuple):
     """Heads of custom columns, with their paths."""
 
 
-class Part(NamedTuple):
+class Fragment(NamedTuple):
     command: Command
     lines: list[str]
     start: int
@@ -145,19 +145,19 @@ def is_typed(line: str) -> bool:
     return (_TYPED.fullmatch(line) or _ALIAS.fullmatch(line)) is not None
 
 
-def parts(lines: Sequence[str]) -> list[Part]:
+def fragments(lines: Sequence[str]) -> list[Fragment]:
     """Split text at the commands in it. Lines with fences become empty, as nothing goes on across one.
 
     A command that names no object belongs to the one before, if both describe: people paste one text in pieces.
     """
     found = [(number, command) for number, line in enumerate(lines) if (command := _command(line)) is not None]
-    made = [Part(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
+    made = [Fragment(Command(), list(_lines(lines, 0, found[0][0] if found else len(lines))), 0)]
     for (number, command), (end, _) in pairwise([*found, (len(lines), Command())]):
         before = made[-1]
         if command.verb == before.command.verb == "describe" and not command.name and before.command.name:
             made[-1] = before._replace(lines=[*before.lines, "", *_lines(lines, number + 1, end)])
         else:
-            made.append(Part(command, list(_lines(lines, number + 1, end)), number + 1))
+            made.append(Fragment(command, list(_lines(lines, number + 1, end)), number + 1))
     return made
 
 

@@ -20,7 +20,7 @@ RowDict: TypeAlias = dict[str, Any]
 
 
 @cache
-def question(name: str) -> str:
+def query_text(name: str) -> str:
     """Return the text of a question; `NAME_5m` is NAME over the five-minute roll-up of its table."""
     from sql.schema.views import with_rules  # noqa: PLC0415 - some commands ask nothing
 
@@ -34,7 +34,6 @@ def question(name: str) -> str:
 
 
 def by_node(rows: Iterable[RowDict]) -> dict[str, list[RowDict]]:
-    """Group rows by their node, in their order."""
     grouped: dict[str, list[RowDict]] = {}
     for row in rows:
         grouped.setdefault(row["node"], []).append(row)
@@ -48,11 +47,11 @@ def ask(db: Database, name: str, scope: Scope, **more: Any) -> list[RowDict]:
 
 def rows(db: Database, name: str, parameters: Mapping[str, Any]) -> list[RowDict]:
     """The rows of any question; none is asked of tables that are known to be empty. Raises DatabaseError."""
-    sql = question(name)
-    if db.empty and name not in OF_NOTHING:
+    sql = query_text(name)
+    if db.empty_tables and name not in OF_NOTHING:
         from sql.schema.statements import gives_nothing  # noqa: PLC0415 - some commands ask nothing
 
-        if gives_nothing(sql, db.empty):
+        if gives_nothing(sql, db.empty_tables):
             return []
         if _STORY in sql:
             from sql.schema.story import story  # noqa: PLC0415 - as above

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.files.sources import read_sources
+from ingest.files.texts.fragments import Command, command_of, fragments, is_typed, tidied
 from ingest.files.texts.mixed import split_mixed
-from ingest.files.texts.parts import Command, command_of, is_typed, parts, tidied
 from ingest.files.texts.pasted import pasted_parts
 from ingest.model.observation import Observed
 
@@ -137,7 +137,7 @@ def test_text_that_is_taken_apart_keeps_every_line(lines: list[str]) -> None:
 @given(st.text(max_size=300))
 def test_any_text_is_tidied_and_parted_without_an_error(text: str) -> None:
     assert tidied(text).count("\n") == text.replace("\r\n", "\n").count("\n")
-    assert all(each.start >= 0 for each in parts(text.splitlines()))
+    assert all(each.start >= 0 for each in fragments(text.splitlines()))
 
 
 def test_a_log_and_a_table_of_one_eviction_name_one_pod_on_one_node(tmp_path: Path) -> None:

@@ -29,11 +29,11 @@ _HUGE: Final = "hugepages-"
 MEMORY_TYPES: Final = ("memory", _HUGE)
 
 
-class BadQuestion(WrongUsage):
+class BadFitRequest(WrongUsage):
     """An impossible pod; the message has what to write instead."""
 
 
-class Question(NamedTuple):
+class FitRequest(NamedTuple):
     """`count` identical pods of `containers` identical containers each; amounts are those of one container."""
 
     cpu_millicores: int
@@ -45,7 +45,7 @@ class Question(NamedTuple):
     count: int = 1  # type: ignore[assignment]  # the command's word; tuple.count is not used
 
 
-class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
+class RequestLine(msgspec.Struct, forbid_unknown_fields=True):
     """A question as a line of JSON: quantities as in a manifest, as text or number."""
 
     cpu: str | int | float
@@ -59,10 +59,10 @@ class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
     node: str = ""
     """Empty asks all nodes."""
 
-    def question(self) -> Question:
-        """Raises BadQuestion."""
+    def fit_request(self) -> FitRequest:
+        """Raises BadFitRequest."""
         devices = [f"{name}={amount}" for name, amount in self.devices.items()]
-        return question(
+        return fit_request(
             str(self.cpu),
             str(self.memory),
             devices,
@@ -72,15 +72,15 @@ class AskedLine(msgspec.Struct, forbid_unknown_fields=True):
         )
 
 
-_read_line: Final = msgspec.json.Decoder(AskedLine).decode
+_read_line: Final = msgspec.json.Decoder(RequestLine).decode
 
 
-def asked_line(line: bytes | str) -> AskedLine:
-    """Raises BadQuestion for what is not a question."""
+def parse_line(line: bytes | str) -> RequestLine:
+    """Raises BadFitRequest for what is not a question."""
     try:
         return _read_line(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadQuestion(f"not a question: {error}") from None
+        raise BadFitRequest(f"not a question: {error}") from None
 
 
 def line_id(line: bytes | str) -> Any:
@@ -92,43 +92,43 @@ def line_id(line: bytes | str) -> Any:
     return found.get("id") if isinstance(found, dict) else None
 
 
-def question(
+def fit_request(
     cpu: str, memory: str, devices: Iterable[str], *, exclusive: bool, containers: int = 1, count: int = 1
-) -> Question:
-    """Quantities as in a manifest, devices as `name=quantity`. Raises BadQuestion."""
+) -> FitRequest:
+    """Quantities as in a manifest, devices as `name=quantity`. Raises BadFitRequest."""
     if not 1 <= containers <= MOST_CONTAINERS or count < 1:
-        raise BadQuestion(f"a pod has 1 to {MOST_CONTAINERS} containers here, and there is at least one pod")
-    asked = Question(_amount("cpu", cpu), _amount("memory", memory), exclusive, {}, containers, count)
+        raise BadFitRequest(f"a pod has 1 to {MOST_CONTAINERS} containers here, and there is at least one pod")
+    request = FitRequest(_amount("cpu", cpu), _amount("memory", memory), exclusive, {}, containers, count)
     for text in devices:
         name, equals, quantity = text.partition("=")
-        if not equals or not name or name in _NOT_DEVICES or name in asked.devices:
-            raise BadQuestion(f"{text[:200]!r}: write each device once, as nvidia.com/gpu=1")
-        asked.devices[name] = _amount(name, quantity)
-    if exclusive and (asked.cpu_millicores % MILLI or not asked.cpu_millicores):
-        raise BadQuestion("exclusive CPUs are whole ones: write --cpu 8, not a part of a CPU")
-    return asked
+        if not equals or not name or name in _NOT_DEVICES or name in request.devices:
+            raise BadFitRequest(f"{text[:200]!r}: write each device once, as nvidia.com/gpu=1")
+        request.devices[name] = _amount(name, quantity)
+    if exclusive and (request.cpu_millicores % MILLI or not request.cpu_millicores):
+        raise BadFitRequest("exclusive CPUs are whole ones: write --cpu 8, not a part of a CPU")
+    return request
 
 
-def pod_of(asked: Question) -> PodRequest:
+def pod_of(request: FitRequest) -> PodRequest:
     """An exclusive pod is Guaranteed, so that the memory manager pins its memory too (rules: exclusive-cpus)."""
-    amounts = {"cpu": asked.cpu_millicores, "memory": asked.memory_bytes, **asked.devices}
+    amounts = {"cpu": request.cpu_millicores, "memory": request.memory_bytes, **request.devices}
     pinned = {name: size for name, size in amounts.items() if name.startswith(MEMORY_TYPES)}
     container = Request(
-        cpus=asked.cpu_millicores // MILLI if asked.exclusive else 0,
-        memory_bytes=pinned if asked.exclusive else {},
-        devices={name: size for name, size in asked.devices.items() if name not in pinned},
+        cpus=request.cpu_millicores // MILLI if request.exclusive else 0,
+        memory_bytes=pinned if request.exclusive else {},
+        devices={name: size for name, size in request.devices.items() if name not in pinned},
     )
-    requests = {name: size * asked.containers for name, size in amounts.items() if size}
-    return PodRequest((container,) * asked.containers, requests)
+    requests = {name: size * request.containers for name, size in amounts.items() if size}
+    return PodRequest((container,) * request.containers, requests)
 
 
 def _amount(name: str, text: str) -> int:
     try:
         amount = millicores(text) if name == "cpu" else base_units(text)
     except InvalidQuantity as error:
-        raise BadQuestion(f"{name}: {error}") from None
+        raise BadFitRequest(f"{name}: {error}") from None
     if amount < 0:
-        raise BadQuestion(f"{name}: {text[:80]} is below 0")
+        raise BadFitRequest(f"{name}: {text[:80]} is below 0")
     return amount
 
 
@@ -144,11 +144,11 @@ _SYSTEM_CLASSES: Final = frozenset({"system-cluster-critical", "system-node-crit
 _TEMPLATES: Final = ("jobTemplate", "template")
 
 
-def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tuple[Question, PodRequest]:
+def request_of_manifest(manifest: Any, count: int | None, *, insists: bool = False) -> tuple[FitRequest, PodRequest]:
     """The pod of a manifest, or of the template in it. `count` is, where None, what a workload wants of them. With
     `insists` it has to get CPUs of its own.
 
-    Raises BadQuestion.
+    Raises BadFitRequest.
     """
     try:
         pod, given = _pod_in(manifest)
@@ -156,27 +156,27 @@ def asked_by(manifest: Any, count: int | None, *, insists: bool = False) -> tupl
         requests = effective_requests(pod)
         request = _request(pod, requests)
         if request.node_name and request.itself.constraints.gates:
-            raise BadQuestion("nodeName cannot be set until all schedulingGates have been cleared")
+            raise BadFitRequest("nodeName cannot be set until all schedulingGates have been cleared")
         request = request._replace(
             made=given.made,
             unknown=(*request.unknown, *map(unattached, given.of_a_set)),
             may_preempt=request.may_preempt and given.preempts,
         )
     except (msgspec.ValidationError, InvalidQuantity, AttributeError, KeyError, TypeError) as error:
-        raise BadQuestion(f"not the manifest of a pod: {error}") from None
+        raise BadFitRequest(f"not the manifest of a pod: {error}") from None
     count = given.count if count is None else count
     if not isinstance(count, int) or count < 1:
-        raise BadQuestion("the manifest wants no pods: ask with --count")
-    asked = question_of(requests, request, count)
-    if insists and not asked.exclusive:
-        raise BadQuestion("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
-    return asked, request._replace(insists=insists)
+        raise BadFitRequest("the manifest wants no pods: ask with --count")
+    fit = fit_request_of(requests, request, count)
+    if insists and not fit.exclusive:
+        raise BadFitRequest("this pod gets no exclusive CPUs anywhere: it is not Guaranteed with whole CPUs")
+    return fit, request._replace(insists=insists)
 
 
-def question_of(requests: Mapping[str, int], pod: PodRequest, count: int = 1) -> Question:
+def fit_request_of(requests: Mapping[str, int], pod: PodRequest, count: int = 1) -> FitRequest:
     """Ask for `count` such pods as if each had one container."""
     rest = {name: amount for name, amount in requests.items() if name not in {"cpu", "memory"}}
-    return Question(requests.get("cpu", 0), requests.get("memory", 0), pod.exclusive_cpus > 0, rest, 1, count)
+    return FitRequest(requests.get("cpu", 0), requests.get("memory", 0), pod.exclusive_cpus > 0, rest, 1, count)
 
 
 def _check_amounts(pod: Pod) -> None:
@@ -189,7 +189,7 @@ def _check_amounts(pod: Pod) -> None:
     for each in all_containers(pod):
         names = _check_resources(each.resources or Resources())
         if any(name.startswith(_HUGE) for name in names) and not names & {"cpu", "memory"}:
-            raise BadQuestion("HugePages require cpu or memory")
+            raise BadFitRequest("HugePages require cpu or memory")
 
 
 def _check_resources(given: Resources) -> AbstractSet[str]:
@@ -199,7 +199,7 @@ def _check_resources(given: Resources) -> AbstractSet[str]:
         _refuse_below_0(amounts)
     for name, amount in requests.items():
         if amount > limits.get(name, amount):
-            raise BadQuestion(f"{name[:80]}: its request must be less than or equal to its limit")
+            raise BadFitRequest(f"{name[:80]}: its request must be less than or equal to its limit")
     for name in limits | requests:
         if _is_whole(name):
             _check_whole(name, requests.get(name), limits.get(name))
@@ -209,19 +209,19 @@ def _check_resources(given: Resources) -> AbstractSet[str]:
 def _refuse_below_0(amounts: Mapping[str, int]) -> None:
     for name, amount in amounts.items():
         if amount < 0:
-            raise BadQuestion(f"{name[:80]}: an amount of it is below 0")
+            raise BadFitRequest(f"{name[:80]}: an amount of it is below 0")
 
 
 def _check_whole(name: str, request: int | None, limit: int | None) -> None:
     """Check a resource of which nobody gets a part or more than there is: a device, or huge pages."""
     if limit is None:
-        raise BadQuestion(f"{name[:80]}: limit must be set for non overcommit resources")
+        raise BadFitRequest(f"{name[:80]}: limit must be set for non overcommit resources")
     if request is not None and request != limit:
-        raise BadQuestion(f"{name[:80]}: its request must be equal to its limit")
+        raise BadFitRequest(f"{name[:80]}: its request must be equal to its limit")
     page = nano_units(name.removeprefix(_HUGE)) if name.startswith(_HUGE) else NANO
     if page <= 0 or limit % page:
         whole = "an integer" if page == NANO else "a multiple of its page size"
-        raise BadQuestion(f"{name[:80]}: an amount of it must be {whole}")
+        raise BadFitRequest(f"{name[:80]}: an amount of it must be {whole}")
 
 
 def _is_whole(name: str) -> bool:
@@ -259,13 +259,13 @@ def _pod_in(manifest: Any) -> tuple[Pod, _Given]:
         of_a_set = [each["metadata"]["name"] for each in spec.get("volumeClaimTemplates") or ()]
         is_of_daemons = found.get("kind") == "DaemonSet"
         found, count = inner, spec.get("replicas", _at_once(spec, count))
-    raise BadQuestion("not the manifest of a pod, nor of anything with a template of one")
+    raise BadFitRequest("not the manifest of a pod, nor of anything with a template of one")
 
 
 def _at_once(spec: dict[str, Any], count: Any) -> Any:
     """Return how many pods a Job runs at the same time: no more than it wants to complete."""
-    at_once, wanted = spec.get("parallelism", count), spec.get("completions")
-    return min(at_once, wanted) if isinstance(at_once, int) and isinstance(wanted, int) else at_once
+    at_once, completions = spec.get("parallelism", count), spec.get("completions")
+    return min(at_once, completions) if isinstance(at_once, int) and isinstance(completions, int) else at_once
 
 
 def _of_daemon_set(pod: Pod) -> Pod:
