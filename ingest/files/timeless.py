@@ -92,7 +92,7 @@ class Needed(NamedTuple):
     """UIDs of Pods that an Event is about."""
 
     def may_have(self, thing: Thing) -> bool:
-        """Return False only if a Pod is not one of them, without decoding it; an annotation has the UID of its mirror."""
+        """Return False, without decoding, only for a Pod that is not one of them; a mirror is in an annotation."""
         return bool(self.nodes) or (
             bool(self.uids)
             and (not self.uids.isdisjoint(thing.identity) or b"mirror" in thing.raw or b"\\u" in thing.raw)
