@@ -67,9 +67,10 @@ def _starts(things: Iterable[Thing]) -> dict[str, list[datetime]]:
             event = _EVENT.decode(thing.raw)
         except UNDECODABLE:
             continue
-        involved, at = event.involved, event_time(event)
-        if involved.kind == "Node" and at is not None and is_kubelet_start(event.reason, event.text):
-            starts[involved.name].append(at)
+        about, at = event.involved_object or event.regarding, event_time(event)
+        text = event.message or event.note or ""
+        if about is not None and about.kind == "Node" and at is not None and is_kubelet_start(event.reason, text):
+            starts[about.name].append(at)
     return starts
 
 
@@ -91,7 +92,7 @@ class Needed(NamedTuple):
     """UIDs of Pods that an Event is about."""
 
     def may_have(self, thing: Thing) -> bool:
-        """Return False only if a Pod is not one of them, without decoding it. An annotation has its mirror's UID."""
+        """Return False, without decoding, only for a Pod that is not one of them; a mirror is in an annotation."""
         return bool(self.nodes) or (
             bool(self.uids)
             and (not self.uids.isdisjoint(thing.identity) or b"mirror" in thing.raw or b"\\u" in thing.raw)
@@ -176,11 +177,11 @@ def _not_after(at: datetime | None, read_at: datetime) -> datetime | None:
 
 
 def pods_of_events(things: Iterable[Thing]) -> frozenset[str]:
-    involved = filter(None, map(_involved, things))
-    return frozenset(each.uid for each in involved if each.kind == "Pod" and each.uid)
+    """Return the UIDs of pods that Events are about."""
+    return frozenset(about.uid for thing in things if (about := _about(thing)) and about.kind == "Pod" and about.uid)
 
 
-def _involved(thing: Thing) -> ObjectReference | None:
+def _about(thing: Thing) -> ObjectReference | None:
     try:
         event = _EVENT_ABOUT.decode(thing.raw)
     except UNDECODABLE:
