@@ -41,7 +41,7 @@ SYSTEM: Final = Clock(now=_utc_now, monotonic=time.monotonic, sleep=asyncio.slee
 
 
 def unstepped(clock: Clock = SYSTEM) -> Clock:
-    """Return a clock whose wall clock goes on from now, whatever somebody sets the machine's to."""
+    """Return a clock whose wall clock goes on from now, even if somebody sets the machine's."""
     began = clock.instant()
     return clock._replace(now=lambda: began.now + timedelta(seconds=clock.monotonic() - began.monotonic))
 

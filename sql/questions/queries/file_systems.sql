@@ -1,5 +1,5 @@
 -- Which file systems of a node no eviction signal watches, and which of them are nearly full
--- group Evictions and pressure
+-- form unguarded_signals file_system
 -- shows node, mount_point, available_bytes, capacity_bytes, available_percent, warning
 -- needs file systems
 -- param cluster, node

@@ -1,5 +1,5 @@
 -- Attempts to place pods by the scheduler's log: nodes checked against nodes known, and the scores of each node
--- group Scheduling
+-- form pending_pods attempt
 -- needs attempts
 -- shows ts, pod, node, score, refused_by, said
 -- newest

@@ -1,5 +1,5 @@
 -- Pods in each queue of the scheduler when it was last seen, and when they leave it
--- group Scheduling
+-- form pending_pods queue
 -- needs queues
 -- shows ts, queue, pods, leaves_when
 -- param cluster
