@@ -1,4 +1,4 @@
--- The pod of each of some nodes whose memory and whose local storage grew most in the last ten minutes before its last sample
+-- The pod that still runs on each of some nodes whose memory and whose local storage grew most in the ten minutes before its last sample
 SELECT node, kind, namespace, pod, owner_kind, owner, owner_known, bytes_per_second
 FROM
 (
@@ -36,16 +36,17 @@ FROM
         ) AS n ON n.node = s.node
         WHERE s.ts > n.last - INTERVAL 10 MINUTE
         GROUP BY node, uid
-        HAVING seconds >= {least_seconds:UInt32}
+        HAVING seconds >= {least_seconds:UInt32} AND max(s.ts) > any(n.last) - INTERVAL 1 MINUTE
     ) AS p
     LEFT JOIN
     (
-        SELECT uid, any((toString(owner_kind), owner_name)) AS owned
+        SELECT uid, any((toString(owner_kind), owner_name)) AS owned, max(change IN ('finished', 'deleted') AND ts < {until:DateTime64(6)}) AS ended
         FROM pod_bindings
         WHERE cluster = {cluster:String} AND node IN {nodes:Array(String)}
         GROUP BY uid
     ) AS b ON b.uid = p.uid
     ARRAY JOIN [('memory', p.memory), ('disk', p.disk)] AS grown
+    WHERE NOT b.ended
 )
 WHERE bytes_per_second * 3600 >= {least:UInt64}
 ORDER BY bytes_per_second DESC, node, namespace, pod

@@ -129,9 +129,21 @@ def test_no_full_stop_is_copied_with_a_command(step: Step, shown: str) -> None:
     assert str(step) == shown
 
 
-@pytest.mark.parametrize(("grows", "found"), [(GIB, [("memory", "leaky-1", "leaky")]), (1 << 20, [])])
-def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: int, found: list[Any]) -> None:
-    """leaky-1 grows by `grows` in two minutes, steady-1 not at all; of a node with room nothing is read."""
+@pytest.mark.parametrize(
+    ("grows", "ends", "found"),
+    [
+        (GIB, False, [("memory", "leaky-1", "leaky")]),
+        (1 << 20, False, []),
+        (GIB, True, []),
+    ],
+)
+def test_who_grows_is_read_of_nodes_that_are_short(
+    database: Database, grows: int, ends: bool, found: list[Any]
+) -> None:
+    """leaky-1 grows by `grows` in two minutes, steady-1 not at all; of a node with room nothing is read.
+
+    A pod that ended, for example by its eviction, is not to be deleted.
+    """
     for name, hard_met in (("n", True), ("roomy", False)):
         left = 1 if hard_met else 90
         store(
@@ -142,6 +154,9 @@ def test_who_grows_is_read_of_nodes_that_are_short(database: Database, grows: in
             row(EvictionSignal, ts=BEGIN + 2 * MINUTE, node=name, signal="memory.available", available=left,
                 capacity=99, hard_threshold=2, hard_met=hard_met),
         )  # fmt: skip
+        if ends:
+            gone = {"namespace": "shop", "pod": "leaky-1", "uid": f"leaky-1{name}", "node": name}
+            store(database, row(PodBinding, ts=BEGIN + 2 * MINUTE, change="finished", **gone))
         for minute in (0, 1, 2):
             pods = [
                 {"namespace": "shop", "pod": pod, "uid": pod + name, "memory_working_set_bytes": used}

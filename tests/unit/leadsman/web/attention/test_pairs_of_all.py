@@ -29,6 +29,8 @@ from streams.fold.findings import (
     ScheduledList,
     ScheduledObject,
     SchedulerBlindSpot,
+    SchedulingAttempt,
+    SchedulingQueue,
     SettingsWarning,
     SourceError,
     StorageLimit,
@@ -38,12 +40,13 @@ from unit.leadsman.web.attention.test_over import PAIRS
 from unit.leadsman.web.attention.test_over_elsewhere import ALERTS as PAIRED
 
 OCCURRENCES: Final = frozenset(
-    {Eviction, KubeletLogLine, NumaAdmissionFailure, Reclaim, SchedulerBlindSpot, SourceError, DeadLetter}
+    {Eviction, KubeletLogLine, NumaAdmissionFailure, Reclaim, SchedulerBlindSpot, SchedulingAttempt, SourceError}
+    | {DeadLetter}
 )
 """They happen and do not last: `test_over_in_cards` proves that no card of them is in the present tense."""
 MEASURES: Final = frozenset(
     {CpuThrottling, NodeLease, NodeStall, NumaAlignment, NumaAllocation, NumaDisagreement, NumaPod, NumaPodMemoryRow}
-    | {CgroupValuesRow, FileSystemRow, MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
+    | {CgroupValuesRow, FileSystemRow, MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif, SchedulingQueue}
 )
 """Each has the time at which it was so, and no card of its own."""
 FACTS: Final = frozenset({KubeletSetting, ScheduledList, ScheduledObject, StorageLimit, Watch})
