@@ -10,7 +10,7 @@ The intent follows: the offset of each partition before which all is in states.
 3. When these are acknowledged, write that offset as progress, then delete the records that the heads replace. The
 progress is written once more, so that a changelog does not end with a tombstone.
 
-4. At the first write, and if the changelog has another leader than at the last one, write all states again before
+4. At the first write of a generation, and if the changelog has another leader than at the last one, write all states again before
 the progress. The leader may lack what the one before it had, and progress would be ahead of the states.
 
 5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
@@ -109,7 +109,8 @@ class LogStates:
         self._writer = secrets.randbits(63)
         self._connection = connection
         self._connections: dict[int, object] = {}
-        """Connections to the leaders of the changelog that have all states of a partition."""
+        """Connections to the leaders of the changelog that have all states of a partition, in this generation."""
+        self._generation = 0
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[StateKey, Folded] = {}
         self.written_bytes = 0
@@ -155,6 +156,9 @@ class LogStates:
         ]
         if not ownership.is_ours():
             return False
+        if ownership.generation != self._generation:  # others may have written what a former leader lacks
+            self._generation = ownership.generation
+            self._connections.clear()
         connected = {each: self._connection(each) for each in ownership.following}
         heads, left_out = await self.write_pieces(unwritten, Epoch(ownership.generation, self._writer))
         for each in left_out:
