@@ -28,7 +28,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.kafka.publish import Publisher
 from streams.fold.reducer import AnyReducer
-from streams.kafka.changelog import INTENT, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Written
 
@@ -205,7 +205,7 @@ class LogStates:
         An earlier owner's progress is deleted before its heads: a leader that lacks our heads shows no progress.
         """
         epoch = Epoch(ownership.generation, self._writer)
-        progress = self._offsets(ownership, None)
+        progress = self._offsets(ownership, PROGRESS)
         records = [
             _Record(partition, old, None)
             for partition in ownership.following
@@ -218,7 +218,7 @@ class LogStates:
             records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
         await self._send_all([*progress, *records, *progress])  # one batch for each partition, or few
 
-    def _offsets(self, ownership: Ownership, piece: int | None) -> Sequence[_Record]:
+    def _offsets(self, ownership: Ownership, piece: int) -> Sequence[_Record]:
         key = RecordKey(Epoch(ownership.generation, self._writer), None, piece).encode()
         return [_Record(each, key, encode_progress(offset)) for each, offset in ownership.following.items()]
 
