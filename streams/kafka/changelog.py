@@ -45,7 +45,7 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record: `piece` is None for a head. `log` is None for a partition's intent and progress.
+    """The key of a changelog's record: `piece` is None for a head, `log` for a partition's intent and progress.
 
     Their piece is INTENT or PROGRESS, and None for progress of a version without intents. To such a version both are
     progress.

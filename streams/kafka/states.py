@@ -10,8 +10,8 @@ The intent follows: the offset of each partition before which all is in states.
 3. When these are acknowledged, write that offset as progress, then delete the records that the heads replace. The
 progress is written once more, so that a changelog does not end with a tombstone.
 
-4. At the first write of a generation, and if the changelog has another leader than at the last one, write all states again before
-the progress. The leader may lack what the one before it had, and progress would be ahead of the states.
+4. At the first write of a generation, and if the changelog has another leader than at the last one, write all
+states again before the progress. The leader may lack what the one before it had, and progress would be ahead.
 
 5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).

@@ -148,7 +148,7 @@ class AlertStates:
         """Take over states that the topic has no more: later ones, and alerts that fire."""
         known = earlier.of(self._last)
         self._last |= {each.alert.fingerprint: each for each in (*known, *earlier.firing()) if not self.knows(each)}
-        for fingerprint, each in earlier._withdrawn.items():
+        for fingerprint, each in earlier._withdrawn.items():  # noqa: SLF001  # it is of this class
             if fingerprint not in self._last or not _order(self._last[fingerprint].alert) > _order(each.alert):
                 self._last.pop(fingerprint, None)
                 self._withdrawn[fingerprint] = each

@@ -152,7 +152,12 @@ class Told:
             consumer = Consumer(self.log)
             committed = {PARTITION: self.log.committed}
             following = _Following(
-                cast("AIOKafkaConsumer", consumer), [PARTITION], committed, self._withholding, self._told, self.unstepped
+                cast("AIOKafkaConsumer", consumer),
+                [PARTITION],
+                committed,
+                self._withholding,
+                self._told,
+                self.unstepped,
             )
             running = asyncio.ensure_future(following.run())
             idle = asyncio.ensure_future(consumer.is_idle.wait())
