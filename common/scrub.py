@@ -97,7 +97,9 @@ _SHORT_FLAG: Final = re.compile(
     rf"|\b(?:add_user|authenticate_user|change_password){_GAP}[\w.-]{{1,60}}{_GAP}"
     rf"|\b(?:htpasswd|mosquitto_passwd)(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}b)"
     rf"(?:(?=[^\n|;]{{0,80}}?{_GAP}-\w{{0,8}}n){_FLAGS}|{_FLAGS}{_GAP}{_WORD}){_GAP}{_WORD}{_GAP}"
-    rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-(?:(?:[kK]|hmac){_GAP}|pass(?:in|out|word)?{_GAP}pass:)"
+    rf"|\bopenssl{_GAP}(?:enc|dgst|(?:aes|aria|bf|camellia|cast|chacha|des|idea|rc|seed|sm4)[\w-]{{0,20}})"
+    rf"\b[^\n|;&]{{0,200}}?{_GAP}-(?:[kK]|hmac){_GAP}"
+    rf"|\bopenssl\b[^\n|;]{{0,200}}?{_GAP}-pass(?:in|out|word)?{_GAP}pass:"
     rf"|\bopenssl{_GAP}passwd(?:{_GAP}-(?:salt{_GAP}{_WORD}|(?!salt)\w{{1,8}})){{1,6}}{_GAP}"
     r"|-stdin\b[^\n|;]{0,200}?<<<[ \t]{0,8}"
     rf"|{_GAP}-p(?:{_GAP}|=)(?=[^\s\"']*[A-Za-z])(?=[^\s\"']*[0-9!#%^*?])(?=[^\s\"']*[A-Z!#%^*?])(?![{{$])))"
@@ -259,7 +261,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("'" in folded and _has_secret_name_before(folded, "':"))
         or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
         or "authorization" in folded
-        or (_has_command(folded) and (_SHORT_FLAG.search(folded) or _PIPED.search(folded)) is not None)
+        or (_has_command(folded) and _may_say_password(folded))
     )
 
 
@@ -273,6 +275,12 @@ def _has_word(folded: str) -> bool:
 
 def _has_command(text: str) -> bool:
     return any(each in text for each in _COMMANDS)
+
+
+def _may_say_password(folded: str) -> bool:
+    """A tab between the words of a command has an escape in a document."""
+    texts = (folded, folded.replace("\\t", "\t")) if "\\t" in folded else (folded,)
+    return any(_SHORT_FLAG.search(each) or _PIPED.search(each) for each in texts)
 
 
 def _says_password(folded: str) -> bool:

@@ -28,7 +28,6 @@ _MARK: Final = b"\0"
 _HEAD: Final = b"s"
 _PIECE: Final = b"t"
 _PROGRESS: Final = b"p"
-_INTENT: Final = b"q"
 _NUMBER: Final = 8
 """Bytes."""
 
@@ -46,9 +45,10 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head.
+    """The key of a changelog's record: `piece` is None for a head, `log` for a partition's intent and progress.
 
-    A partition's intent has a piece and no log.
+    Their piece is INTENT or PROGRESS, and None for progress of a version without intents. To such a version both are
+    progress.
     """
 
     epoch: Epoch
@@ -58,8 +58,7 @@ class RecordKey(NamedTuple):
     def encode(self) -> bytes:
         if self.epoch == BEFORE_EPOCHS and self.log is not None:
             return self.log
-        head, piece = (_PROGRESS, _INTENT) if self.log is None else (_HEAD, _PIECE)
-        kind = head if self.piece is None else piece
+        kind = _PROGRESS if self.log is None else _HEAD if self.piece is None else _PIECE
         numbers = (*self.epoch, *(() if self.piece is None else (self.piece,)))
         return _MARK + kind + b"".join(each.to_bytes(_NUMBER, "big") for each in numbers) + (self.log or b"")
 
@@ -67,14 +66,15 @@ class RecordKey(NamedTuple):
     def decode(cls, key: bytes) -> "RecordKey":
         """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
-        numbers = 3 if kind in {_PIECE, _INTENT} else 2
+        has_piece = kind == _PIECE or (kind == _PROGRESS and len(key) > 2 + 2 * _NUMBER)
+        numbers = 3 if has_piece else 2
         log_at = 2 + numbers * _NUMBER
-        if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS, _INTENT} or len(key) < log_at:
+        if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
             return cls(BEFORE_EPOCHS, key)
         generation, writer, *piece = [
             int.from_bytes(key[at : at + _NUMBER], "big") for at in range(2, log_at, _NUMBER)
         ]
-        log = None if kind in {_PROGRESS, _INTENT} else key[log_at:]
+        log = None if kind == _PROGRESS else key[log_at:]
         return cls(Epoch(generation, writer), log, *piece)
 
 
@@ -83,7 +83,13 @@ _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
 INTENT: Final = 0
-"""The piece in an intent's key."""
+PROGRESS: Final = 1
+
+
+class _Offset(NamedTuple):
+    offset: int
+    piece: int | None
+    """In its key."""
 
 
 class Last(NamedTuple):
@@ -144,17 +150,14 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
-        self._progress: dict[int, dict[Epoch, int]] = {}
-        self._intents: dict[int, dict[Epoch, int]] = {}
+        self._progress: dict[int, dict[Epoch, _Offset]] = {}
+        self._intents: dict[int, dict[Epoch, _Offset]] = {}
 
     def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
         """Take up a record, as read or as written; None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
-            offsets = (self._progress if piece is None else self._intents).setdefault(partition, {})
-            offset = offsets.pop(epoch, 0)  # the last written is the last in it
-            if value is not None:
-                offsets[epoch] = max(_progress(value), offset)
+            self._apply_offset(partition, epoch, piece, value)
         elif value is None:
             self._delete(epoch, log, piece)
         else:
@@ -194,7 +197,11 @@ class Changelog:
         """
         progress, intents = self._progress.get(partition, {}), self._intents.get(partition, {})
         newest = max((epoch.generation for epoch in progress), default=0)
-        whole = {epoch: offset for epoch, offset in progress.items() if offset <= intents.get(epoch, -1)}
+        whole = {
+            epoch: each.offset
+            for epoch, each in progress.items()
+            if each.piece is None or (epoch in intents and each.offset <= intents[epoch].offset)
+        }
         *_, last = (None, *(epoch for epoch in progress if epoch.generation == newest))
         return max(whole.values()) if last in whole else 0
 
@@ -237,10 +244,10 @@ class Changelog:
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
         """Yield the keys of superseded progress and intents of a partition, like `superseded`."""
-        for offsets, piece in ((self._progress, None), (self._intents, INTENT)):
-            for epoch in sorted(offsets.get(partition, {})):
+        for of_partition in (self._progress, self._intents):
+            for epoch, offset in sorted(of_partition.get(partition, {}).items()):
                 if epoch.generation < by.generation:
-                    yield RecordKey(epoch, None, piece).encode()
+                    yield RecordKey(epoch, None, offset.piece).encode()
 
     def logs(self, partition: int) -> list[bytes]:
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
@@ -256,6 +263,13 @@ class Changelog:
     def release(self) -> None:
         """Others may write."""
         self.owned = frozenset()
+
+    def _apply_offset(self, partition: int, epoch: Epoch, piece: int | None, value: bytes | None) -> None:
+        offsets = (self._intents if piece == INTENT else self._progress).setdefault(partition, {})
+        before = offsets.pop(epoch, None)  # the last written is the last in it
+        if value is not None:
+            offset = _progress(value)
+            offsets[epoch] = _Offset(offset if before is None else max(offset, before.offset), piece)
 
     def _delete(self, epoch: Epoch, log: bytes, piece: int | None) -> None:
         found = self._logs.get(log)

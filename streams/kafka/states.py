@@ -10,8 +10,8 @@ The intent follows: the offset of each partition before which all is in states.
 3. When these are acknowledged, write that offset as progress, then delete the records that the heads replace. The
 progress is written once more, so that a changelog does not end with a tombstone.
 
-4. At the first write, and if the changelog has another leader than at the last one, write all states again before
-the progress. The leader may lack what the one before it had, and progress would be ahead of the states.
+4. At the first write of a generation, and if the changelog has another leader than at the last one, write all
+states again before the progress. The leader may lack what the one before it had, and progress would be ahead.
 
 5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
@@ -28,7 +28,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.kafka.publish import Publisher
 from streams.fold.reducer import AnyReducer
-from streams.kafka.changelog import INTENT, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Written
 
@@ -109,7 +109,8 @@ class LogStates:
         self._writer = secrets.randbits(63)
         self._connection = connection
         self._connections: dict[int, object] = {}
-        """Connections to the leaders of the changelog that have all states of a partition."""
+        """Connections to the leaders of the changelog that have all states of a partition, in this generation."""
+        self._generation = 0
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[StateKey, Folded] = {}
         self.written_bytes = 0
@@ -155,6 +156,9 @@ class LogStates:
         ]
         if not ownership.is_ours():
             return False
+        if ownership.generation != self._generation:  # others may have written what a former leader lacks
+            self._generation = ownership.generation
+            self._connections.clear()
         connected = {each: self._connection(each) for each in ownership.following}
         heads, left_out = await self.write_pieces(unwritten, Epoch(ownership.generation, self._writer))
         for each in left_out:
@@ -203,7 +207,7 @@ class LogStates:
         An earlier owner's progress is deleted before its heads: a leader that lacks our heads shows no progress.
         """
         epoch = Epoch(ownership.generation, self._writer)
-        progress = self._offsets(ownership, None)
+        progress = self._offsets(ownership, PROGRESS)
         records = [
             _Record(partition, old, None)
             for partition in ownership.following
@@ -216,7 +220,7 @@ class LogStates:
             records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
         await self._send_all([*progress, *records, *progress])  # one batch for each partition, or few
 
-    def _offsets(self, ownership: Ownership, piece: int | None) -> Sequence[_Record]:
+    def _offsets(self, ownership: Ownership, piece: int) -> Sequence[_Record]:
         key = RecordKey(Epoch(ownership.generation, self._writer), None, piece).encode()
         return [_Record(each, key, encode_progress(offset)) for each, offset in ownership.following.items()]
 

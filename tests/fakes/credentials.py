@@ -72,6 +72,8 @@ SHAPES: Final = [
     f'command ["htpasswd","-Bbn","bob","{CANARY}"] failed',
     f"mosquitto_passwd -b users bob '{CANARY}'",
     f"openssl enc -aes-256-cbc -in a -k {CANARY} -out b",
+    f"openssl\tdes3\t-k\t{CANARY}",
+    f"echo\t{CANARY} | chpasswd",
     f"openssl pkcs12 -in a -passin pass:{CANARY}",
     f"openssl passwd -6 -salt ab {CANARY}",
     f"rabbitmqctl change_password bob {CANARY}",

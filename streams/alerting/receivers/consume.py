@@ -146,7 +146,7 @@ class AlertConsumer:
         self._topic = topic
         self._group = group
         self._receiver = receiver
-        self._silences = silences
+        self._withholding = Withholding(receiver, silences)
         self._trouble = "it is starting"
         self._told: AlertStates | None = None
         """Alerts as this process has delivered them."""
@@ -188,8 +188,7 @@ class AlertConsumer:
             spawn(aiokafka_fixes.failure(consumer))
             self._trouble = ""
             committed = await self._read_committed(partitions)
-            receiver = Withholding(self._receiver, self._silences)
-            following = _Following(consumer, partitions, committed, receiver, self._told, self._clock)
+            following = _Following(consumer, partitions, committed, self._withholding, self._told, self._clock)
             try:
                 await following.run()
             finally:
@@ -242,7 +241,8 @@ class _Following:
         self._states.lose(self._judged_at)
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
-        self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
+        if self.told is None:  # else it withholds what it did, committed or not
+            self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
         news = [received for received in self._states.firing() if received.alert.fingerprint in unsent] + late
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._states)

@@ -222,6 +222,8 @@ def test_ids_of_volumes_instances_images_and_gpus_are_no_secrets(text: str) -> N
         "docker run --name mysql -p 127.0.0.1:3306:3306 mysql:8",
         "htpasswd -c /auth/users bob failed",
         "openssl s_client -connect db:443 -showcerts",
+        "openssl verify a && curl -k https://10.0.0.1:8443/healthz",
+        "openssl cannot verify it: use kubectl apply -k ./overlays",
         "echo ready | tee /run/ready; docker login --password-stdin",
         "runc exec --user 1000:1000 failed",
     ],

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.kafka.changelog import BEFORE_EPOCHS, INTENT, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import BEFORE_EPOCHS, INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import NOTHING_FOLDED, Head
 
 LOG: Final = b"c/n"
@@ -125,7 +125,7 @@ def test_progress_is_the_furthest_and_reports_what_is_covered() -> None:
     for generation, offset in ((2, 9), (1, 4)):
         progress(changelog, 0, Epoch(generation, 1), offset)
     assert changelog.covered(0) == 9
-    former = [written(Epoch(1, 1), None), written(Epoch(1, 1), None, INTENT)]
+    former = [written(Epoch(1, 1), None, PROGRESS), written(Epoch(1, 1), None, INTENT)]
     assert list(changelog.superseded_progress(0, Epoch(2, 8))) == former
 
 
@@ -133,16 +133,25 @@ def test_progress_that_was_not_intended_there_is_not_relied_on_but_a_former_owne
     """A leader lacks what was before it."""
     changelog = Changelog()
     progress(changelog, 0, Epoch(2, 1), 9)
-    changelog.apply(0, written(Epoch(1, 1), None), encode_progress(20))
+    changelog.apply(0, written(Epoch(1, 1), None, PROGRESS), encode_progress(20))
     assert changelog.covered(0) == 9
-    changelog.apply(0, written(Epoch(2, 1), None), encode_progress(10))
+    changelog.apply(0, written(Epoch(2, 1), None, PROGRESS), encode_progress(10))
     assert changelog.covered(0) == 0
     progress(changelog, 0, Epoch(2, 2), 7)  # of a worker that began again in that generation
     assert changelog.covered(0) == 7
 
 
+def test_progress_of_a_version_without_intents_is_relied_on_and_such_a_version_reads_both_as_progress() -> None:
+    changelog = Changelog()
+    changelog.apply(0, written(Epoch(3, 1), None), encode_progress(50))
+    assert changelog.covered(0) == 50
+    assert list(changelog.superseded_progress(0, Epoch(4, 2))) == [written(Epoch(3, 1), None)]
+    for piece in (INTENT, PROGRESS):  # that version reads the beginning of a key
+        assert written(Epoch(3, 1), None, piece).startswith(written(Epoch(3, 1), None))
+
+
 def progress(changelog: Changelog, partition: int, epoch: Epoch, offset: int) -> None:
-    for piece in (INTENT, None):
+    for piece in (INTENT, PROGRESS):
         changelog.apply(partition, written(epoch, None, piece), encode_progress(offset))
 
 

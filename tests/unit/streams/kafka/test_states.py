@@ -289,6 +289,29 @@ async def test_what_a_new_leader_lacks_that_came_before_the_first_write_is_writt
 
 
 @pytest.mark.asyncio
+async def test_what_a_former_leader_lacks_is_written_again_where_a_partition_comes_back() -> None:
+    """The connection to it is still the one over which this worker wrote before another had the partition."""
+    log: list[Entry] = []
+    first = Owner(1, log, 0)
+    first.fold(5)
+    first.write_states()
+    assert await first.go(100)
+    has = len(log)
+    first.states._changelog.own(frozenset())
+    second = Owner(2, log, 5)
+    second.connection = "leader 2"
+    second.fold(5)
+    second.write_states()
+    assert await second.go(100) == 10
+    first.rejoin(3, 10)
+    first.states._changelog.own({0})
+    del log[has:]
+    first.write_states()
+    assert await first.go(200) == 10
+    _check_state(recovered(log), 10)
+
+
+@pytest.mark.asyncio
 async def test_what_was_written_again_while_no_leader_was_connected_to_is_written_once_more() -> None:
     """A third leader lacks the first half of what is written again."""
     log: list[Entry] = []

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from streams.kafka import faust_fixes
 from streams.kafka import gaps as gaps_module
-from streams.kafka.changelog import INTENT, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.gaps import Gaps, Takeovers
 from streams.kafka.takeover import Gap, Start, start
 
@@ -90,7 +90,7 @@ async def test_where_nothing_is_committed_any_more_what_is_missing_is_reported_a
     """Kafka forgets what a group committed a week after its last worker, when it deletes what that did not read."""
     takeovers = Takeovers()
     changelog = takeovers.changelogs["x.nodes"] = Changelog()
-    for piece in (INTENT, None):
+    for piece in (INTENT, PROGRESS):
         changelog.apply(0, RecordKey(Epoch(1, 1), None, piece).encode(), encode_progress(50))
     changelog.own({0})
     sought: list[object] = []

@@ -19,6 +19,7 @@ from profiles import EXAMPLES
 from streams.alerting.receivers.alert_states import WITHOUT_NEWS, AlertStates, Received
 from streams.alerting.receivers.choose import Receiver
 from streams.alerting.receivers.consume import JUDGE_EVERY, Withholding, _AnotherLeader, _Following
+from streams.alerting.silences import Silence, matchers
 from streams.kafka.messages.alerts import AlertMessage
 
 PARTITION: Final = TopicPartition("alerts", 0)
@@ -129,6 +130,8 @@ class Told:
         """Time by which somebody has set the machine's clock forward."""
         self.unstepped = unstepped(self.clock.clock._replace(now=lambda: self.clock.now() + self.stepped))
         self._told: AlertStates | None = None
+        self.silences: tuple[Silence, ...] = ()
+        self._withholding = Withholding(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
     def park(self, received: Received) -> None:
         raise AssertionError(received)
@@ -140,16 +143,21 @@ class Told:
     def restart(self) -> None:
         """Another process begins."""
         self._told = None
+        self._withholding = Withholding(cast("Receiver", self), lambda: self.silences, self.clock.clock)
 
     async def all_read(self) -> list[str]:
         """Read all that the log has, as the process does that runs; return what was sent meanwhile."""
         before = len(self.sent)
         for _ in range(3):
             consumer = Consumer(self.log)
-            receiver = Withholding(cast("Receiver", self), clock=self.clock.clock)
             committed = {PARTITION: self.log.committed}
             following = _Following(
-                cast("AIOKafkaConsumer", consumer), [PARTITION], committed, receiver, self._told, self.unstepped
+                cast("AIOKafkaConsumer", consumer),
+                [PARTITION],
+                committed,
+                self._withholding,
+                self._told,
+                self.unstepped,
             )
             running = asyncio.ensure_future(following.run())
             idle = asyncio.ensure_future(consumer.is_idle.wait())
@@ -269,6 +277,38 @@ async def test_what_fires_is_not_without_news_because_the_machines_clock_is_set_
     assert await told.goes_on() == []
     told.clock.seconds += WITHOUT_NEWS.total_seconds()
     assert await told.goes_on() == ["A resolved"]
+    await told.stop()
+
+
+@pytest.mark.asyncio
+async def test_what_was_withheld_is_sent_after_its_silence_also_if_that_was_not_committed(told: Told) -> None:
+    await told.all_read()
+    at = told.clock.now()
+    told.silences = (Silence("a", matchers(["alertname=A"]), at, at + BEHIND, "ana", "why", at),)
+    committed = told.log.committed
+    told.log.store("A")
+    assert await told.goes_on() == []
+    await told.stop()
+    told.log.committed = committed
+    assert await told.all_read() == []
+    told.silences = ()
+    told.log.store("B")
+    assert sorted(await told.goes_on()) == ["A firing", "B firing"]
+    await told.stop()
+
+
+@pytest.mark.asyncio
+async def test_what_was_withdrawn_is_not_sent_again_where_a_leader_lacks_that(told: Told) -> None:
+    await told.all_read()
+    for status in ("firing", "resolved"):
+        told.log.store("A", status)
+    assert await told.goes_on() == ["A firing", "A resolved"]
+    told.log.messages.append(told.log.messages[-1]._replace(offset=2, value=None))
+    assert await told.goes_on() == []
+    await told.stop()
+    told.log.elect(lacks=1)
+    told.log.store("B")
+    assert await told.all_read() == ["B firing"]
     await told.stop()
 
 
