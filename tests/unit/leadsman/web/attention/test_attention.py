@@ -266,7 +266,8 @@ def test_pods_that_wait_are_reported_with_their_owner_and_reason() -> None:
 def warning(reason: str, times: int) -> dict[str, Any]:
     return {"reason": reason, "times": times, "most": times, "uids": ["x"],
             "lower_bound": 1, "objects": 2, "nodes": ["n"], "first_at": T0,
-            "last_at": T0, "last_object": "Pod shop/api", "last_message": "m"}  # fmt: skip
+            "last_at": T0, "last_kind": "Pod", "last_namespace": "shop", "last_name": "api",
+            "last_message": "m"}  # fmt: skip
 
 
 def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_a_card() -> None:
