@@ -229,11 +229,14 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         was_polled = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         down = {row["node"] for row in view.not_ready if row["ready"] is None}
         up = next((name for name in nodes if name not in down), None)
-        step = _UNREAD if was_polled else check_machine(nodes[0]) if up is None else _save_summary(up)
+        is_off = view.scope.now is not None and not any(node.last_sample_at for node in view.nodes)
+        unasked = check_machine(nodes[0]) if up is None else _ASK if is_off else _save_summary(up)
+        step = _UNREAD if was_polled else unasked
         yield kinds.NO_STATISTICS.item(title, text, nodes, "stats/summary", step=step).begun(since)
 
 
 _UNREAD: Final = Step("See which kubelets could not be read", "source_errors")
+_ASK: Final = Step("Let Leadsman ask the kubelets: start it with --kubelet=direct or --kubelet=proxy")
 
 
 def _save_summary(node: str) -> Step:

@@ -148,6 +148,15 @@ def test_without_kubelet_statistics_the_card_shows_how_to_save_them(errors: tupl
     assert str(card.step).endswith(step)
 
 
+def test_a_live_cluster_of_which_no_kubelet_was_asked_is_no_dump() -> None:
+    live = Scope("c", T0, T0 + timedelta(hours=1), now=T0 + timedelta(hours=1))
+    steps = [
+        next(item for item in attention(view(*nodes, scope=live)) if "No recent statistics" in item.title).step.words
+        for nodes in ((node(stale=True),), (node(stale=True), node("m", last_sample_at=T0)))
+    ]
+    assert ["--kubelet=direct" in words for words in steps] == [True, False]
+
+
 def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
     silent, up = unready(ready=None), node("up", stale=True)
     steps = {
