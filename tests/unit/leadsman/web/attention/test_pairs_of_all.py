@@ -29,6 +29,8 @@ from streams.fold.findings import (
     ScheduledList,
     ScheduledObject,
     SchedulerBlindSpot,
+    SchedulingAttempt,
+    SchedulingQueue,
     SettingsWarning,
     SourceError,
     StorageLimit,
@@ -44,6 +46,7 @@ OCCURRENCES: Final = frozenset(
 MEASURES: Final = frozenset(
     {CpuThrottling, NodeLease, NodeStall, NumaAlignment, NumaAllocation, NumaDisagreement, NumaPod, NumaPodMemoryRow}
     | {CgroupValuesRow, FileSystemRow, MachineMemoryRow, NumaResource, NumaUsage, NumaWhatif}
+    | {SchedulingAttempt, SchedulingQueue}
 )
 """Each has the time at which it was so, and no card of its own."""
 FACTS: Final = frozenset({KubeletSetting, ScheduledList, ScheduledObject, StorageLimit, Watch})
