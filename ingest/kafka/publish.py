@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -10,10 +10,10 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
+import prometheus_client
 import structlog
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
-from prometheus_client import Counter
 
 from common.amounts import counted
 from common.backoff import Backoff
@@ -51,8 +51,8 @@ class Sent(NamedTuple):
 MESSAGES_SENT: Final = Figure("kafka_messages_sent", "counter", "Messages handed over for Kafka")
 UNACKNOWLEDGED: Final = Figure("kafka_messages_unacknowledged", "gauge", "Messages not acknowledged by Kafka yet")
 PRODUCERS: Final = Figure("kafka_producers_broken", "counter", "Producers that broke and were replaced")
-RECORDS: Final = Counter("leadsman_records", "Records sent to the logs", ["kind"])
-DEAD_LETTERS: Final = Counter("leadsman_dead_letters", "Input that could not be used", ["error_type"])
+RECORDS: Final = prometheus_client.Counter("leadsman_records", "Records sent to the logs", ["kind"])
+DEAD_LETTERS: Final = Figure("dead_letters", "counter", "Input that could not be used", ("error_type",))
 
 MAX_UNACKNOWLEDGED: Final = 10_000
 """Messages that wait for Kafka; beyond this the sender waits."""
@@ -149,6 +149,7 @@ class Publisher:
         self._due = asyncio.Event()
         """Set when the first of them may be sent."""
         self._sent = 0
+        self.buried: Counter[str] = Counter()
         self._numbers = _Numbers()
         self._partitions: dict[str, int] = {}
         """Partitions of each topic. With another number, a key's messages would continue in another partition."""
@@ -240,6 +241,7 @@ class Publisher:
             MESSAGES_SENT: lambda: {(): self._sent},
             UNACKNOWLEDGED: lambda: {(): len(self._unacknowledged)},
             PRODUCERS: lambda: {(): self._breaks},
+            DEAD_LETTERS: lambda: {(kind,): times for kind, times in self.buried.items()},
         }
 
     def _why_not(self) -> Iterator[str]:
@@ -393,8 +395,6 @@ class Publisher:
 
 
 async def bury(publisher: Publisher, topics: Topics, letter: Buried) -> "asyncio.Future[None]":
-    """Hand a dead letter over, and count it; as `Publisher.send`."""
-    DEAD_LETTERS.labels(letter.error_type).inc()
-    return await publisher.send(
-        topics.dead_letters.name, key_of(letter.cluster, ""), letter.payload, letter.headers()
-    )
+    """Hand a dead letter over, as `Publisher.send`."""
+    name, key = topics.dead_letters.name, key_of(letter.cluster, "")
+    return await publisher.send(name, key, letter.payload, letter.headers())

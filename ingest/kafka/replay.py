@@ -113,6 +113,7 @@ class Feed:
     async def _bury(self, letter: Buried) -> Acknowledgements:
         sent = []
         self.published.dead_letters[letter.error_type] += 1
+        self._publisher.buried[letter.error_type] += 1
         if (record := letter.record()) is not None:
             headers = headers_of(record, f"{letter.position}#dead_letter")
             topic, key = self._topics.of(record).name, key_of(record.cluster, "")

@@ -22,6 +22,7 @@ from ingest.apiserver.connect import context_name
 from ingest.files.ahead import read_ahead
 from ingest.files.rotate import stem
 from ingest.files.sources import Timed, Window
+from ingest.kafka.publish import DEAD_LETTERS
 from ingest.live.journal import Journal
 from ingest.live.run import Delivery, Live
 from ingest.live.settings import LiveSettings
@@ -45,7 +46,6 @@ from streams.alerting.silences import Silence, Silencing
 from streams.fold.batch import Batch, Sink
 from streams.fold.checkpoints import Entry
 from streams.fold.findings import Alert
-from streams.kafka.metrics import DEAD_LETTERS
 from streams.local.replay import BATCH_ROWS, Replay
 
 LAND_SECONDS: Final = 2.0

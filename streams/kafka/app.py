@@ -18,7 +18,7 @@ from common.tasks import Tasks
 from common.telemetry import Figure, Values, registered
 from common.tls import check_files
 from ingest.kafka.aiokafka_fixes import Options
-from ingest.kafka.publish import MAX_UNACKNOWLEDGED, Publisher
+from ingest.kafka.publish import DEAD_LETTERS, MAX_UNACKNOWLEDGED, Publisher
 from ingest.model.topics import MAX_MESSAGE_BYTES, Topic, Topics
 from streams.fold.figures import FIGURES, Figures
 from streams.fold.reducer import AnyReducer
@@ -159,7 +159,7 @@ class Worker:
                 (topic,): each.newest_ms / 1000 for topic, each in agents.items() if each.newest_ms
             },
             metrics.LAG: self._lag,
-            metrics.DEAD_LETTERS: self._dead_letters,
+            DEAD_LETTERS: self._dead_letters,
             metrics.FLOODED: lambda: {(topic,): each.left_out for topic, each in self._folders.items()},
             metrics.STATE_BYTES: lambda: {(topic,): each.written_bytes for topic, each in self._states.items()},
             metrics.STATE_LEFT_OUT: lambda: {(topic,): each.left_out for topic, each in self._states.items()},

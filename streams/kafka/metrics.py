@@ -31,7 +31,6 @@ RETENTION_NEAR: Final = Figure(
 SOURCE_ERRORS: Final = Figure(
     "source_errors", "counter", "Rows of source_errors that were concluded", ("kind", "resource")
 )
-DEAD_LETTERS: Final = Figure("dead_letters", "counter", "Dead letters that were concluded", ("error_type",))
 FLOODED: Final = Figure(
     "flood_messages", "counter", "Messages that are neither records nor, being too many, dead letters", ("topic",)
 )

@@ -1,6 +1,7 @@
 """A Publisher whose Kafka acknowledges at once, and that remembers what it was sent."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ class Sent(NamedTuple):
 class Recorded:
     def __init__(self) -> None:
         self.sent: list[Sent] = []
+        self.buried: Counter[str] = Counter()
 
     async def send(
         self,

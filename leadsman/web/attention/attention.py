@@ -5,7 +5,7 @@ from shlex import quote
 from typing import Final
 
 from common.amounts import counted
-from common.text import plain
+from common.text import argument, plain
 from leadsman.web.attention import kinds
 from leadsman.web.attention.badges import Badge, Severity
 from leadsman.web.attention.findings import findings, unguarded_margins
@@ -164,7 +164,6 @@ _WARNINGS: Final = {
 }
 """Reasons of Events in words."""
 _STEPS: Final = {
-    "BackOff": Step("Read its last output: kubectl logs --previous -n NAMESPACE POD"),
     "ContainerGCFailed": Step("Look at the container runtime of the node"),
 }
 
@@ -188,7 +187,7 @@ def _warnings(view: Overview) -> Iterator[Item]:
 def _of_events(row: RowDict) -> Item:
     reason = row["reason"]
     what = f"{_WARNINGS[reason]} ({reason})" if reason in _WARNINGS else reason
-    objects, last = counted(row["objects"], "object"), row["last_object"]
+    objects, last = counted(row["objects"], "object"), _last_object(row)
     where = last if row["objects"] == 1 else f"{objects}. The last, {last}"
     most = f" One Event counts {row['most']:,} in all." if row["most"] > row["times"] else ""
     kind = kinds.KERNEL_KILLS if reason in _KERNEL else kinds.WARNING_EVENTS
@@ -199,10 +198,20 @@ def _of_events(row: RowDict) -> Item:
         now=False,
         since=row["first_at"],
         until=row["last_at"],
-        step=_STEPS.get(reason, kind.step),
+        step=_last_output(row) if reason == "BackOff" else _STEPS.get(reason, kind.step),
         alert_keys=((reason,),),
         of_each=what,
     )
+
+
+def _last_object(row: RowDict) -> str:
+    namespace = "" if row["last_kind"] == "Node" else f"{row['last_namespace']}/"
+    return f"{row['last_kind']} {namespace}{row['last_name']}"
+
+
+def _last_output(row: RowDict) -> Step:
+    pod = f"-n {argument(row['last_namespace'])} {argument(row['last_name'])}"
+    return Step(f"Read its last output: kubectl logs --previous {pod}")
 
 
 def _without_statistics(view: Overview) -> Iterator[Item]:
@@ -220,11 +229,14 @@ def _without_statistics(view: Overview) -> Iterator[Item]:
         was_polled = any(row["resource"] == "stats/summary" for row in view.unknown.source_errors)
         down = {row["node"] for row in view.not_ready if row["ready"] is None}
         up = next((name for name in nodes if name not in down), None)
-        step = _UNREAD if was_polled else check_machine(nodes[0]) if up is None else _save_summary(up)
+        is_off = view.scope.now is not None and not any(node.last_sample_at for node in view.nodes)
+        unasked = check_machine(nodes[0]) if up is None else _ASK if is_off else _save_summary(up)
+        step = _UNREAD if was_polled else unasked
         yield kinds.NO_STATISTICS.item(title, text, nodes, "stats/summary", step=step).begun(since)
 
 
 _UNREAD: Final = Step("See which kubelets could not be read", "source_errors")
+_ASK: Final = Step("Let Leadsman ask the kubelets: start it with --kubelet=direct or --kubelet=proxy")
 
 
 def _save_summary(node: str) -> Step:

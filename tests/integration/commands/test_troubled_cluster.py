@@ -67,6 +67,7 @@ def words(page: str) -> str:
         "1 OOM kill of 1 container",
         "ReplicaSet api-5d4f7c8b9 in shop, once",
         "Crash loop: containers end and are restarted again and again (BackOff)",
+        "kubectl logs --previous -n batch report-6f8c5d9b7-m5k2w",
         "DiskPressure",
     ],
 )

@@ -10,7 +10,9 @@ SELECT
     arraySlice(groupUniqArray(e.object_uid), 1, 1000) AS uids,
     min(e.ts) AS first_at,
     max(e.ts) AS last_at,
-    argMax(concat(e.object_kind, ' ', if(e.object_kind = 'Node', '', concat(e.namespace, '/')), e.object_name), (e.ts, e.object_name, e.message)) AS last_object,
+    argMax(e.object_kind, (e.ts, e.object_name, e.message)) AS last_kind,
+    argMax(e.namespace, (e.ts, e.object_name, e.message)) AS last_namespace,
+    argMax(e.object_name, (e.ts, e.object_name, e.message)) AS last_name,
     argMax(e.message, (e.ts, e.object_name, e.message)) AS last_message
 FROM untold_warnings AS e
 WHERE e.cluster = {cluster:String} AND e.ts >= {since:DateTime64(6)} AND e.ts < {until:DateTime64(6)}

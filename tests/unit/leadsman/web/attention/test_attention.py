@@ -148,6 +148,15 @@ def test_without_kubelet_statistics_the_card_shows_how_to_save_them(errors: tupl
     assert str(card.step).endswith(step)
 
 
+def test_a_live_cluster_of_which_no_kubelet_was_asked_is_no_dump() -> None:
+    live = Scope("c", T0, T0 + timedelta(hours=1), now=T0 + timedelta(hours=1))
+    steps = [
+        next(item for item in attention(view(*nodes, scope=live)) if "No recent statistics" in item.title).step.words
+        for nodes in ((node(stale=True),), (node(stale=True), node("m", last_sample_at=T0)))
+    ]
+    assert ["--kubelet=direct" in words for words in steps] == [True, False]
+
+
 def test_nobody_is_sent_to_ask_a_kubelet_that_does_not_report() -> None:
     silent, up = unready(ready=None), node("up", stale=True)
     steps = {
@@ -266,7 +275,8 @@ def test_pods_that_wait_are_reported_with_their_owner_and_reason() -> None:
 def warning(reason: str, times: int) -> dict[str, Any]:
     return {"reason": reason, "times": times, "most": times, "uids": ["x"],
             "lower_bound": 1, "objects": 2, "nodes": ["n"], "first_at": T0,
-            "last_at": T0, "last_object": "Pod shop/api", "last_message": "m"}  # fmt: skip
+            "last_at": T0, "last_kind": "Pod", "last_namespace": "shop", "last_name": "api",
+            "last_message": "m"}  # fmt: skip
 
 
 def test_out_of_memory_is_critical_and_of_other_warnings_the_rare_reasons_share_a_card() -> None:
