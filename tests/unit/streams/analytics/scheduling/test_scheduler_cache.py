@@ -245,3 +245,12 @@ def test_a_whole_cache_is_evidence_that_the_list_is_at_fault(text: str, seconds:
     assert [verdict for verdict, _ in without] == ["lost_node"]
     of_lost = [evidence for verdict, evidence in with_cache if verdict == "lost_node"]
     assert of_lost == [f"{evidence}; {says}" if says else evidence for _, evidence in without]
+
+
+@pytest.mark.parametrize("words", ["Cache mismatch ", 'Cache mismatch" missedNodes=['])
+def test_a_line_that_repeats_the_words_of_a_comparison_is_read_in_one_pass(words: str) -> None:
+    """A search from each of them to the end of the line would take hours."""
+    hostile = words * 200_000
+    kept = about_the_cache(f"{hostile}\n{DUMP}".encode()).decode()
+    assert 'missedNodes=["m3"]' in kept
+    assert observed(f"{hostile}\n{WHOLE}").missed == ()
