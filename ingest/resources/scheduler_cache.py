@@ -37,10 +37,11 @@ _NODE: Final = re.compile(
     r"Node name: ([^\s\"\\]{1,253})(?:\r?\n|\\n)(?:\S+ std(?:out|err) [FP] )?[ \t]*(?:Deleted: (true|false))?"
 )
 _MISMATCH: Final = re.compile(
-    r'[Cc]ache mismatch"?:? (?:missed nodes: |missedNodes=)\[([^\]]*)\]'
-    r"(?:; redundant nodes: | redundantNodes=)\[[^\]]*\]"
+    r'[Cc]ache mismatch"?:? (?:missed nodes: |missedNodes=)\[([^\[\]]*)\]'
+    r"(?:; redundant nodes: | redundantNodes=)\[[^\[\]]*\]"
 )
-_MISMATCH_LINE: Final = re.compile(rb"[Cc]ache mismatch[^\n]*missed ?[nN]odes[^\n]*")
+_MISMATCH_LINE: Final = re.compile(rb"[Cc]ache mismatch[^\n]*")
+_MISSED: Final = re.compile(rb"missed ?[nN]odes")
 _NODE_LINES: Final = re.compile(
     rb"Node name: [^\s\"\\]+(?:\r?\n|\\n)(?:\S+ std(?:out|err) [FP] )?[ \t]*(?:Deleted: (?:true|false))?"
 )
@@ -62,7 +63,7 @@ def is_about_a_cache(text: bytes) -> bool:
 
 def about_the_cache(log: bytes) -> bytes:
     """The lines of a scheduler's log that are: of its last comparison, and of its last dump the nodes and queues."""
-    compared = _MISMATCH_LINE.findall(log)[-1:]
+    compared = [each for each in _MISMATCH_LINE.findall(log) if _MISSED.search(each)][-1:]
     _, dump, rest = log.rpartition(_DUMP.encode())
     cache, _, queue = rest.partition(_QUEUE.encode())
     nodes = _NODE_LINES.findall(cache) if dump else []

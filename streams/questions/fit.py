@@ -22,7 +22,7 @@ from streams.rules.scheduling.filters import (
 )
 from streams.rules.scheduling.fit import Judgement, Verdict, refusals, rooms, take
 from streams.rules.scheduling.neighbours import Neighbour, Neighbourhood, Place, in_namespaces
-from streams.rules.scheduling.scores import NO_SCORES, Scores, scored
+from streams.rules.scheduling.scores import NO_SCORES, Scores, most_compared, scored
 from streams.rules.scheduling.volume_needs import NO_EVIDENCE, Storage, needs_of
 
 
@@ -164,6 +164,10 @@ class Answer(msgspec.Struct, frozen=True):
     """Rules outside this answer that may keep such pods away, or find room for them."""
     unscored: dict[str, str] = {}
     """Plugins with unknown scores, each with the reason."""
+    highest: dict[str, int] = {}
+    """The nodes of the cluster with the highest score, also those that `nodes` leaves out."""
+    compares_all: bool = True
+    """False if so many nodes pass the filters that the scheduler can choose one before it has looked at all."""
 
 
 def answer(
@@ -220,6 +224,8 @@ def answer(
         names_node=bool(pod.node_name),
         not_judged=[*_not_judged(pod, nodes, takes, request.count)] if is_of_manifest else [],
         unscored=dict(scores.unknown),
+        highest=_highest(scores),
+        compares_all=len(scores.by_node) <= most_compared(len(everywhere)),
     )
 
 
@@ -273,7 +279,17 @@ def _scores(
 def _with_scores(node: NodeAnswer, scores: Mapping[str, int | None]) -> NodeAnswer:
     if not scores:
         return node
-    return msgspec.structs.replace(node, score=sum(each or 0 for each in scores.values()), scores=dict(scores))
+    return msgspec.structs.replace(node, score=_sum(scores), scores=dict(scores))
+
+
+def _sum(scores: Mapping[str, int | None]) -> int:
+    return sum(each or 0 for each in scores.values())
+
+
+def _highest(scores: Scores) -> dict[str, int]:
+    sums = {node: _sum(each) for node, each in scores.by_node.items()}
+    most = max(sums.values(), default=0)
+    return {node: each for node, each in sums.items() if each == most}
 
 
 def _among(around: Neighbourhood, place: Place, node: NodeAnswer) -> NodeAnswer:

@@ -14,7 +14,7 @@ from sql.questions.fit import Known
 from streams.questions.fit import Answer, NodeAnswer
 from streams.questions.fit_request import MILLI, FitRequest
 from streams.rules.events.admission import amount, of
-from streams.rules.scheduling.scores import COMPARES_ALL_BELOW, MOST, WEIGHTS
+from streams.rules.scheduling.scores import MOST, WEIGHTS
 from streams.rules.values.quantity import format_quantity
 
 SURE: Final = {"exact": "CPU ids", "count": "CPU counts", "none": "pod specs"}
@@ -55,18 +55,17 @@ def fit_lines(
 
 
 def _scores_told(found: Answer) -> Iterator[str]:
-    scored = {plain(node.node): node.score for node in found.nodes if node.score is not None}
-    if not scored:
+    best = [plain(name) for name in found.highest]
+    if not best:
         return
-    best = [name for name, score in scored.items() if score == max(scored.values())]
     first = f"{best[0]} scores highest" if len(best) == 1 else f"{counted(len(best), 'node')} score highest"
-    of = f"{max(scored.values())} of {MOST * sum(WEIGHTS.values()):,}"
+    of = f"{max(found.highest.values())} of {MOST * sum(WEIGHTS.values()):,}"
     yield f"By the default plugins and weights of kube-scheduler 1.36, {first}, with {of}."
     unknown = [f"{name} (at most {MOST * WEIGHTS[name]}: {why})" for name, why in found.unscored.items()]
     if unknown:
         yield f"Unknown scores: {', '.join(unknown)}."
-    if len(found.nodes) >= COMPARES_ALL_BELOW:
-        yield f"The scheduler compares only a part of {counted(len(found.nodes), 'node')}."
+    if not found.compares_all:
+        yield "The scheduler compares only a part of the nodes that pass its filters."
 
 
 def fit_rows(found: Answer) -> Result:

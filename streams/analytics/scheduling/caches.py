@@ -1,5 +1,6 @@
 """The scheduler's cache and queues as witnesses of `scheduling` (rules: scheduler-cache, blind-spots)."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -42,7 +43,7 @@ def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]
     for row in rows:
         if not isinstance(row, SchedulerBlindSpot) or row.verdict != "lost_node":
             told.append(row)
-        elif state.cache is not None and abs(row.ts - state.cache.at) <= _WITNESSED:
+        elif state.cache is not None and _had_all_nodes(state, state.cache, row.ts):
             later = (state.cache.at - row.ts).total_seconds()
             evidence = with_whole_cache(row.evidence, state.cache.nodes, later if state.cache.dumped else None)
             told.append(row._replace(evidence=evidence))
@@ -51,6 +52,12 @@ def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]
             others = [each for each in lost if each[1:7] != row[1:7]]
             lost = [*others, row][-_MOST:]
     return (state if lost is state.lost else replace(state, lost=lost)), told
+
+
+def _had_all_nodes(state: State, cache: WholeCache, at: datetime) -> bool:
+    """Tell whether a whole cache is about the nodes of that time: it is near, and no node joined since."""
+    since = state.nodes.since
+    return abs(at - cache.at) <= _WITNESSED and bisect_right(since, cache.at) >= bisect_right(since, at)
 
 
 def _is_a_witness(state: State, record: SchedulerCacheRecord) -> bool:

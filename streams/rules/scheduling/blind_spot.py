@@ -227,13 +227,15 @@ def judge_visited(
     """
     named = Counter(visited)
     twice = sorted(name for name, times in named.items() if times > 1)
-    is_doubled = len(visited) < (total or 0) and len(twice) == len(named)  # a collector wrote each line twice
+    is_doubled = len(twice) == len(named)  # a collector wrote each line twice
     if not twice or total is None or len(visited) > total or is_doubled:
         return None
     missing = sorted(settled - {*visited}) if len(visited) == total else []
     shown = ", ".join(each[:_SHOWN_CHARACTERS] for each in twice[:_SHOWN_REASONS])
-    visits = f"its list visited {len(named)} of {counted(len(settled), 'node')}"
-    evidence = f"the scheduler's log names {shown} twice in one attempt: {visits}"
+    evidence = f"the scheduler's log names {shown} twice in one attempt"
+    if not settled:
+        return Finding("inconclusive", f"{evidence}, but no Node was observed")
+    evidence += f": its list visited {len(named)} of {counted(len(settled | named.keys()), 'node')}"
     return Finding("lost_node", f"{evidence}; {_version(cluster)}", missing[0] if len(missing) == 1 else "")
 
 

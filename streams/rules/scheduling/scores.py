@@ -15,8 +15,8 @@ from streams.rules.scheduling.selectors import NODE_NAME, Requirement, matches
 
 MOST: Final = 100
 """The highest score of a plugin, before its weight."""
-COMPARES_ALL_BELOW: Final = 100
-"""The scheduler stops, in a cluster of this many nodes or more, once it has found enough that pass."""
+_COMPARED: Final = 100
+"""Nodes that pass the filters, so many of which the scheduler always compares."""
 _SCORED: Final = NATIVE[:2]
 _HOSTNAME: Final = "kubernetes.io/hostname"
 _ZONE: Final = "topology.kubernetes.io/zone"
@@ -61,6 +61,12 @@ def scored(
         },
         {name: of for name, of in plugins.items() if isinstance(of, str)},
     )
+
+
+def most_compared(nodes: int) -> int:
+    """Return after how many nodes that pass the filters the scheduler looks at no more, of a cluster of `nodes`."""
+    percentage = max(5, 50 - nodes // 125)
+    return max(_COMPARED, nodes * percentage // 100)
 
 
 def _taint_toleration(pod: PodRequest, _: Sequence[NodeState], passing: Sequence[NodeState]) -> _Result:

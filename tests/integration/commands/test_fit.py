@@ -222,6 +222,14 @@ def test_a_pending_pod_gets_the_schedulers_scores_where_it_sees_room(late_joiner
     assert "ImageLocality (at most 100: no source has the images on nodes)" in said
 
 
+def test_a_node_that_is_asked_about_alone_scores_highest_only_if_no_other_scores_higher(late_joiners: Path) -> None:
+    """Without pods the new node has 99 for what stays free, and the others have less."""
+    done = leadsman("fit", "--pod", "shop/needs-8", "--node", "node-5", db=late_joiners)
+    assert "2 nodes score highest, with 416 of 1,400." in " ".join(done.stdout.split())
+    new = leadsman("fit", "--pod", "shop/needs-8", "--like", "node-5", db=late_joiners)
+    assert "new node like node-5 scores highest" in " ".join(new.stdout.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

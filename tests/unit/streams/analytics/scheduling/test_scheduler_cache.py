@@ -213,10 +213,13 @@ def lost(*texts: tuple[str, float]) -> list[tuple[str, str]]:
     nodes.append(node("w1", zone="two", version="v1.18.4"))
     failure = pod("p", 180, "0/4 nodes are available: 3 node(s) didn't match node selector.")
     caches = [observed(text, seconds) for text, seconds in texts]
-    records = sorted([failure, *caches, tick(300), tick(4000)], key=lambda each: each.ts)
+    return concluded([*nodes, *sorted([failure, *caches, tick(300), tick(4000)], key=lambda each: each.ts)])
+
+
+def concluded(records: Iterable[Record]) -> list[tuple[str, str]]:
     state, rows = State(), list[object]()
     assert REDUCER.expire is not None
-    for record in [*nodes, *records]:
+    for record in records:
         state, found = REDUCER.step(state, record)
         rows += found
         after, found = REDUCER.expire(state, record.ts)
@@ -245,3 +248,24 @@ def test_a_whole_cache_is_evidence_that_the_list_is_at_fault(text: str, seconds:
     assert [verdict for verdict, _ in without] == ["lost_node"]
     of_lost = [evidence for verdict, evidence in with_cache if verdict == "lost_node"]
     assert of_lost == [f"{evidence}; {says}" if says else evidence for _, evidence in without]
+
+
+def test_a_cache_from_before_a_node_joined_is_no_evidence_about_the_list() -> None:
+    """It cannot show whether the later node is missing in the cache or in the list."""
+    before = observed("Dump of cached NodeInfo\nNode name: m1\nNode name: m2\nNode name: w1\n", 60)
+    nodes = [node(name, zone="one", version="v1.18.4") for name in ("m1", "m2")]
+    nodes.append(node("w1", zone="two", version="v1.18.4"))
+    failure = pod("p", 400, "0/4 nodes are available: 3 node(s) didn't match node selector.")
+    joined = node("m3", zone="one", version="v1.18.4", seconds=90, created=at(90))
+    found = [evidence for _, evidence in concluded([*nodes, before, joined, failure, tick(600)])]
+    assert len(found) == 1
+    assert "its cache" not in found[0]
+
+
+@pytest.mark.parametrize("words", ["Cache mismatch ", 'Cache mismatch" missedNodes=['])
+def test_a_line_that_repeats_the_words_of_a_comparison_is_read_in_one_pass(words: str) -> None:
+    """A search from each of them to the end of the line would take hours."""
+    hostile = words * 200_000
+    kept = about_the_cache(f"{hostile}\n{DUMP}".encode()).decode()
+    assert 'missedNodes=["m3"]' in kept
+    assert observed(f"{hostile}\n{WHOLE}").missed == ()

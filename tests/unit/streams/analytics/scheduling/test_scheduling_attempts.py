@@ -57,6 +57,7 @@ def test_a_failure_is_that_of_a_pod_only_if_its_uid_is_known() -> None:
         (("w1", "m1"), []),
         (("w1", "w1", "m1", "m1", "m2", "m2", "m3", "m3"), []),  # each line twice, by a collector
         (("w1", "w1"), []),  # as well
+        (("w1", "w1", "m1", "m1"), []),  # half of the nodes, so that the list is as long
         ((), []),
     ],
 )
@@ -64,6 +65,13 @@ def test_a_list_that_names_a_node_twice_lost_another(visited: Sequence[str], fou
     spots = [row for row in rows(attempt(text=TEXT, visited=visited)) if isinstance(row, SchedulerBlindSpot)]
     assert [(row.verdict, row.node) for row in spots] == found
     assert all(row.test == "log" and "w1 twice in one attempt" in row.evidence for row in spots)
+
+
+def test_nodes_that_nobody_observed_are_not_called_lost() -> None:
+    """A log alone, without the objects of its cluster, has no nodes to compare with."""
+    record = attempt(text=TEXT, visited=("w1", "m1", "w1", "m2"))
+    _, found = REDUCER.step(State(), record)
+    assert [row.verdict for row in found if isinstance(row, SchedulerBlindSpot)] == ["inconclusive"]
 
 
 def test_beside_a_condition_a_log_gives_no_verdict_of_its_own() -> None:

@@ -12,7 +12,7 @@ from streams.rules.scheduling.constraints import Constraints, NeighbourTerm, Spr
 from streams.rules.scheduling.filters import NodeState, PodRequest
 from streams.rules.scheduling.neighbours import Neighbour
 from streams.rules.scheduling.preferences import Preferences, PreferredNeighbours, PreferredNodes
-from streams.rules.scheduling.scores import scored
+from streams.rules.scheduling.scores import most_compared, scored
 from streams.rules.scheduling.selectors import Requirement
 
 GIB = 1 << 30
@@ -43,6 +43,11 @@ def test_a_fuller_node_gets_the_lower_score() -> None:
 def test_containers_without_requests_count_as_100m_and_200_mib() -> None:
     # 3800 of 4000 millicores are 95 %, 7792 of 8192 MiB 95 %.
     assert of("NodeResourcesFit", PodRequest((), {}, BARE), node("n", pods=(BARE,))) == [95]
+
+
+def test_a_large_cluster_is_compared_in_part() -> None:
+    """At least 100, else 50 % less 1 % for each 125 nodes, and not below 5 %."""
+    assert [most_compared(nodes) for nodes in (3, 100, 250, 1000, 5000, 10_000)] == [100, 100, 120, 420, 500, 500]
 
 
 def test_a_pod_that_unbalances_a_node_loses() -> None:
