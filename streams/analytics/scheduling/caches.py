@@ -18,8 +18,8 @@ _MOST: Final = 100
 """Rows about nodes of one dump; the first row counts them all. As many rows wait for a dump."""
 HELD: Final = timedelta(seconds=90)
 """Most that a number can be older than its record."""
-_WITNESSED: Final = timedelta(days=1)
-"""Most that lies between a cache and what it is a witness of: nodes come and go."""
+_WITNESSED: Final = timedelta(minutes=10)
+"""Most that lies between a cache and what it is a witness of: a scheduler that restarts makes it anew."""
 
 
 def cache_seen(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:

@@ -236,7 +236,16 @@ def judge_visited(
     if not settled:
         return Finding("inconclusive", f"{evidence}, but no Node was observed")
     evidence += f": its list visited {len(named)} of {counted(len(settled | named.keys()), 'node')}"
-    return Finding("lost_node", f"{evidence}; {_version(cluster)}", missing[0] if len(missing) == 1 else "")
+    verdict: Verdict = "lost_node" if _can_lose(cluster) else "inconclusive"
+    return Finding(verdict, f"{evidence}; {_version(cluster)}", missing[0] if len(missing) == 1 else "")
+
+
+def _can_lose(cluster: Cluster) -> bool:
+    """Return False only for a version that is known to visit each node once."""
+    try:
+        return affected(cluster.version) != "none"
+    except UnknownVersion:
+        return True
 
 
 class Placement(NamedTuple):

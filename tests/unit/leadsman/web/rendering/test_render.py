@@ -1,5 +1,6 @@
 """The report of a database: hostile names are text, and the file allows itself nothing from outside."""
 
+import ast
 import base64
 import hashlib
 import json
@@ -23,7 +24,6 @@ from leadsman.web.rendering.links import ANSWERED, Links
 from leadsman.web.rendering.render import STATIC, environment, json_block
 from leadsman.web.rendering.report import write_report
 from sql.database.open import Database, connect
-from sql.questions.queries import saved_queries
 from streams.fold.findings import DeadLetter, NodeRow
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&{{7*7}}"
@@ -170,10 +170,10 @@ def test_the_next_step_in_a_report_needs_no_database(hostile: str) -> None:
 
 def test_every_question_of_a_step_has_its_place_in_a_report() -> None:
     folder = STATIC.parents[1] / "attention"
-    text = "".join(file.read_text() for file in sorted(folder.glob("*.py")))
-    asked = {
-        name for name in re.findall(r'"(\w+)"\s*,?\s*\)', text) if name in {each.name for each in saved_queries()}
-    }
+    calls = [node for file in folder.glob("*.py") for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    steps = [each for each in calls if isinstance(each, ast.Call) and ast.unparse(each.func) == "Step"]
+    second = [each.args[1] for each in steps if len(each.args) > 1]
+    asked = {str(each.value).partition(" ")[0] for each in second if isinstance(each, ast.Constant)}
     assert len(asked) > 10
     assert asked <= ANSWERED.keys()
 
