@@ -19,7 +19,7 @@ _MOST: Final = 100
 HELD: Final = timedelta(seconds=90)
 """Most that a number can be older than its record."""
 _WITNESSED: Final = timedelta(minutes=10)
-"""Most that lies between a cache and what it is a witness of: a scheduler that restarts makes it anew."""
+"""Most that lies between a cache and what it is a witness of: a scheduler that restarts builds another."""
 
 
 def cache_seen(state: State, record: SchedulerCacheRecord, scheduler_version: str) -> tuple[State, Sequence[Output]]:
