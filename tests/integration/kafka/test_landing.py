@@ -80,13 +80,15 @@ class Log:
         return Landing([name], self.servers, store, group=name, instance=instance, settings=settings)
 
     async def land(self, store: Store, *instances: str) -> None:
-        """Until all is landed, or a store fails."""
+        """Until all is landed, or a store fails; no lander is left in the group then."""
         stop = asyncio.Event()
         landings = [self.landing(store, instance).run(stop) for instance in instances or ("0",)]
-        running = asyncio.ensure_future(asyncio.gather(*landings))
-        await until(lambda: running.done() or self.landed())
+        running = [*map(asyncio.ensure_future, landings)]
+        await until(lambda: any(each.done() for each in running) or self.landed())
         stop.set()
-        await running
+        for ended in await asyncio.gather(*running, return_exceptions=True):
+            if isinstance(ended, BaseException):
+                raise ended
 
     async def landed(self) -> bool:
         return not await lag(self.servers, self.topic.name, [self.topic.name])
