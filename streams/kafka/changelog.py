@@ -10,12 +10,9 @@ stopped, taken over and resumed changes only what its own heads need.
 
 4. After its own head is acknowledged, an owner deletes the records of earlier generations, and its own pieces that
 it no longer needs. It deletes nothing else of a log that continues.
-
-5. A writer's intent has the offset of its next progress, and follows the heads. Progress without its intent was
-written to a leader that lacks what came before: then no progress is relied on, and all is folded again.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Final, NamedTuple
 
@@ -45,11 +42,7 @@ BEFORE_EPOCHS: Final = Epoch(0, 0)
 
 
 class RecordKey(NamedTuple):
-    """The key of a changelog's record: `piece` is None for a head, `log` for a partition's intent and progress.
-
-    Their piece is INTENT or PROGRESS, and None for progress of a version without intents. To such a version both are
-    progress.
-    """
+    """The key of a changelog's record: `log` is None for a partition's progress, `piece` is None for a head."""
 
     epoch: Epoch
     log: bytes | None
@@ -66,8 +59,7 @@ class RecordKey(NamedTuple):
     def decode(cls, key: bytes) -> "RecordKey":
         """Read a key. One that `encode` did not write is the log's key of a version without epochs."""
         kind = key[1:2]
-        has_piece = kind == _PIECE or (kind == _PROGRESS and len(key) > 2 + 2 * _NUMBER)
-        numbers = 3 if has_piece else 2
+        numbers = 3 if kind == _PIECE else 2
         log_at = 2 + numbers * _NUMBER
         if key[:1] != _MARK or kind not in {_HEAD, _PIECE, _PROGRESS} or len(key) < log_at:
             return cls(BEFORE_EPOCHS, key)
@@ -82,14 +74,6 @@ _head: Final = msgspec.msgpack.Decoder(Head).decode
 _progress: Final = msgspec.msgpack.Decoder(int).decode
 encode_progress: Final = msgspec.msgpack.Encoder().encode
 """The value of a progress record: the offset before which all messages of the partition are in its states."""
-INTENT: Final = 0
-PROGRESS: Final = 1
-
-
-class _Offset(NamedTuple):
-    offset: int
-    piece: int | None
-    """In its key."""
 
 
 class Last(NamedTuple):
@@ -116,24 +100,17 @@ class _Log:
 
     def __init__(self, partition: int) -> None:
         self.partition = partition
-        self.heads: dict[Epoch, tuple[_Read, ...]] = {}
-        """The last head of each writer; and those before it, while the topic lacks pieces of the last."""
+        self.heads: dict[Epoch, _Read] = {}
         self.pieces: dict[Epoch, dict[int, bytes]] = {}
-
-    def add(self, epoch: Epoch, head: _Read) -> None:
-        before = self.heads.get(epoch, ())
-        if not before or head.far > before[-1].far:  # what was written is read again after a rebalance
-            self.heads[epoch] = (head,) if self._is_whole(epoch, head) else (*before, head)
 
     def best(self) -> tuple[Epoch, _Read] | None:
         """The furthest head whose pieces are all there."""
         whole = [
-            (epoch, each) for epoch, heads in self.heads.items() for each in heads if self._is_whole(epoch, each)
+            (epoch, head)
+            for epoch, head in self.heads.items()
+            if not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
         ]
         return max(whole, key=lambda each: (each[1].far[:2], each[0]), default=None)
-
-    def _is_whole(self, epoch: Epoch, head: _Read) -> bool:
-        return not head.pieces or head.pieces <= self.pieces.get(epoch, {}).keys()
 
     def is_empty_before(self, offset: int) -> bool:
         best = self.best()
@@ -150,14 +127,14 @@ class Changelog:
         self.owned: frozenset[int] = frozenset()
         """Partitions of which all was read that others wrote."""
         self._logs: dict[bytes, _Log] = {}
-        self._progress: dict[int, dict[Epoch, _Offset]] = {}
-        self._intents: dict[int, dict[Epoch, _Offset]] = {}
+        self._progress: dict[int, int] = {}
+        self._progress_epochs: dict[int, set[Epoch]] = {}
 
     def apply(self, partition: int, key: bytes, value: bytes | None) -> None:
         """Take up a record, as read or as written; None deletes it."""
         epoch, log, piece = RecordKey.decode(key)
         if log is None:
-            self._apply_offset(partition, epoch, piece, value)
+            self._apply_progress(partition, epoch, value)
         elif value is None:
             self._delete(epoch, log, piece)
         else:
@@ -166,7 +143,9 @@ class Changelog:
             if piece is not None:
                 found.pieces.setdefault(epoch, {})[piece] = value
                 return
-            found.add(epoch, _Read(value))
+            head, before = _Read(value), found.heads.get(epoch)
+            if before is None or head.far > before.far:  # what was written is read again after a rebalance
+                found.heads[epoch] = head
 
     def get(self, log: bytes) -> Stored | None:
         """The furthest state."""
@@ -191,19 +170,11 @@ class Changelog:
             if each.partition in following and each.is_empty_before(following[each.partition])
         ]
 
-    def covered(self, partition: int) -> int:
-        """Return the offset before which everything is in a state; 0 if no record shows it, or if the last of the
-        newest generation lacks its intent. Former owners may have written theirs at any time.
-        """
-        progress, intents = self._progress.get(partition, {}), self._intents.get(partition, {})
-        newest = max((epoch.generation for epoch in progress), default=0)
-        whole = {
-            epoch: each.offset
-            for epoch, each in progress.items()
-            if each.piece is None or (epoch in intents and each.offset <= intents[epoch].offset)
-        }
-        *_, last = (None, *(epoch for epoch in progress if epoch.generation == newest))
-        return max(whole.values()) if last in whole else 0
+    def covered(self, partition: int) -> int | None:
+        """The offset before which everything is in a state; 0 if there is no state, None if none shows it."""
+        if partition in self._progress:
+            return self._progress[partition]
+        return None if self.logs(partition) else 0
 
     def last(self, partition: int) -> Last | None:
         """The last message of the partition that a state has; None where none shows it."""
@@ -218,7 +189,7 @@ class Changelog:
         for epoch in sorted(found.heads):
             if epoch.generation < by.generation:
                 yield RecordKey(epoch, log).encode()
-        needed = frozenset[int]().union(*(each.pieces for each in found.heads.get(by, ())))
+        needed = found.heads[by].pieces if by in found.heads else frozenset()
         for epoch, pieces in sorted(found.pieces.items()):
             if epoch.generation < by.generation or epoch == by:
                 unused = pieces.keys() - (needed if epoch == by else frozenset())
@@ -232,10 +203,10 @@ class Changelog:
         pieces = [RecordKey(epoch, log, each) for epoch, numbers in found.pieces.items() for each in numbers]
         return [each.encode() for each in (*(RecordKey(epoch, log) for epoch in found.heads), *pieces)]
 
-    def states(self, partition: int, but: Collection[bytes] = ()) -> Iterator[tuple[bytes, bytes]]:
-        """Yield the records of the furthest states but those of some logs, each with its pieces first."""
+    def states(self, partition: int) -> Iterator[tuple[bytes, bytes]]:
+        """Yield the records of the furthest states, each with its pieces first."""
         for log, each in self._logs.items():
-            best = each.best() if each.partition == partition and log not in but else None
+            best = each.best() if each.partition == partition else None
             if best is not None:
                 epoch, head = best
                 for number in sorted(head.pieces):
@@ -243,11 +214,10 @@ class Changelog:
                 yield RecordKey(epoch, log).encode(), head.value
 
     def superseded_progress(self, partition: int, by: Epoch) -> Iterator[bytes]:
-        """Yield the keys of superseded progress and intents of a partition, like `superseded`."""
-        for of_partition in (self._progress, self._intents):
-            for epoch, offset in sorted(of_partition.get(partition, {}).items()):
-                if epoch.generation < by.generation:
-                    yield RecordKey(epoch, None, offset.piece).encode()
+        """Yield the keys of superseded progress records of a partition, like `superseded`."""
+        for epoch in sorted(self._progress_epochs.get(partition, set())):
+            if epoch.generation < by.generation:
+                yield RecordKey(epoch, None).encode()
 
     def logs(self, partition: int) -> list[bytes]:
         return [key for key, each in self._logs.items() if each.partition == partition and each.best() is not None]
@@ -256,20 +226,13 @@ class Changelog:
         """All of these was read, and no other process writes it; what other partitions have is forgotten."""
         self.owned = frozenset(partitions)
         self._logs = {key: each for key, each in self._logs.items() if each.partition in partitions}
-        for offsets in (self._progress, self._intents):
-            for gone in offsets.keys() - partitions:
-                del offsets[gone]
+        for gone in self._progress_epochs.keys() - partitions:
+            del self._progress_epochs[gone]
+            self._progress.pop(gone, None)
 
     def release(self) -> None:
         """Others may write."""
         self.owned = frozenset()
-
-    def _apply_offset(self, partition: int, epoch: Epoch, piece: int | None, value: bytes | None) -> None:
-        offsets = (self._intents if piece == INTENT else self._progress).setdefault(partition, {})
-        before = offsets.pop(epoch, None)  # the last written is the last in it
-        if value is not None:
-            offset = _progress(value)
-            offsets[epoch] = _Offset(offset if before is None else max(offset, before.offset), piece)
 
     def _delete(self, epoch: Epoch, log: bytes, piece: int | None) -> None:
         found = self._logs.get(log)
@@ -283,3 +246,11 @@ class Changelog:
                 del found.pieces[epoch]
         if not found.heads and not found.pieces:
             del self._logs[log]
+
+    def _apply_progress(self, partition: int, epoch: Epoch, value: bytes | None) -> None:
+        epochs = self._progress_epochs.setdefault(partition, set())
+        if value is None:
+            epochs.discard(epoch)
+        else:
+            epochs.add(epoch)
+            self._progress[partition] = max(_progress(value), self._progress.get(partition, 0))

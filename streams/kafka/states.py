@@ -5,13 +5,12 @@ A state is a head record that names its pieces; each record's key has the epoch 
 1. Write the pieces of the changed states under this epoch. Nothing reads them yet, so a crash leaves only garbage.
 
 2. When all are acknowledged, write the heads. Each is one record, so a state is replaced entirely or not at all.
-The intent follows: the offset of each partition before which all is in states.
 
-3. When these are acknowledged, write that offset as progress, then delete the records that the heads replace. The
-progress is written once more, so that a changelog does not end with a tombstone.
+3. When these are acknowledged, delete the records that they replace, then write the progress: the offset of each
+partition before which all is in states. It comes last, so that a changelog does not end with a tombstone.
 
-4. At the first write of a generation, and if the changelog has another leader than at the last one, write all
-states again before the progress. The leader may lack what the one before it had, and progress would be ahead.
+4. If the changelog has another leader than before, write all states again before the progress. That leader may lack
+what the one before it had acknowledged, and progress would be ahead of the states.
 
 5. Between the steps, ask whether the partitions are still ours. If they are not, stop and acknowledge nothing: what
 an earlier owner still writes has its own epoch, and recovery takes the furthest head (`streams.kafka.changelog`).
@@ -19,7 +18,7 @@ an earlier owner still writes has its own epoch, and recovery takes the furthest
 
 import asyncio
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import starmap
 from typing import Final, NamedTuple
 
@@ -28,7 +27,7 @@ import structlog
 from common.clock import SYSTEM, Clock
 from ingest.kafka.publish import Publisher
 from streams.fold.reducer import AnyReducer
-from streams.kafka.changelog import INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import Folded
 from streams.kafka.parts import Layout, PartsCodec, Written
 
@@ -109,8 +108,7 @@ class LogStates:
         self._writer = secrets.randbits(63)
         self._connection = connection
         self._connections: dict[int, object] = {}
-        """Connections to the leaders of the changelog that have all states of a partition, in this generation."""
-        self._generation = 0
+        """Connections over which each partition of the changelog was written so far."""
         self._cached: dict[bytes, _Cached] = {}
         self._unwritten: dict[StateKey, Folded] = {}
         self.written_bytes = 0
@@ -156,23 +154,17 @@ class LogStates:
         ]
         if not ownership.is_ours():
             return False
-        if ownership.generation != self._generation:  # others may have written what a former leader lacks
-            self._generation = ownership.generation
-            self._connections.clear()
-        connected = {each: self._connection(each) for each in ownership.following}
         heads, left_out = await self.write_pieces(unwritten, Epoch(ownership.generation, self._writer))
         for each in left_out:
             await report(each)
         if not ownership.is_ours():
             return False
         await self.write_heads(heads)
-        intents = self._offsets(ownership, INTENT)
-        await self._send_all(intents)
-        await self._complete(intents, {each.key for each in unwritten}, connected)
+        await self._repeat_for_new_leaders(ownership.following)
         if not ownership.is_ours():
             return False
         await self.write_progress(ownership, unwritten, forgotten)
-        await self._complete(intents)
+        await self._repeat_for_new_leaders(ownership.following)
         idle_at = self._clock.monotonic() - IDLE_SECONDS
         for key in [key for key, each in self._cached.items() if each.changed_at <= idle_at]:
             del self._cached[key]
@@ -202,45 +194,39 @@ class LogStates:
     async def write_progress(
         self, ownership: Ownership, written: Iterable[StateKey], forgotten: Iterable[StateKey]
     ) -> None:
-        """Write progress, delete the records that acknowledged heads replace, and write progress again.
+        """Delete the records that acknowledged heads replace, then write progress.
 
-        An earlier owner's progress is deleted before its heads: a leader that lacks our heads shows no progress.
+        If an earlier owner's progress is deleted, ours is also written before that, so that there is always one.
         """
         epoch = Epoch(ownership.generation, self._writer)
-        progress = self._offsets(ownership, PROGRESS)
-        records = [
-            _Record(partition, old, None)
-            for partition in ownership.following
-            for old in self._changelog.superseded_progress(partition, epoch)
+        progress = [
+            _Record(partition, RecordKey(epoch, None).encode(), encode_progress(offset))
+            for partition, offset in ownership.following.items()
         ]
+        records: list[_Record] = []
         for log in written:
             records += [_Record(log.partition, old, None) for old in self._changelog.superseded(log.key, epoch)]
         for log in forgotten:
             self._cached.pop(log.key, None)
             records += [_Record(log.partition, old, None) for old in self._changelog.records(log.key)]
-        await self._send_all([*progress, *records, *progress])  # one batch for each partition, or few
+        earlier = [
+            _Record(partition, old, None)
+            for partition in ownership.following
+            for old in self._changelog.superseded_progress(partition, epoch)
+        ]
+        if earlier:
+            await self._send_all(progress)
+        await self._send_all([*records, *earlier, *progress])
 
-    def _offsets(self, ownership: Ownership, piece: int) -> Sequence[_Record]:
-        key = RecordKey(Epoch(ownership.generation, self._writer), None, piece).encode()
-        return [_Record(each, key, encode_progress(offset)) for each, offset in ownership.following.items()]
-
-    async def _complete(
-        self, intents: Iterable[_Record], written: Collection[bytes] = (), connected: Mapping[int, object] = {}
-    ) -> None:
-        """Write all states and the intent of a partition again unless the leader that has them is connected to.
-
-        At the first write the states of the logs `written` are there, if the connection in `connected` is.
-        """
-        for intent in intents:
-            at = intent.partition
-            while (connection := self._connection(at)) is None or connection is not self._connections.get(at):
-                if at in self._connections:
-                    log.warning("states are written again: the changelog may have a leader without them", at=at)
-                is_first = at not in self._connections and connection is not None and connection is connected.get(at)
-                states = self._changelog.states(at, written if is_first else ())
-                await self._send_all([_Record(at, *each) for each in states])
-                await self._send_all([intent])
-                self._connections[at] = connection
+    async def _repeat_for_new_leaders(self, partitions: Iterable[int]) -> None:
+        """Write all states again of partitions whose leader is reached by another connection than before."""
+        for partition in partitions:
+            before, connection = self._connections.get(partition), self._connection(partition)
+            while before is not None and connection is not before:
+                log.warning("states are written again: the changelog may have a leader without them", at=partition)
+                await self._send_all([_Record(partition, *each) for each in self._changelog.states(partition)])
+                before, connection = connection, self._connection(partition)
+            self._connections[partition] = connection
 
     def _encode(self, log: StateKey, folded: Folded, epoch: Epoch, left_out: list[LeftOut]) -> Written:
         cached, stored = self._cached.get(log.key), self._changelog.get(log.key)

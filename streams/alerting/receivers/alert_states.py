@@ -94,7 +94,7 @@ class AlertStates:
 
     def __init__(self) -> None:
         self._last: dict[str, Received] = {}
-        self._withdrawn: dict[str, Received] = {}
+        self.withdrawn: dict[str, Received] = {}
         """The last messages of alerts that left the topic, because a new leader may have them again."""
 
     def __contains__(self, fingerprint: str) -> bool:
@@ -103,9 +103,9 @@ class AlertStates:
     def withdraw(self, fingerprint: str) -> None:
         """Forget an alert that left the topic, but keep what was delivered of it for comparison."""
         if (last := self._last.pop(fingerprint, None)) is not None:
-            self._withdrawn[fingerprint] = last
-            if len(self._withdrawn) > MOST_WITHDRAWN:
-                del self._withdrawn[next(iter(self._withdrawn))]
+            self.withdrawn[fingerprint] = last
+            if len(self.withdrawn) > MOST_WITHDRAWN:
+                del self.withdrawn[next(iter(self.withdrawn))]
 
     def without(self, fingerprints: Collection[str]) -> "AlertStates":
         other = AlertStates()
@@ -139,17 +139,17 @@ class AlertStates:
     def knows(self, received: Received) -> bool:
         """Tell whether this message, or a later one of the alert, was read, also if that was withdrawn."""
         fingerprint = received.alert.fingerprint
-        before = self._last.get(fingerprint) or self._withdrawn.get(fingerprint)
+        before = self._last.get(fingerprint) or self.withdrawn.get(fingerprint)
         return before is not None and _order(received.alert) <= _order(before.alert)
 
     def keep(self, earlier: "AlertStates") -> None:
         """Take over states that the topic has no more: later ones, and alerts that fire."""
         known = earlier.of(self._last)
         self._last |= {each.alert.fingerprint: each for each in (*known, *earlier.firing()) if not self.knows(each)}
-        for fingerprint, each in earlier._withdrawn.items():  # noqa: SLF001  # it is of this class
+        for fingerprint, each in earlier.withdrawn.items():
             if fingerprint not in self._last or not _order(self._last[fingerprint].alert) > _order(each.alert):
                 self._last.pop(fingerprint, None)
-                self._withdrawn[fingerprint] = each
+                self.withdrawn[fingerprint] = each
 
     def read(self, received: Received) -> bool:
         """Add a message. Return True if the alert fired or was resolved by it.

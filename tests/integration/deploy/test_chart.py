@@ -83,6 +83,8 @@ def test_every_value_has_a_meaning_and_no_meaning_is_without_its_value() -> None
         ("image.digest=latest", "image.digest"),
         ("networkPolicy.kafka[0]=90000", "networkPolicy.kafka"),
         ("alert.receivers[0].name=A_B", "alert.receivers"),
+        ("agent.fileSystems[0]=/var/lib/kubelet/pki", "agent.fileSystems"),
+        ("agent.fileSystems[0]=/data/../var", "agent.fileSystems"),
     ],
 )
 def test_a_value_that_cannot_be_is_refused_and_named(setting: str, where: str) -> None:

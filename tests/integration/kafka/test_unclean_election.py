@@ -119,52 +119,40 @@ async def test_what_an_unclean_election_takes_back_is_reported_and_what_follows_
     assert on.gaps.counts == found
 
 
-@pytest.mark.parametrize("written", [True, False], ids=["after a write", "before the first write"])
-async def test_states_that_the_new_leader_of_a_changelog_lacks_are_written_again(
-    kafka: KafkaCluster, *, written: bool
-) -> None:
+async def test_states_that_the_new_leader_of_a_changelog_lacks_are_written_again(kafka: KafkaCluster) -> None:
     """The second node's state is among them, and nothing of its log is folded any more."""
     topics = topics_of("elected", partitions=1)
     changelog, other = changelogs("elected", topics)
     election = Election(kafka, changelog)
     await election.begin("elected", [*topics, other])
-    first = Folding(kafka, 0.1)
-    await first.fold(range(4))
+    folding = Folding(kafka)
+    await folding.fold(range(4))
     await election.stop_follower()
-    await first.fold([4, 5])
-    last = first
-    if not written:
-        await first.stop()
-        last = Folding(kafka, 3600)  # it writes when it stops
-        await last.fold([6])
+    await folding.fold([4, 5])
     await asyncio.to_thread(election.kill_leader)
     await election.elect_follower()
-    if written:
-        await last.fold([6])
-    await last.stop()
-    wanted = last.worker._takeovers.changelogs[topics.nodes.name]
+    await folding.fold([6])
+    await folding.stop()
+    wanted = folding.worker._takeovers.changelogs[topics.nodes.name]
     stored = await states_in(kafka.bootstrap_servers, changelog.name)
     assert {log: stored.get(log) for log in (b"c/n0", b"c/n1")} == {log: wanted.get(log) for log in wanted.logs(0)}
     assert stored.covered(0) == wanted.covered(0)
 
 
 class Folding:
-    """A worker that runs."""
+    """A worker that runs, and writes its states at once."""
 
-    def __init__(self, kafka: KafkaCluster, state_seconds: float) -> None:
+    def __init__(self, kafka: KafkaCluster) -> None:
         self._servers, self._topics = kafka.bootstrap_servers, topics_of("elected", partitions=1)
-        self._is_at_once = state_seconds < 1
-        self.worker = Worker(
-            REDUCERS, self._topics, self._servers, group="elected", instance="0", state_seconds=state_seconds
-        )
+        self.worker = Worker(REDUCERS, self._topics, self._servers, group="elected", instance="0", state_seconds=0.1)
         self._stop = asyncio.Event()
         self._running = asyncio.ensure_future(self.worker.run(self._stop))
 
     async def fold(self, numbers: Iterable[int]) -> None:
-        """Let it conclude from these Events, and write its states unless it does so later."""
+        """Let it conclude from these Events, and write its states."""
 
         async def is_folded() -> bool:
-            left = await lag(self._servers, "elected", [self._topics.nodes.name]) if self._is_at_once else 0
+            left = await lag(self._servers, "elected", [self._topics.nodes.name])
             return self._running.done() or (left == 0 and await found_in(self._servers, self._topics) >= set(numbers))
 
         await observe(self._servers, self._topics, numbers)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ class _Sent:
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, bytes, Any, dict[str, bytes], Headers]] = []
+        self.buried: Counter[str] = Counter()
 
     async def send(
         self, topic: str, key: bytes, value: bytes, headers: Headers, *, follows: bool = False

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streams.kafka.changelog import BEFORE_EPOCHS, INTENT, PROGRESS, Changelog, Epoch, RecordKey, encode_progress
+from streams.kafka.changelog import BEFORE_EPOCHS, Changelog, Epoch, RecordKey, encode_progress
 from streams.kafka.codec import NOTHING_FOLDED, Head
 
 LOG: Final = b"c/n"
@@ -45,7 +45,7 @@ def read(entries: Sequence[Entry]) -> Changelog:
     st.integers(1, 2**63 - 1), st.integers(0, 2**63 - 1), st.none() | st.binary(), st.none() | st.integers(0, 2**63)
 )
 def test_a_key_is_read_as_it_was_written(generation: int, writer: int, log: bytes | None, piece: int | None) -> None:
-    key = RecordKey(Epoch(generation, writer), log, piece)
+    key = RecordKey(Epoch(generation, writer), log, piece if log is not None else None)
     assert RecordKey.decode(key.encode()) == key
 
 
@@ -121,45 +121,18 @@ def test_progress_is_the_furthest_and_reports_what_is_covered() -> None:
     changelog = Changelog()
     assert changelog.covered(0) == 0
     changelog.apply(0, LOG, state(3))
-    assert changelog.covered(0) == 0
+    assert changelog.covered(0) is None
     for generation, offset in ((2, 9), (1, 4)):
-        progress(changelog, 0, Epoch(generation, 1), offset)
+        changelog.apply(0, written(Epoch(generation, 1), None), encode_progress(offset))
     assert changelog.covered(0) == 9
-    former = [written(Epoch(1, 1), None, PROGRESS), written(Epoch(1, 1), None, INTENT)]
-    assert list(changelog.superseded_progress(0, Epoch(2, 8))) == former
-
-
-def test_progress_that_was_not_intended_there_is_not_relied_on_but_a_former_owners_does_no_harm() -> None:
-    """A leader lacks what was before it."""
-    changelog = Changelog()
-    progress(changelog, 0, Epoch(2, 1), 9)
-    changelog.apply(0, written(Epoch(1, 1), None, PROGRESS), encode_progress(20))
-    assert changelog.covered(0) == 9
-    changelog.apply(0, written(Epoch(2, 1), None, PROGRESS), encode_progress(10))
-    assert changelog.covered(0) == 0
-    progress(changelog, 0, Epoch(2, 2), 7)  # of a worker that began again in that generation
-    assert changelog.covered(0) == 7
-
-
-def test_progress_of_a_version_without_intents_is_relied_on_and_such_a_version_reads_both_as_progress() -> None:
-    changelog = Changelog()
-    changelog.apply(0, written(Epoch(3, 1), None), encode_progress(50))
-    assert changelog.covered(0) == 50
-    assert list(changelog.superseded_progress(0, Epoch(4, 2))) == [written(Epoch(3, 1), None)]
-    for piece in (INTENT, PROGRESS):  # that version reads the beginning of a key
-        assert written(Epoch(3, 1), None, piece).startswith(written(Epoch(3, 1), None))
-
-
-def progress(changelog: Changelog, partition: int, epoch: Epoch, offset: int) -> None:
-    for piece in (INTENT, PROGRESS):
-        changelog.apply(partition, written(epoch, None, piece), encode_progress(offset))
+    assert list(changelog.superseded_progress(0, Epoch(2, 8))) == [written(Epoch(1, 1), None)]
 
 
 def test_what_another_worker_has_now_is_forgotten() -> None:
     changelog = Changelog()
     for partition, log in ((0, b"a"), (1, b"b")):
         changelog.apply(partition, log, state(1))
-        progress(changelog, partition, Epoch(1, 1), 2)
+        changelog.apply(partition, written(Epoch(1, 1), None), encode_progress(2))
     changelog.own({1})
     assert (changelog.get(b"a"), changelog.covered(0)) == (None, 0)
     assert (changelog.logs(1), changelog.covered(1)) == ([b"b"], 2)

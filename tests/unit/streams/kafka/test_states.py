@@ -82,8 +82,6 @@ class Owner:
         self._log = log
         self._let = asyncio.Semaphore(0)
         self.connection: object = "leader 1"
-        self.is_batching = False
-        """Tombstones are in one batch with the progress before them, which a leader has or lacks."""
         self.states = LogStates(
             REDUCERS, recovered(log), "changelog", cast("Publisher", self), connection=lambda _: self.connection
         )
@@ -91,8 +89,7 @@ class Owner:
 
     async def send(self, _topic: str, key: bytes, value: bytes | None, partition: int) -> asyncio.Future[None]:
         assert partition == 0
-        if value is not None or not self.is_batching:
-            await self._let.acquire()
+        await self._let.acquire()
         self._log.append(Entry(key, value))
         done = asyncio.get_running_loop().create_future()
         done.set_result(None)
@@ -268,105 +265,3 @@ async def test_what_a_new_leader_of_the_changelog_lacks_is_written_again_before_
     owner.write_states()
     assert await owner.go(200) == 10
     _check_state(recovered(log), 10)
-
-
-@pytest.mark.asyncio
-@pytest.mark.parametrize("left", range(4))
-async def test_what_a_new_leader_lacks_that_came_before_the_first_write_is_written_again(left: int) -> None:
-    """A worker has read the changelog, and folds nothing of the log before it writes progress of its partition."""
-    log: list[Entry] = []
-    first = Owner(1, log, 0)
-    for _ in range(2):
-        first.fold(5)
-        first.write_states()
-        assert await first.go(100)
-    second = Owner(2, log, 10)
-    del log[left:]
-    second.connection = "leader 2"
-    second.write_states()
-    assert await second.go(200) == 10
-    _check_state(recovered(log), 10)
-
-
-@pytest.mark.asyncio
-async def test_what_a_former_leader_lacks_is_written_again_where_a_partition_comes_back() -> None:
-    """The connection to it is still the one over which this worker wrote before another had the partition."""
-    log: list[Entry] = []
-    first = Owner(1, log, 0)
-    first.fold(5)
-    first.write_states()
-    assert await first.go(100)
-    has = len(log)
-    first.states._changelog.own(frozenset())
-    second = Owner(2, log, 5)
-    second.connection = "leader 2"
-    second.fold(5)
-    second.write_states()
-    assert await second.go(100) == 10
-    first.rejoin(3, 10)
-    first.states._changelog.own({0})
-    del log[has:]
-    first.write_states()
-    assert await first.go(200) == 10
-    _check_state(recovered(log), 10)
-
-
-@pytest.mark.asyncio
-async def test_what_was_written_again_while_no_leader_was_connected_to_is_written_once_more() -> None:
-    """A third leader lacks the first half of what is written again."""
-    log: list[Entry] = []
-    owner = Owner(1, log, 0)
-    owner.fold(10)
-    owner.write_states()
-    assert await owner.go(100)
-    owner.connection = None
-    owner.write_states()
-    await owner.go(1)
-    log.clear()
-    owner.connection = "leader 3"
-    assert await owner.go(200) == 10
-    _check_state(recovered(log), 10)
-
-
-async def _check_elections(steps: Sequence[tuple[str, int]]) -> None:
-    log: list[Entry] = []
-    owner = Owner(1, log, 0)
-    committed = 0
-    owner.is_batching = True
-    for what, amount in steps:
-        if what == "takeover":
-            if owner.writing is not None:
-                owner.writing.cancel()
-            owner = Owner(owner.generation + 1, log, min(committed, recovered(log).covered(0)))
-            owner.is_batching = True
-        elif what == "elect":
-            del log[max(len(log) - amount, 0) :]
-            while log and log[-1].value is None:
-                log.pop()
-            owner.connection = object()
-        elif what in {"write", "cover"} and owner.writing is None:
-            owner.fold(amount if what == "write" else 0)
-            owner.write_states()
-        covered = await owner.go(amount if what == "go" else 0)
-        committed = committed if covered is None else covered
-        changelog = recovered(log)
-        state = PartsCodec(REDUCERS).decode(changelog.get(LOG.key))
-        assert state == wanted(state.offset)
-        assert state.offset + 1 >= min(committed, changelog.covered(0))
-    if owner.writing is not None:
-        owner.writing.cancel()
-        await asyncio.gather(owner.writing, return_exceptions=True)
-
-
-ELECTED: Final = ("takeover", "elect", "cover", "write", "write", "go", "go", "go")
-
-
-@settings(max_examples=EXAMPLES // 3)
-@given(st.integers(0, 2**32))
-def test_no_leader_that_lacks_what_was_acknowledged_leaves_progress_without_its_state(seed: int) -> None:
-    """A new leader has a beginning of its changelog, and a worker may die at any record.
-
-    What is not covered is folded again from the topic. Nothing so young is compacted.
-    """
-    random = Random(seed)  # noqa: S311  # as above
-    asyncio.run(_check_elections([(random.choice(ELECTED), random.choice(AMOUNTS)) for _ in range(50)]))
