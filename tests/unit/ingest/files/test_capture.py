@@ -281,7 +281,7 @@ def bomb(compression: Compression, piece: bytes, mebibytes: int) -> bytes:
 @pytest.mark.parametrize("compression", ["gzip", "zstd"])
 @pytest.mark.parametrize("piece", [b"\0", b"\n"], ids=["one line", "empty lines"])
 def test_bomb_fills_no_memory_and_is_reported(tmp_path: Path, compression: Compression, piece: bytes) -> None:
-    packed = bomb(compression, piece, mebibytes=100)
+    packed = bomb(compression, piece, mebibytes=80)
     assert len(packed) < 256 * 1024
     entries: list[Observed | Unreadable] = []
     peak = peak_mebibytes(lambda: entries.extend(read_bytes(tmp_path, packed)))
