@@ -16,6 +16,7 @@ from ingest.model.objects.node import KubeletConfiguration, Node
 from ingest.model.objects.pod import Pod
 from ingest.model.podresources import AllocatableResources, PodResources
 from ingest.model.samples import NodeSample, PodColumns, PodUsages
+from ingest.model.scheduler import Attempt, SchedulerQueue
 
 Problem: TypeAlias = Literal["unreadable", "silent", "gap", "behind", "partial"]
 ObjectChange: TypeAlias = Literal["ADDED", "MODIFIED", "DELETED"]
@@ -323,16 +324,6 @@ class RejectionRecord(Record, frozen=True, tag="rejection"):
     owner_name: str = ""
 
 
-class SchedulerQueue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Pods that wait in one of a scheduler's queues (rules: scheduling-queue)."""
-
-    queue: str
-    """`active`, `backoff`, `unschedulable`, or `gated` by its metrics; a dump counts gated ones as unschedulable."""
-    pods: Count
-    uids: tuple[str, ...] = ()
-    """Their UIDs, if a dump names them."""
-
-
 class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     """On the cluster's log: what a scheduler had in its cache."""
 
@@ -345,31 +336,6 @@ class SchedulerCacheRecord(Record, frozen=True, tag="scheduler_cache"):
     """`host:port` of the one that was asked; empty of a file."""
     queues: tuple[SchedulerQueue, ...] = ()
     """Empty if they are unknown, or of a replica that does not lead, whose queues no pod leaves."""
-
-
-class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An attempt to place a pod, as a scheduler logs it (rules: scheduler-log)."""
-
-    pod: str
-    """`namespace/name`."""
-    at: datetime | None = None
-    """When it was logged: two attempts may be alike otherwise."""
-    uid: str = ""
-    text: str = ""
-    """The scheduler's words why no node fits; empty if the pod was bound."""
-    node: str = ""
-    """The node to which the pod was bound."""
-    evaluated: Count | None = None
-    feasible: Count | None = None
-    """Numbers of nodes."""
-    scores: dict[str, Int64] = {}
-    """The final score of each node."""
-    plugins: dict[str, dict[str, Int64]] = {}
-    """The weighted scores by node and plugin."""
-    refused: dict[str, str] = {}
-    """The plugin that filtered out each node, as far as plugins log it."""
-    visited: tuple[str, ...] = ()
-    """Nodes of its list that it names, twice if they are in it twice."""
 
 
 class SchedulingAttemptRecord(Record, frozen=True, tag="scheduling_attempt"):

@@ -11,7 +11,8 @@ import msgspec
 from common.errors import BadRecord
 from ingest.model.numbers import within_int64
 from ingest.model.observation import Observation
-from ingest.model.records import Record, SchedulerCacheRecord, SchedulerQueue
+from ingest.model.records import Record, SchedulerCacheRecord
+from ingest.model.scheduler import SchedulerQueue
 from ingest.resources.resource import Resource
 
 SIZE: Final = re.compile(r'^scheduler_(?:scheduler_)?cache_size\{type="nodes"\} ([0-9.e+]{1,30})\r?$', re.MULTILINE)

@@ -6,7 +6,8 @@ from msgspec.structs import replace
 
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.observation import Observation
-from ingest.model.records import Attempt, Record, SchedulingAttemptRecord
+from ingest.model.records import Record, SchedulingAttemptRecord
+from ingest.model.scheduler import Attempt
 from ingest.resources.decoding import kept
 from ingest.resources.resource import Fields, Resource
 

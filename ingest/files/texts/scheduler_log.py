@@ -16,7 +16,7 @@ from ingest.files.texts.klog import Line, Value, lines_with, parse
 from ingest.files.texts.kubelet_log import ROUNDED, Pod, dated
 from ingest.model.numbers import within_int64
 from ingest.model.observation import EARLIEST, LATEST
-from ingest.model.records import Attempt
+from ingest.model.scheduler import Attempt
 
 _OF_SCHEDULER: Final = re.compile(
     rb"(?:schedule_one|scheduling_queue|active_queue|backoff_queue|generic_scheduler|scheduler/scheduler)\.go:\d"
@@ -38,7 +38,8 @@ _REFUSALS: Final = {
 }
 """The lines of plugins that filter out a node; most plugins log nothing."""
 _SAID: Final = frozenset({_BEGUN, _NO_FIT, _NO_NODES, _BOUND, _SCORED, _TOTAL, _TRIED, *_REFUSALS})
-_POD: Final = r"(?P<pod>[a-z0-9-]{1,63}/[a-z0-9.-]{1,253})"
+_POD_NAME: Final = r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}"
+_POD: Final = rf"(?P<pod>{_POD_NAME})"
 _NODE: Final = r'"?(?P<node>[a-z0-9.-]{1,253})"?'
 _OLD: Final = (
     (_BEGUN, re.compile(rf"Attempting to schedule pod: {_POD}")),
@@ -60,7 +61,7 @@ _NEEDLES: Final = re.compile(
     rb"|" + "|".join(map(re.escape, _REFUSALS)).encode()
 )
 _NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
-_IS_POD: Final = re.compile(r"[a-z0-9-]{1,63}/[a-z0-9.-]{1,253}")
+_IS_POD: Final = re.compile(_POD_NAME)
 _NAME: Final = re.compile(r"[\w./-]{1,253}")
 _MOST_LINES: Final = 1_000_000
 _MOST_OPEN: Final = 1000

@@ -52,7 +52,6 @@ CHECK_SECONDS: Final = 60.0
 """Time between comparisons of progress, commits and topics."""
 LEADER_SECONDS: Final = 5.0
 """Time after which a partition without a leader is tried again."""
-DEFAULTS: Final = LandSettings()
 log = structlog.get_logger(__name__)
 
 
@@ -67,14 +66,14 @@ class Landing:
         *,
         group: str,
         instance: str | None = None,
-        settings: LandSettings = DEFAULTS,
+        settings: LandSettings | None = None,
         client_options: aiokafka_fixes.Options | None = None,
         gaps: Gaps | None = None,
     ) -> None:
         self._options = options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
         self._topics = topics
         self._group = group
-        self._settings = settings
+        self._settings = settings or LandSettings()
         self._admin = AIOKafkaAdminClient(**options)
         self._consumer = AIOKafkaConsumer(
             **options,
@@ -89,7 +88,7 @@ class Landing:
             fetch_max_bytes=FETCH_BYTES,
             check_crcs=False,  # TCP checks, and the broker did
         )
-        self._buffers = Buffers(settings, time.monotonic)
+        self._buffers = Buffers(self._settings, time.monotonic)
         self._unknown: set[TopicPartition] = set()
         """Partitions whose progress must be read first: they were just assigned, or their log may be another."""
         self._leaderless: set[TopicPartition] = set()
@@ -206,7 +205,8 @@ class Landing:
                 try:
                     if self._must_learn():
                         await self._learn(stop)
-                    await self._land_due(stop)
+                    if portions := list(self._buffers.cut_due()):
+                        await self._land(portions, stop)
                 except Abandoned:
                     log.warning("partitions were revoked, or the lander stopped, before everything was stored")
                 except (CommitFailedError, IllegalStateError):
@@ -347,10 +347,6 @@ class Landing:
             return first is not None
         before, self._connections[tp] = self._connections.get(tp, connection), connection
         return before is not connection or (first is not None and first < self._arrivals.next(tp))
-
-    async def _land_due(self, stop: asyncio.Event) -> None:
-        if portions := list(self._buffers.cut_due()):
-            await self._land(portions, stop)
 
     async def _land(self, portions: Sequence[Portion], stop: asyncio.Event) -> None:
         generation, is_ours = self._generation, self._is_ours()

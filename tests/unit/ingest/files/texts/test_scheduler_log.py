@@ -11,7 +11,7 @@ from ingest.files.sources import read_sources
 from ingest.files.texts.kubelet_log import Pod
 from ingest.files.texts.scheduler_log import is_schedulers_log, read_attempts, with_times
 from ingest.model.observation import EARLIEST, Observed
-from ingest.model.records import Attempt
+from ingest.model.scheduler import Attempt
 
 NEWEST = datetime(2020, 6, 2, tzinfo=UTC)
 OLD = """I0601 10:00:00.000001       1 scheduler.go:555] Attempting to schedule pod: default/debug

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from ingest.model.records import Attempt, SchedulingAttemptRecord
+from ingest.model.records import SchedulingAttemptRecord
+from ingest.model.scheduler import Attempt
 from streams.analytics.scheduling.cluster_nodes import State
 from streams.analytics.scheduling.scheduling import REDUCER
 from streams.fold.findings import SchedulerBlindSpot, SchedulingAttempt, SchedulingFailure

@@ -1,0 +1,42 @@
+"""Parts of records about a scheduler: its queues, and its attempts to place pods."""
+
+from datetime import datetime
+
+import msgspec
+
+from ingest.model.numbers import Count, Int64
+
+
+class SchedulerQueue(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Pods that wait in one of a scheduler's queues (rules: scheduling-queue)."""
+
+    queue: str
+    """`active`, `backoff`, `unschedulable`, or `gated` by its metrics; a dump counts gated ones as unschedulable."""
+    pods: Count
+    uids: tuple[str, ...] = ()
+    """Their UIDs, if a dump names them."""
+
+
+class Attempt(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An attempt to place a pod, as a scheduler logs it (rules: scheduler-log)."""
+
+    pod: str
+    """`namespace/name`."""
+    at: datetime | None = None
+    """When it was logged: two attempts may be alike otherwise."""
+    uid: str = ""
+    text: str = ""
+    """The scheduler's words why no node fits; empty if the pod was bound."""
+    node: str = ""
+    """The node to which the pod was bound."""
+    evaluated: Count | None = None
+    feasible: Count | None = None
+    """Numbers of nodes."""
+    scores: dict[str, Int64] = {}
+    """The final score of each node."""
+    plugins: dict[str, dict[str, Int64]] = {}
+    """The weighted scores by node and plugin."""
+    refused: dict[str, str] = {}
+    """The plugin that filtered out each node, as far as plugins log it."""
+    visited: tuple[str, ...] = ()
+    """Nodes of its list that it names, twice if they are in it twice."""
