@@ -49,12 +49,12 @@ def fit_lines(
             f"The same pods placed again by {plain(each.strategy)}: {would}, "
             f"{counted(each.largest_fit_cpus, 'CPU')} would be free on one NUMA node."
         )
-    yield from _scores_told(found)
+    yield from _score_lines(found)
     if found.not_judged:
         yield f"Not judged: {plain('; '.join(found.not_judged))}."
 
 
-def _scores_told(found: Answer) -> Iterator[str]:
+def _score_lines(found: Answer) -> Iterator[str]:
     best = [plain(name) for name in found.highest]
     if not best:
         return

@@ -176,9 +176,9 @@ class Earlier:
     one before it had.
     """
 
-    def __init__(self, committed: int, end: int, delivered: Mark, told: AlertStates | None) -> None:
-        """`end` is the offset after the topic's last message, `told` what this process has delivered, if it has."""
-        self._delivered, self._told = delivered, told
+    def __init__(self, committed: int, end: int, delivered: Mark, known: AlertStates | None) -> None:
+        """`end` is the offset after the topic's last message, `known` what this process has delivered, if it has."""
+        self._delivered, self._known = delivered, known
         self._last_offset = committed - 1
         self._is_same, self._is_other = False, end < committed
         self._newest_ms = 0
@@ -191,7 +191,7 @@ class Earlier:
         if offset == self._last_offset and stored_ms and last_ms:
             self._is_same = stored_ms == last_ms
             self._is_other = not self._is_same
-        if news is not None and not (self._told is not None and self._told.knows(news)):
+        if news is not None and not (self._known is not None and self._known.knows(news)):
             self._news.append((news, stored_ms))
 
     def undelivered(self) -> Sequence[Received]:
@@ -200,7 +200,7 @@ class Earlier:
         A leader of another log that has nothing newer may have a clock that is behind: then all are news.
         """
         delivered_ms = self._delivered.newest_ms
-        if self._told is not None or (self._is_other and self._newest_ms <= delivered_ms):
+        if self._known is not None or (self._is_other and self._newest_ms <= delivered_ms):
             return [each for each, _ in self._news]
         return [] if self._is_same else [each for each, ms in self._news if 0 < delivered_ms < ms]
 

@@ -148,7 +148,7 @@ class AlertConsumer:
         self._receiver = receiver
         self._withholding = Withholding(receiver, silences)
         self._trouble = "it is starting"
-        self._told: AlertStates | None = None
+        self._known_alerts: AlertStates | None = None
         """Alerts as this process has delivered them."""
         self._clock = unstepped()
         self._options = {"bootstrap_servers": bootstrap_servers, **(client_options or {})}
@@ -188,11 +188,13 @@ class AlertConsumer:
             spawn(aiokafka_fixes.failure(consumer))
             self._trouble = ""
             committed = await self._read_committed(partitions)
-            following = _Following(consumer, partitions, committed, self._withholding, self._told, self._clock)
+            following = _Following(
+                consumer, partitions, committed, self._withholding, self._known_alerts, self._clock
+            )
             try:
                 await following.run()
             finally:
-                self._told = following.told
+                self._known_alerts = following.known_alerts
 
     async def _read_committed(self, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         async with aiokafka_fixes.started(AIOKafkaAdminClient(**self._options)) as admin:
@@ -206,7 +208,7 @@ class _Following:
         partitions: Sequence[TopicPartition],
         committed: Mapping[TopicPartition, OffsetAndMetadata],
         receiver: Withholding,
-        told: AlertStates | None,
+        known_alerts: AlertStates | None,
         clock: Clock,
     ) -> None:
         self._consumer = consumer
@@ -214,7 +216,7 @@ class _Following:
         self._committed = committed
         self._receiver = receiver
         self._clock = clock
-        self.told = told
+        self.known_alerts = known_alerts
         """Alerts as this process has delivered them; None before the first time."""
         self._states = AlertStates()
         self._done: _Offsets = {}
@@ -241,12 +243,12 @@ class _Following:
         self._states.lose(self._judged_at)
         for received in self._states.of(self._remembered.parked):
             self._receiver.receiver.park(received)
-        if self.told is None:  # else it withholds what it did, committed or not
+        if self.known_alerts is None:  # else it withholds what it did, committed or not
             self._receiver.withhold(self._remembered.withheld, more=self._remembered.more)
         news = [received for received in self._states.firing() if received.alert.fingerprint in unsent] + late
         if news or self._receiver.resend_seconds is not None:
             await self._receiver.deliver(news, self._states)
-        self.told = self._states
+        self.known_alerts = self._states
         await self._commit({**first, **(known if late else {})})
         await self._go_on()
 
@@ -265,7 +267,7 @@ class _Following:
                 first[partition] = min(int(metadata.removeprefix(_FIRST)), end)
             elif offset >= 0:
                 known[partition] = min(offset, end)
-                earlier[partition] = Earlier(offset, end, self._marks[partition], self.told)
+                earlier[partition] = Earlier(offset, end, self._marks[partition], self.known_alerts)
             else:
                 first[partition] = end
                 begun[partition] = OffsetAndMetadata(0, f"{_FIRST}{end}")
@@ -297,8 +299,8 @@ class _Following:
         """Return news that nobody delivered, and take over what this process knows and the topic has no more."""
         late = [each for of_one in earlier.values() for each in of_one.undelivered()]
         late = [each for each in late if each.alert.fingerprint in self._states]
-        if self.told is not None:
-            self._states.keep(self.told)
+        if self.known_alerts is not None:
+            self._states.keep(self.known_alerts)
         if late:
             log.warning("the topic of alerts was cut back or made anew, and has news", alerts=len(late))
         return late

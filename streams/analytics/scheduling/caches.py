@@ -39,19 +39,19 @@ def cache_seen(state: State, record: SchedulerCacheRecord, scheduler_version: st
 
 def witnessed(state: State, rows: Sequence[Output]) -> tuple[State, list[Output]]:
     """Give rows about lost nodes the evidence of a whole cache; remember those for which none was seen."""
-    told, lost = list[Output](), state.lost
+    found, lost = list[Output](), state.lost
     for row in rows:
         if not isinstance(row, SchedulerBlindSpot) or row.verdict != "lost_node":
-            told.append(row)
+            found.append(row)
         elif state.cache is not None and _had_all_nodes(state, state.cache, row.ts):
             later = (state.cache.at - row.ts).total_seconds()
             evidence = with_whole_cache(row.evidence, state.cache.nodes, later if state.cache.dumped else None)
-            told.append(row._replace(evidence=evidence))
+            found.append(row._replace(evidence=evidence))
         else:
-            told.append(row)
+            found.append(row)
             others = [each for each in lost if each[1:7] != row[1:7]]
             lost = [*others, row][-_MOST:]
-    return (state if lost is state.lost else replace(state, lost=lost)), told
+    return (state if lost is state.lost else replace(state, lost=lost)), found
 
 
 def _had_all_nodes(state: State, cache: WholeCache, at: datetime) -> bool:

@@ -160,9 +160,10 @@ def _event(state: State, record: EventRecord) -> tuple[State, Sequence[Output]]:
     involved = event.involved
     if event.reason != FAILED_SCHEDULING or record.change == "DELETED" or involved.kind != "Pod":
         return state, ()
-    text = event.text
-    told = _Told("event", text, text_time(event) or record.ts, involved.namespace, involved.name, involved.uid)
-    return _failure(state, record.cluster, told, is_other=bool(other_scheduler(event.component)))
+    failure = _FailureText(
+        "event", event.text, text_time(event) or record.ts, involved.namespace, involved.name, involved.uid
+    )
+    return _failure(state, record.cluster, failure, is_other=bool(other_scheduler(event.component)))
 
 
 def _of_scheduler(
@@ -219,12 +220,12 @@ def _attempt(state: State, record: SchedulingAttemptRecord, scheduler_version: s
         )
     if not (attempt.text and attempt.uid):
         return state, rows
-    told = _Told("log", attempt.text, record.ts, namespace, pod, attempt.uid)
-    state, failures = _failure(state, record.cluster, told, is_other=False)
+    failure = _FailureText("log", attempt.text, record.ts, namespace, pod, attempt.uid)
+    state, failures = _failure(state, record.cluster, failure, is_other=False)
     return state, [*rows, *failures]
 
 
-class _Told(NamedTuple):
+class _FailureText(NamedTuple):
     """A text about a pod that found no node, by another witness than the condition."""
 
     witness: str
@@ -235,22 +236,22 @@ class _Told(NamedTuple):
     uid: str
 
 
-def _failure(state: State, cluster: str, told: _Told, *, is_other: bool) -> tuple[State, Sequence[Output]]:
-    message = parse(told.text)
+def _failure(state: State, cluster: str, failure: _FailureText, *, is_other: bool) -> tuple[State, Sequence[Output]]:
+    message = parse(failure.text)
     if message is None or message.kind == "deleting":
         return state, ()
-    key = f"{told.witness}/{pod_key(told.namespace, told.pod, told.uid)}"
+    key = f"{failure.witness}/{pod_key(failure.namespace, failure.pod, failure.uid)}"
     before = on_shelf(state.waiting, key)
-    now = Waiting(_digest(told.text), told.ts)
+    now = Waiting(_digest(failure.text), failure.ts)
     if before is not None and (before.text == now.text or before.ts > now.ts):
         return state, ()
     state = remember(state, key, now)
     row = _row(cluster, now.ts, message)._replace(
-        namespace=told.namespace,
-        pod=told.pod,
-        uid=told.uid,
+        namespace=failure.namespace,
+        pod=failure.pod,
+        uid=failure.uid,
         nodes_known=existing_for(state.nodes, now.ts, YOUNG),
-        text_source=told.witness,
+        text_source=failure.witness,
     )
     if is_other:
         return state, (row,)

@@ -162,7 +162,7 @@ class Told:
             running = asyncio.ensure_future(following.run())
             idle = asyncio.ensure_future(consumer.is_idle.wait())
             await asyncio.wait({running, idle}, return_when=asyncio.FIRST_COMPLETED)
-            self._told = following.told
+            self._told = following.known_alerts
             idle.cancel()
             if not running.done():
                 self.following, self.consumer, self.running = following, consumer, running
@@ -180,7 +180,7 @@ class Told:
         return self.sent[before:]
 
     async def stop(self) -> None:
-        self._told = self.following.told
+        self._told = self.following.known_alerts
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
 
