@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import if_decodable
 from ingest.model.records import ObjectChange
 from ingest.resources.decoding import identify
 from ingest.resources.resource import ApiResource, Metadata
@@ -72,11 +72,8 @@ class Inventory:
 
     def read(self, raw: msgspec.Raw) -> Object:
         """Read an object; raises UNDECODABLE if the bytes are not an object of any shape."""
-        try:
-            decoded = self._resource.decode(raw)
-        except UNDECODABLE:
-            return Object(metadata_of(raw), raw, None)
-        return Object(identify(decoded), raw, decoded)
+        decoded = if_decodable(self._resource.decode, raw)
+        return Object(metadata_of(raw) if decoded is None else identify(decoded), raw, decoded)
 
     def watched(self, change: ObjectChange, found: Object) -> list[News]:
         """The news of a watch event: itself, or none."""

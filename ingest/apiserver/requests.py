@@ -20,7 +20,7 @@ from common.clock import SYSTEM
 from common.skew import Skew
 from common.text import plain
 from ingest.apiserver import client_fixes
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import if_decodable
 
 OK: Final = 200
 CREATED: Final = 201
@@ -61,6 +61,9 @@ class Status(msgspec.Struct, frozen=True):
     reason: str = ""
     message: str = ""
     details: _Details | None = None
+
+
+decode_status: Final = msgspec.json.Decoder(Status).decode
 
 
 class ApiError(Exception):
@@ -186,10 +189,7 @@ async def read_body(response: aiohttp.ClientResponse, limit_bytes: int = BODY_LI
 async def api_error(response: aiohttp.ClientResponse) -> ApiError:
     """Return the error of an answer, even if its body is not a `Status`."""
     body = (await response.content.read(ERROR_BODY_LIMIT_BYTES)).strip()
-    try:
-        status = msgspec.json.decode(body, type=Status)
-    except UNDECODABLE:
-        status = Status(message=body.decode(errors="replace"))
+    status = if_decodable(decode_status, body) or Status(message=body.decode(errors="replace"))
     status = msgspec.structs.replace(status, code=response.status, reason=status.reason or response.reason or "")
     return ApiError(status, retry_after_seconds(response.headers))
 

@@ -10,8 +10,8 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.amounts import size
 from common.text import plain
-from ingest.apiserver.requests import ApiError, Status, get, read_body
-from ingest.model.observation import UNDECODABLE
+from ingest.apiserver.requests import ApiError, decode_status, get, read_body
+from ingest.model.observation import if_decodable
 
 LINE_LIMIT_BYTES: Final = 16 * 1024 * 1024 - 4096
 """So that the line of a capture around such an object stays within 16 MiB."""
@@ -51,7 +51,6 @@ class StreamError(Exception):
 
 _EVENT: Final = msgspec.json.Decoder(WatchEvent)
 _VERSIONED: Final = msgspec.json.Decoder(_Versioned)
-_STATUS: Final = msgspec.json.Decoder(Status)
 # the built-in kinds print these before anything that a user wrote; custom resources do not and give no match
 _HEAD: Final = re.compile(
     rb'\{"type":"(?P<type>[A-Z]+)","object":\{"kind":"[A-Za-z]+","apiVersion":"[a-z0-9./]+","metadata":\{'
@@ -64,16 +63,14 @@ def read_event(line: bytes) -> WatchEvent:
     """Decode a line; raises StreamError for an event of type ERROR, UNDECODABLE for no event at all."""
     event = _EVENT.decode(line)
     if event.type == "ERROR":
-        raise StreamError(ApiError(_STATUS.decode(event.object)))
+        raise StreamError(ApiError(decode_status(event.object)))
     return event
 
 
 def version_of(event: WatchEvent) -> str:
     """The version that the watch has reached with this event; empty if it has none."""
-    try:
-        return _VERSIONED.decode(event.object).metadata.resource_version
-    except UNDECODABLE:
-        return ""
+    found = if_decodable(_VERSIONED.decode, event.object)
+    return found.metadata.resource_version if found else ""
 
 
 def read_oversized(head: bytes, size_bytes: int) -> Oversized:

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import if_decodable
 
 NEWLINE: Final = b"\n"
 _LOGS: Final = re.compile(
@@ -175,10 +175,8 @@ _WIDE: Final = re.compile(rb"(?P<little>(?:[\x20-\x7e\r\n\t]\0){4})|(?:\0[\x20-\
 
 def _unescaped(data: bytes) -> bytes:
     """Return JSON that is the text of a string; of a part of it, what shows what it is."""
-    try:
-        return msgspec.json.decode(data, type=str).encode()
-    except UNDECODABLE:
-        return data[1:].replace(b'\\"', b'"').replace(b"\\n", NEWLINE)
+    text = if_decodable(msgspec.json.Decoder(str).decode, data)
+    return data[1:].replace(b'\\"', b'"').replace(b"\\n", NEWLINE) if text is None else text.encode()
 
 
 _QUOTED: Final = re.compile(

@@ -10,7 +10,7 @@ from common.amounts import counted
 from common.text import plain
 from ingest.files.documents import Found
 from ingest.files.lines import named
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import if_decodable
 
 _SYSTEM: Final = "kube-system"
 _LONGEST: Final = 100
@@ -43,11 +43,7 @@ class Clusters:
 
     def note(self, found: Found, path: Path) -> None:
         kind = found.kind.removesuffix("List")
-        if kind not in self._found:
-            return
-        try:
-            one = _ONE.decode(found.raw)
-        except UNDECODABLE:
+        if kind not in self._found or (one := if_decodable(_ONE.decode, found.raw)) is None:
             return
         own = one.spec.cluster_id if kind == "ClusterVersion" else one.metadata.uid
         if own and (kind == "ClusterVersion" or one.metadata.name == _SYSTEM):

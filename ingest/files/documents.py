@@ -12,6 +12,7 @@ from common.text import plain
 from ingest.files.around import NEWLINE, without_lines, without_logs, without_trailing_commas
 from ingest.files.envelope import ErrorType, explain
 from ingest.files.newest import newest_time
+from ingest.model.observation import UNDECODABLE, if_decodable
 
 Fields: TypeAlias = dict[str, msgspec.Raw]
 
@@ -40,9 +41,6 @@ class Bad(NamedTuple):
 Part: TypeAlias = Found | Bad
 
 FIELDS: Final = msgspec.json.Decoder(Fields)
-DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
-"""The errors of msgspec for bytes that are not JSON of the wanted type."""
-
 ITEMS: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
@@ -90,9 +88,8 @@ def kind_by_fields(fields: Fields) -> str:
     """Name a pod or node that has no kind, as an item of the API server's own List; empty for anything else."""
     if not fields.keys() >= _OF_A_WHOLE:
         return ""
-    try:
-        whole = _WHOLE.decode(msgspec.json.encode({name: fields[name] for name in _OF_A_WHOLE}))
-    except DECODE_ERRORS:
+    whole = if_decodable(_WHOLE.decode, msgspec.json.encode({name: fields[name] for name in _OF_A_WHOLE}))
+    if whole is None:
         return ""
     if bytes(whole.status.node_info):
         return "Node"
@@ -136,10 +133,7 @@ def json_parts(data: bytes, kind: str = "") -> Iterator[Part]:
 
 
 def fields_of(document: bytes) -> Fields | None:
-    try:
-        return FIELDS.decode(document)
-    except DECODE_ERRORS:
-        return None
+    return if_decodable(FIELDS.decode, document)
 
 
 def _parts_between_lines_of_kubectl(place: str, document: bytes, line: int) -> Iterator[Part]:
@@ -156,7 +150,7 @@ def _array_parts(data: bytes, kind: str) -> Iterator[Part]:
     head = ListHead("", kind, "", newest_time(data))
     try:
         items = map(bytes, ITEMS.decode(data))
-    except DECODE_ERRORS as error:
+    except UNDECODABLE as error:
         text = data.decode(errors="replace")
         complete = list(_complete_values(text, text.index("[") + 1))
         yield from (item_part(head, index, text[start:end].encode()) for index, (start, end) in enumerate(complete))
@@ -170,7 +164,7 @@ def document_parts(place: str, document: bytes) -> Iterator[Part]:
     """Yield the object that one JSON document is, or the items of the List that it is."""
     try:
         fields = FIELDS.decode(document)
-    except DECODE_ERRORS as error:
+    except UNDECODABLE as error:
         yield from _broken_document(place, document, error)
     else:
         yield from object_parts(place, document, fields)
@@ -201,7 +195,7 @@ def _rows_parts(place: str, document: bytes, fields: Fields) -> Iterator[Part]:
     try:
         objects = [row.object for row in _ROWS.decode(fields["rows"])]
         whole = [(raw, FIELDS.decode(raw)) for raw in objects if bytes(raw)]
-    except DECODE_ERRORS:
+    except UNDECODABLE:
         whole = []
     found = [
         Found(f"{place} rows".lstrip(), bytes(raw), each, text_of(each, "kind"), text_of(each, "apiVersion"), newest)
@@ -230,7 +224,7 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
     place = f"{head.place} items[{index}]".lstrip()
     try:
         fields = FIELDS.decode(raw)
-    except DECODE_ERRORS as error:
+    except UNDECODABLE as error:
         return Bad(place, raw, *explain(error, raw))
     kind, api_version = text_of(fields, "kind") or head.kind, text_of(fields, "apiVersion") or head.api_version
     return Found(place, raw, fields, kind, api_version, head.newest)
@@ -238,15 +232,10 @@ def item_part(head: ListHead, index: int, raw: bytes) -> Part:
 
 def text_of(fields: Fields, name: str) -> str:
     """Return the field where it is a string; else an empty one."""
-    try:
-        return STRING.decode(fields[name])
-    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
-        return ""
+    return if_decodable(STRING.decode, fields.get(name, b"")) or ""
 
 
-def _broken_document(
-    place: str, document: bytes, error: RecursionError | UnicodeDecodeError | msgspec.DecodeError
-) -> Iterator[Part]:
+def _broken_document(place: str, document: bytes, error: Exception) -> Iterator[Part]:
     """Yield what is complete: objects in a row, or every item of a List that is cut off; and the rest as it is."""
     error_type, reason = explain(error, document)
     if "trailing comma" in reason and (mended := without_trailing_commas(document)) != document:
@@ -325,8 +314,8 @@ def _inside(found: Found, place: str, raw: bytes, depth: int) -> Iterator[Part]:
     if depth > _DEPTH or not inner.startswith((b"{", b"[")):
         return
     if inner.startswith(b"["):
-        for item in _items(inner):
-            yield from _inside(found, place, item, depth + 1)
+        for item in if_decodable(ITEMS.decode, inner) or ():
+            yield from _inside(found, place, bytes(item), depth + 1)
     elif (rows := _rows_by_name(inner)) is not None:
         for row in rows:
             yield from _inside(found, place, row, depth + 1)
@@ -343,9 +332,7 @@ def _rows_by_name(inner: bytes) -> list[bytes] | None:
     """Rows below columns, as Log Analytics answers, each as an object; None for anything else."""
     if b'"columns"' not in inner or b'"rows"' not in inner:
         return None
-    try:
-        table = _TABLE.decode(inner)
-    except DECODE_ERRORS:
+    if (table := if_decodable(_TABLE.decode, inner)) is None:
         return None
     names = [each.name for each in table.columns]
     return [msgspec.json.encode(dict(zip(names, row, strict=False))) for row in table.rows]
@@ -356,13 +343,6 @@ def _unquoted(raw: bytes) -> bytes:
         return STRING.decode(raw).encode()
     except (UnicodeError, msgspec.DecodeError):
         return b""
-
-
-def _items(raw: bytes) -> list[bytes]:
-    try:
-        return [bytes(each) for each in ITEMS.decode(raw)]
-    except DECODE_ERRORS:
-        return []
 
 
 def _is_object(fields: Fields, *, is_near: bool) -> bool:

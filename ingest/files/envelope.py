@@ -18,6 +18,7 @@ from ingest.model.observation import (
     Origin,
     Position,
     Unreadable,
+    if_decodable,
 )
 from ingest.model.summary import Summary
 from ingest.resources.stats_summary import STATS_SUMMARY
@@ -83,13 +84,13 @@ def decode_line(
             summaries
             and (start := _SUMMARY.match(line))
             and line.endswith(b"}}")
-            and (decoded := known or _summary(line, start.end()))
+            and (decoded := known or if_decodable(STATS_SUMMARY.decode, _rest(line, start.end())))
         ):
             envelope = _DECODER.decode(b"%bnull}" % start[0])
-            observation = msgspec.structs.replace(envelope, object=_object(line, start.end()))
+            observation = msgspec.structs.replace(envelope, object=_rest(line, start.end()))
         else:
             observation = _DECODER.decode(line)
-    except (RecursionError, UnicodeDecodeError, msgspec.DecodeError) as error:
+    except UNDECODABLE as error:
         return unreadable(*explain(error, line), line, position)
     ts = observation.ts
     if observation.resource not in BY_NAME:
@@ -104,19 +105,13 @@ def decode_line(
     return Observed(observation, position, line, decoded)
 
 
-def _summary(line: bytes, start: int) -> Summary | None:
-    """Decode the object that begins there; None unless it is all of the rest."""
-    try:
-        return STATS_SUMMARY.decode(_object(line, start))
-    except UNDECODABLE:
-        return None
-
-
-def _object(line: bytes, start: int) -> msgspec.Raw:
+def _rest(line: bytes, start: int) -> msgspec.Raw:
+    """The object that begins there, if it is all of the rest."""
     return msgspec.Raw(memoryview(line)[start:-1])
 
 
-def explain(error: RecursionError | UnicodeDecodeError | msgspec.DecodeError, line: bytes) -> tuple[ErrorType, str]:
+def explain(error: Exception, line: bytes) -> tuple[ErrorType, str]:
+    """The error type and the reason of one of UNDECODABLE."""
     if isinstance(error, RecursionError):
         return "too_deep", "the JSON is nested too deep"
     if isinstance(error, UnicodeDecodeError):
@@ -180,18 +175,10 @@ def _without_managed_fields(raw: msgspec.Raw) -> msgspec.Raw:
 
 def _find_ts(raw: bytes) -> datetime | None:
     found = _TS.search(raw)
-    if found is None:
-        return None
-    try:
-        ts = _TIME_DECODER.decode(found[1])
-    except msgspec.DecodeError:
-        return None
-    return ts.astimezone(UTC) if ts.tzinfo is not None and EARLIEST <= ts < LATEST else None
+    ts = if_decodable(_TIME_DECODER.decode, found[1]) if found else None
+    return ts.astimezone(UTC) if ts and ts.tzinfo and EARLIEST <= ts < LATEST else None
 
 
 def _find_cluster(raw: bytes) -> str:
     found = _CLUSTER.search(raw)
-    try:
-        return "" if found is None else _STRING_DECODER.decode(found[1])
-    except (UnicodeDecodeError, msgspec.DecodeError):
-        return ""
+    return (found and if_decodable(_STRING_DECODER.decode, found[1])) or ""

@@ -17,14 +17,13 @@ from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
 from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
 from ingest.model.objects.event import EventTimes, event_time
-from ingest.model.observation import FROM_TEXT, UNDECODABLE, Observation, Observed, Position
+from ingest.model.observation import EARLIEST, FROM_TEXT, Observation, Observed, Position, if_decodable
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
 from ingest.resources.stats_summary import STATS_SUMMARY
 from ingest.resources.table import TABLE, TIMELESS
 
-_EARLIEST: Final = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 _DIGITS: Final = 20
 """Digits of a resource version."""
 _RANKS: Final = {resource.name: rank for rank, resource in enumerate(TABLE)}
@@ -154,7 +153,7 @@ def _placed(fact: Fact, ts: datetime, read_at: datetime) -> _Placed:
     thing = fact.thing
     version = _number(thing.version)
     written = version if thing.resource == EVENTS.name else 0
-    ts = min(ts, read_at) if ts >= _EARLIEST else read_at
+    ts = min(ts, read_at) if ts >= EARLIEST else read_at
     return _Placed(ts, _RANKS[thing.resource], written, thing.identity or (fact.node,), version, thing.raw, fact)
 
 
@@ -162,10 +161,8 @@ def _own_time(fact: Fact) -> datetime | None:
     """When it was so, where the object itself has that."""
     thing = fact.thing
     if thing.resource == EVENTS.name:
-        try:
-            return event_time(_EVENT_TIMES.decode(thing.raw))
-        except UNDECODABLE:
-            return None  # what is wrong with it is reported when it becomes a record
+        times = if_decodable(_EVENT_TIMES.decode, thing.raw)
+        return event_time(times) if times else None  # what is wrong with it is reported when it becomes a record
     return fact.newest if thing.has_own_time or thing.source == "watch" else None
 
 

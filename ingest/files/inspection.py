@@ -18,7 +18,7 @@ from common.errors import BadRecord
 from common.text import plain
 from ingest.files.lines import SourceError
 from ingest.files.sources import Progress, collecting_errors, read_sources
-from ingest.model.observation import Observation, Observed, Position, Unreadable
+from ingest.model.observation import Observation, Observed, Position, Unreadable, if_decodable
 from ingest.model.records import NodeRecord, PodRecord, Record
 from ingest.model.reports import Report
 from ingest.normalize.normalize import normalize
@@ -98,7 +98,6 @@ class Inspection(NamedTuple):
 
 _SAMPLED: Final = frozenset(resource.name for resource in OF_NODES if resource.sampled)
 _REPORT: Final = msgspec.json.Decoder(Report)
-_DECODE_ERRORS: Final = (RecursionError, UnicodeDecodeError, msgspec.DecodeError)
 
 
 def summarize(entries: Iterable[Observed | Unreadable], skipped: Mapping[str, int]) -> Inspection:
@@ -212,10 +211,8 @@ class _Summary:
         )
 
     def _add_error(self, seen: Observation) -> None:
-        try:
-            error = plain(_REPORT.decode(seen.object).error)
-        except _DECODE_ERRORS:
-            error = ""
+        report = if_decodable(_REPORT.decode, seen.object)
+        error = plain(report.error) if report else ""
         key = (seen.cluster, seen.node, seen.resource, error)
         if key not in self._errors and len(self._errors) >= _KEPT_ERRORS:
             key = (seen.cluster, "", "", "other errors")

@@ -1,18 +1,17 @@
 """Identifies the observation in an object of a dump."""
 
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
 import xxhash
 
-from ingest.files.documents import ABOUT, FIELDS, Found, kind_by_fields, text_of
+from ingest.files.documents import ABOUT, FIELDS, Found, fields_of, kind_by_fields, text_of
 from ingest.files.exporters import event_in, is_exported, with_uid
 from ingest.files.yaml_documents import yaml_parts
 from ingest.model.objects.event import Event
-from ingest.model.observation import UNDECODABLE, Change, Origin
+from ingest.model.observation import Change, Origin, if_decodable
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.nodes import NODE_LEASES, is_of_a_node
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, is_about_a_cache
@@ -88,8 +87,8 @@ def recognize(found: Found) -> Thing | None:
     if not found.kind and is_exported(found.fields) and (event := event_in(found.fields)) is not None:
         lacks_uid = with_uid(event)
         raw = msgspec.json.encode(event)
-        with suppress(*UNDECODABLE):
-            is_taken_apart = lacks_uid and _EVENT.decode(raw).reason != ""
+        whole = if_decodable(_EVENT.decode, raw)
+        is_taken_apart = bool(lacks_uid and whole and whole.reason)
         found = found._replace(raw=raw, fields=FIELDS.decode(raw))
     found = _named(found)
     if name := _api_resource(found):
@@ -119,8 +118,9 @@ def _named(found: Found) -> Found:
     if not found.kind and (kind := kind_by_fields(found.fields)):
         return found._replace(kind=kind, api_version="v1")
     if not found.kind and "reason" in found.fields and not ABOUT.isdisjoint(found.fields):
-        about = next((found.fields[name] for name in sorted(ABOUT) if name in found.fields), msgspec.Raw())
-        own = {"name": _exported_name(found), "namespace": _namespace_of(about)}
+        named = next((found.fields[name] for name in sorted(ABOUT) if name in found.fields), msgspec.Raw())
+        about = if_decodable(_METADATA.decode, named)
+        own = {"name": _exported_name(found), "namespace": about.namespace if about else ""}
         metadata = found.fields.get("metadata") or msgspec.Raw(msgspec.json.encode(own))
         message = found.fields.get("eventMessage")
         more = {"metadata": metadata} | (
@@ -140,14 +140,12 @@ def _named(found: Found) -> Found:
 
 def _intended(found: Found) -> Thing | None:
     """The settings that kubeadm gives kubelets when they join; None for any other ConfigMap."""
-    try:
-        metadata = _METADATA.decode(found.fields["metadata"])
-        text = _DATA.decode(found.fields["data"]).kubelet
-    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
+    metadata, data = _metadata(found), if_decodable(_DATA.decode, found.fields.get("data", b""))
+    if not (metadata and data and data.kubelet):
         return None
-    if not text or metadata.namespace != "kube-system" or not _KUBEADM.fullmatch(metadata.name):
+    if metadata.namespace != "kube-system" or not _KUBEADM.fullmatch(metadata.name):
         return None
-    settings = next((each for each in yaml_parts(text.encode()) if isinstance(each, Found)), None)
+    settings = next((each for each in yaml_parts(data.kubelet.encode()) if isinstance(each, Found)), None)
     if settings is None or settings.kind != "KubeletConfiguration":
         return None
     fields = _named(settings).fields | {
@@ -156,11 +154,8 @@ def _intended(found: Found) -> Thing | None:
     return Thing("kubelet", CONFIGZ.name, "SNAPSHOT", msgspec.json.encode(fields), is_of_all_nodes=True)
 
 
-def _namespace_of(about: msgspec.Raw) -> str:
-    try:
-        return _METADATA.decode(about).namespace
-    except (UnicodeDecodeError, msgspec.DecodeError):
-        return ""
+def _metadata(found: Found) -> _Metadata | None:
+    return if_decodable(_METADATA.decode, found.fields.get("metadata", b""))
 
 
 def _exported_name(found: Found) -> str:
@@ -196,9 +191,7 @@ def kind_in_path(path: Path) -> str:
 
 def _watched(found: Found, change: Change) -> Thing | None:
     raw = bytes(found.fields["object"])
-    try:
-        fields = FIELDS.decode(raw)
-    except UNDECODABLE:
+    if (fields := fields_of(raw)) is None:
         return None
     inner = found._replace(
         raw=raw, fields=fields, kind=text_of(fields, "kind"), api_version=text_of(fields, "apiVersion")
@@ -216,19 +209,14 @@ def is_manifest(found: Found) -> bool:
     """Tell whether a pod is only what a person wants: nothing in it is of an API server or a kubelet."""
     if found.kind != "Pod" or bytes(found.fields.get("status", b"")) not in {b"", b"{}", b"null"}:
         return False
-    try:
-        metadata = _METADATA.decode(found.fields["metadata"])
-        spec = _SPEC.decode(found.fields["spec"])
-    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
+    metadata, spec = _metadata(found), if_decodable(_SPEC.decode, found.fields.get("spec", b""))
+    if not (metadata and spec and spec.containers):
         return False
-    return bool(spec.containers) and not (metadata.uid or metadata.resource_version or spec.node_name)
+    return not (metadata.uid or metadata.resource_version or spec.node_name)
 
 
 def _api_object(source: Origin, resource: str, change: Change, found: Found) -> Thing:
-    try:
-        metadata = _METADATA.decode(found.fields["metadata"])
-    except (KeyError, UnicodeDecodeError, msgspec.DecodeError):
-        # what is wrong with it is found and reported when it becomes a record
+    if (metadata := _metadata(found)) is None:  # what is wrong with it is reported when it becomes a record
         return Thing(source, resource, change, found.raw)
     identity = (resource, metadata.namespace, metadata.name, metadata.uid)
     return Thing(source, resource, change, found.raw, identity=identity, version=metadata.resource_version)

@@ -14,10 +14,10 @@ import msgspec
 from ingest.files.recognize import Thing
 from ingest.messages.reasons import STARTS, is_kubelet_start
 from ingest.model.objects.base import in_utc
-from ingest.model.objects.event import Event, EventAbout, ObjectReference, event_time
+from ingest.model.objects.event import Event, EventAbout, event_time
 from ingest.model.objects.node import Node, NodeStatus
 from ingest.model.objects.pod import Pod, PodStatus
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE, if_decodable
 from ingest.resources.events import EVENTS
 from ingest.resources.pods import PODS
 
@@ -63,9 +63,7 @@ def _starts(things: Iterable[Thing]) -> dict[str, list[datetime]]:
     for thing in things:
         if thing.resource != EVENTS.name or _STARTS not in thing.raw:
             continue
-        try:
-            event = _EVENT.decode(thing.raw)
-        except UNDECODABLE:
+        if (event := if_decodable(_EVENT.decode, thing.raw)) is None:
             continue
         about, at = event.involved_object or event.regarding, event_time(event)
         text = event.message or event.note or ""
@@ -178,12 +176,6 @@ def _not_after(at: datetime | None, read_at: datetime) -> datetime | None:
 
 def pods_of_events(things: Iterable[Thing]) -> frozenset[str]:
     """Return the UIDs of pods that Events are about."""
-    return frozenset(about.uid for thing in things if (about := _about(thing)) and about.kind == "Pod" and about.uid)
-
-
-def _about(thing: Thing) -> ObjectReference | None:
-    try:
-        event = _EVENT_ABOUT.decode(thing.raw)
-    except UNDECODABLE:
-        return None
-    return event.involved_object or event.regarding
+    events = (if_decodable(_EVENT_ABOUT.decode, thing.raw) for thing in things)
+    about = (event.involved_object or event.regarding for event in events if event)
+    return frozenset(each.uid for each in about if each and each.kind == "Pod" and each.uid)

@@ -14,7 +14,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.text import plain
 from ingest.apiserver.requests import OK, api_error, get, read_body, unanswered
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import if_decodable
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
 """Below the interval, so that a slow kubelet costs its own samples and no one else's."""
@@ -62,15 +62,15 @@ class _Node(msgspec.Struct, frozen=True):
     status: _Status = _Status()
 
 
+_NODE: Final = msgspec.json.Decoder(_Node)
+
+
 def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
     """Return the address on which a Node's kubelet listens: internal IP, else host name; None without either."""
-    try:
-        status = msgspec.json.decode(node, type=_Node).status
-    except UNDECODABLE:
-        return None
-    by_type = {address.type: address.address for address in reversed(status.addresses or [])}
+    found = if_decodable(_NODE.decode, node) or _Node()
+    by_type = {address.type: address.address for address in reversed(found.status.addresses or [])}
     host = by_type.get("InternalIP") or by_type.get("Hostname")
-    return Address(host, status.daemon_endpoints.kubelet_endpoint.port) if host else None
+    return Address(host, found.status.daemon_endpoints.kubelet_endpoint.port) if host else None
 
 
 class NodeProxy:

@@ -13,7 +13,7 @@ from common.clock import Clock
 from common.cycles import forget_frames
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
-from ingest.model.observation import UNDECODABLE
+from ingest.model.observation import UNDECODABLE, if_decodable
 from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
 from ingest.normalize.redact import Received
 from ingest.resources.kubelet import CONFIGZ
@@ -220,18 +220,12 @@ def offset_seconds(node: str, interval_seconds: float) -> float:
 
 def _decoded(resource: KubeletResource[Any], data: bytes) -> Any:
     """Decode an answer; None if it is an object that does not fit its resource's schema."""
-    try:
-        return resource.decode(data)
-    except UNDECODABLE:
-        _check_object(data)
-        return None
-
-
-def _check_object(data: bytes) -> None:
-    try:
-        msgspec.json.decode(data, type=dict[str, msgspec.Raw])
-    except UNDECODABLE as error:
-        raise _Unreadable(f"the answer is not a JSON object: {error}") from error
+    if (decoded := if_decodable(resource.decode, data)) is None:
+        try:
+            msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+        except UNDECODABLE as error:
+            raise _Unreadable(f"the answer is not a JSON object: {error}") from error
+    return decoded
 
 
 def _forbidden(problem: ApiError, resource: KubeletResource[Any]) -> str:

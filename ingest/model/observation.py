@@ -1,10 +1,12 @@
 """The observation: one thing as it was received, and when (capture-format.md)."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
+T = TypeVar("T")
 Origin: TypeAlias = Literal["list", "watch", "kubelet", "agent"]
 EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
@@ -77,3 +79,11 @@ class Unreadable(NamedTuple):
 
 UNDECODABLE: Final = (RecursionError, UnicodeDecodeError, msgspec.MsgspecError)
 """Errors that msgspec raises for bytes of another form."""
+
+
+def if_decodable(decode: Callable[[Any], T], data: Any) -> T | None:
+    """Decode the data; None if they have another form."""
+    try:
+        return decode(data)
+    except UNDECODABLE:
+        return None

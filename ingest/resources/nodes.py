@@ -11,7 +11,7 @@ from common.errors import BadRecord
 from ingest.messages.modes import CREDENTIALS, STRICT, Mode
 from ingest.model.objects.base import KeptObject
 from ingest.model.objects.node import Node, NodeAnnotations
-from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.observation import Observation, if_decodable
 from ingest.model.records import KnownNodeRecord, NodeLeaseRecord, NodeRecord, Record
 from ingest.resources.decoding import kept, names_of, only_read, without_version
 from ingest.resources.resource import ApiResource, Resource, change_of, on_cluster
@@ -82,10 +82,8 @@ _metadata: Final = msgspec.json.Decoder(_Metadata).decode
 
 
 def is_of_a_node(metadata: msgspec.Raw) -> bool:
-    try:
-        return _metadata(metadata).namespace == NAMESPACE
-    except UNDECODABLE:
-        return False
+    found = if_decodable(_metadata, metadata)
+    return found is not None and found.namespace == NAMESPACE
 
 
 def _of_lease(observation: Observation, lease: _Lease) -> list[Record]:

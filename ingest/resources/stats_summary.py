@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ingest.model.numbers import INT64_MAX, within_int64
-from ingest.model.observation import Observation
+from ingest.model.observation import Observation, if_decodable
 from ingest.model.records import Record, SummaryRecord
 from ingest.model.samples import NodeSample, PodColumns, sources
 from ingest.model.summary import NodeStats, PodStats, Summary, Volume
@@ -133,10 +133,8 @@ _node: Final = msgspec.json.Decoder(_Node).decode
 
 
 def _named_node(fields: Fields) -> str:
-    try:
-        return _node(fields["node"]).node_name
-    except (UnicodeDecodeError, msgspec.DecodeError):
-        return ""
+    found = if_decodable(_node, fields["node"])
+    return found.node_name if found else ""
 
 
 def _known(summary: Summary) -> tuple[NodeSample, PodColumns]:
