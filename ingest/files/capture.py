@@ -10,7 +10,7 @@ from common.lines import Line
 from common.private import open_private
 from common.text import plain
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line, unreadable
-from ingest.files.lines import LINE_LIMIT_BYTES, Compression, DamagedError, SourceError, SourceFile, named, packer
+from ingest.files.lines import LINE_LIMIT_BYTES, Compression, DamagedError, Packer, SourceError, SourceFile, named
 from ingest.files.sniff import head_of
 from ingest.files.unread import SAVE, unread
 from ingest.model.observation import Observation, Observed, Position, Unreadable
@@ -46,7 +46,7 @@ def read_capture(file: SourceFile, *, summaries: bool = False) -> Iterator[Obser
             held.clear()
         yield entry
     if not is_capture:
-        raise _no_capture(file.path, held)
+        raise SourceError.of(file.path, _why_no_capture(file.path, held))
 
 
 class CaptureWriter:
@@ -59,12 +59,12 @@ class CaptureWriter:
 
     def __init__(self, path: Path, compression: Compression = "none") -> None:
         """Open `path` for appending; raises `SourceError` where that cannot be done."""
-        self._packer = packer(compression)
+        self._packer = Packer(compression)
         try:
             _mend(path, compression)
             self._file = open_private(path, "ab")
         except OSError as error:
-            raise SourceError(f"{plain(named(path))}: cannot be written: {plain(error.strerror)}") from None
+            raise SourceError.of(path, f"cannot be written: {plain(error.strerror)}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -109,26 +109,21 @@ def _decode(line: Line, position: Position, *, summaries: bool = False) -> Obser
     return entry
 
 
-def _no_capture(path: Path, held: list[Unreadable]) -> SourceError:
+def _why_no_capture(path: Path, held: list[Unreadable]) -> str:
     if not held:
-        return SourceError(f"{plain(named(path))}: the file is empty")
+        return "the file is empty"
     first = held[0]
     packed = "tar" if first.raw[257:262] == b"ustar" else "zip" if first.raw.startswith(b"PK\x03\x04") else ""
     if packed:
-        return SourceError(f"{plain(named(path))}: this is a {packed} archive that holds nothing known")
+        return f"this is a {packed} archive that holds nothing known"
     if first.error_type in {"damaged", "bomb"}:
-        return SourceError(f"{plain(named(path))}: {first.reason}")
+        return first.reason
     known = unread(path, head_of(path) if path.is_file() else first.raw)
     if known.is_evidence:
-        return SourceError(f"{plain(named(path))}: {plain(known.what)}")
+        return plain(known.what)
     if not first.raw.lstrip().startswith((b"{", b"[")):
-        return SourceError(
-            f"{plain(named(path))}: it has no observations and no Kubernetes objects: {known.what}; {SAVE}"
-        )
-    return SourceError(
-        f"{plain(named(path))}: it has no observations; a capture is JSON Lines;"
-        f" line {first.position.place}: {first.reason}"
-    )
+        return f"it has no observations and no Kubernetes objects: {known.what}; {SAVE}"
+    return f"it has no observations; a capture is JSON Lines; line {first.position.place}: {first.reason}"
 
 
 def _mend(path: Path, compression: Compression) -> None:
@@ -137,9 +132,7 @@ def _mend(path: Path, compression: Compression) -> None:
         return
     with SourceFile(path) as file:
         if file.compression != compression:
-            raise SourceError(
-                f"{plain(named(path))}: exists already, with compression {file.compression}; choose another name"
-            )
+            raise SourceError.of(path, f"exists already, with compression {file.compression}; choose another name")
         if compression == "none":
             _end_last_line(path)
         elif not _ends_well(file):
@@ -166,7 +159,7 @@ def _ends_well(file: SourceFile) -> bool:
 
 def _copy_complete_lines(path: Path, compression: Compression) -> None:
     mended = path.with_name(path.name + ".mended")
-    packed = packer(compression)
+    packed = Packer(compression)
     with SourceFile(path) as file, open_private(mended, "wb") as copy:
         with contextlib.suppress(DamagedError):
             for line in file.lines():

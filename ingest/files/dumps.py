@@ -122,7 +122,7 @@ class _Dump:
         log_lines, newest = self._add(kind, data, file, skipped)
         is_nothing = (len(self._facts), len(self._pasted)) == before[:2] and not log_lines
         if kind is FileKind.TEXT and newest is None and is_nothing and not skipped:
-            raise SourceError(f"{plain(named(path))}: {plain(unread(path, data).what)}")
+            raise SourceError.of(path, plain(unread(path, data).what))
         self._snapshot.skipped.update(skipped)
         self._note(newest, path)
         if damage is not None:
@@ -175,8 +175,7 @@ class _Dump:
         found.append(self._add_parts(FileKind.TEXT, rest, file, skipped))
         for line, each in left_out(rest) if is_small else ():
             if each.is_evidence:
-                place = f"{plain(named(file.path))}: line {line}"
-                self._snapshot.refused.append(SourceError(f"{place}: {plain(each.what)}"))
+                self._snapshot.refused.append(SourceError.of(file.path, f"line {line}: {plain(each.what)}"))
             else:
                 skipped[each.what] += 1
         return log_lines or None, max(filter(None, found), default=None)
@@ -301,7 +300,7 @@ class _Dump:
             if instead:
                 message = found.fields.get("message", b"") if found.kind == "Status" else b""
                 text = f"{instead}: {bytes(message).decode(errors='replace')}" if message else instead
-                error = SourceError(f"{plain(named(path))}: {plain(text)}")
+                error = SourceError.of(path, plain(text))
                 if str(error) not in map(str, self._snapshot.refused[-1:]):
                     self._snapshot.refused.append(error)
             else:
@@ -327,9 +326,7 @@ class _Dump:
             first = bad[0]
             is_repr = first.raw.lstrip(b"[ \n").startswith(b"{'")
             why = f"objects as Python prints them; {SAVE}" if is_repr else first.reason
-            raise SourceError(
-                f"{plain(named(path))}: holds no object that can be read; {first.position.place}: {why}"
-            )
+            raise SourceError.of(path, f"holds no object that can be read; {first.position.place}: {why}")
         if skipped:
             raise only_skipped(named(path), skipped)
 
@@ -344,7 +341,7 @@ def _parts(kind: FileKind, data: bytes, file: DumpFile) -> Iterable[Part]:
         if not about_cache and (
             kind is FileKind.LOG or not (data.startswith(_KUBELETS_METRICS) or b"\n" + _KUBELETS_METRICS in data)
         ):
-            raise SourceError(f"{plain(named(file.path))}: {plain(unread(file.path, data).what)}")
+            raise SourceError.of(file.path, plain(unread(file.path, data).what))
         data = about_the_cache(data) if kind is FileKind.LOG else data
         text = msgspec.Raw(msgspec.json.encode(data.decode(errors="replace")))
         fields = {"text": text}
@@ -383,7 +380,7 @@ def _whole(file: SourceFile) -> tuple[bytes, DamagedError | None]:
             size += len(chunk)
             if size > DUMP_LIMIT_BYTES:
                 limit = f"{DUMP_LIMIT_BYTES >> 20} MiB"
-                raise SourceError(f"{plain(named(file.path))}: larger than {limit}; save one namespace at a time")
+                raise SourceError.of(file.path, f"larger than {limit}; save one namespace at a time")
     except DamagedError as error:
         damage = error
     return as_utf8(b"".join(chunks)), damage

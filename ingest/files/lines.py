@@ -3,9 +3,10 @@
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Final, Literal, Protocol, Self, TypeAlias
+from typing import Any, Final, Literal, Self, TypeAlias
 
 from common.errors import SourceUnusable
 from common.lines import Line, Splitter
@@ -35,12 +36,9 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["UNPACK_ERRORS", "Compression", "Packer", "Unpacker", "compression_of", "packer", "unpacker", "zstd"]
+__all__ = ["Compression", "Packer", "compression_of", "zstd"]
 
 Compression: TypeAlias = Literal["none", "gzip", "zstd"]
-
-UNPACK_ERRORS: Final = (zlib.error, zstd.ZstdError)
-
 _SKIPPABLE: Final = b"PQRSTUVWXYZ[\\]^_"
 
 
@@ -54,77 +52,30 @@ def compression_of(start: bytes) -> Compression:
     return "none"
 
 
-class Unpacker(Protocol):
-    """One gzip member or one zstd frame. `decompress` returns at most `max_length` bytes, and may hold more."""
-
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int) -> bytes: ...
-
-
-class _Gzip:
-    def __init__(self) -> None:
-        self._member = zlib.decompressobj(wbits=31)
-
-    @property
-    def eof(self) -> bool:
-        return self._member.eof
-
-    @property
-    def unused_data(self) -> bytes:
-        return self._member.unused_data
-
-    def decompress(self, data: bytes, max_length: int) -> bytes:
-        return self._member.decompress(self._member.unconsumed_tail + data, max_length)
+_UNPACKERS: Final[Mapping[Compression, Callable[[], Any]]] = {
+    "gzip": partial(zlib.decompressobj, wbits=31),
+    "zstd": zstd.ZstdDecompressor,
+}
+"""Makers of what unpacks one gzip member or one zstd frame."""
+_PACKERS: Final[Mapping[Compression, tuple[Callable[[], Any], int]]] = {
+    "gzip": (partial(zlib.compressobj, wbits=31), zlib.Z_SYNC_FLUSH),
+    "zstd": (zstd.ZstdCompressor, zstd.ZstdCompressor.FLUSH_BLOCK),
+}
+"""Makers of what compresses, and how each is told to hold nothing back."""
 
 
-def unpacker(compression: Literal["gzip", "zstd"]) -> Unpacker:
-    return _Gzip() if compression == "gzip" else zstd.ZstdDecompressor()
+class Packer:
+    def __init__(self, compression: Compression) -> None:
+        make, self._flushing = _PACKERS.get(compression, (lambda: None, 0))
+        self._stream = make()
 
-
-class Packer(Protocol):
     def line(self, line: bytes) -> bytes:
         """Return bytes from which everything up to this line can be unpacked."""
-
-    def end(self) -> bytes: ...
-
-
-class _PlainPacker:
-    def line(self, line: bytes) -> bytes:
-        return line
+        packed: bytes = self._stream.compress(line) + self._stream.flush(self._flushing) if self._stream else line
+        return packed
 
     def end(self) -> bytes:
-        return b""
-
-
-class _GzipPacker:
-    def __init__(self) -> None:
-        self._stream = zlib.compressobj(wbits=31)
-
-    def line(self, line: bytes) -> bytes:
-        return self._stream.compress(line) + self._stream.flush(zlib.Z_SYNC_FLUSH)
-
-    def end(self) -> bytes:
-        return self._stream.flush()
-
-
-class _ZstdPacker:
-    def __init__(self) -> None:
-        self._stream = zstd.ZstdCompressor()
-
-    def line(self, line: bytes) -> bytes:
-        return self._stream.compress(line, zstd.ZstdCompressor.FLUSH_BLOCK)
-
-    def end(self) -> bytes:
-        return self._stream.flush()
-
-
-def packer(compression: Compression) -> Packer:
-    if compression == "none":
-        return _PlainPacker()
-    return _GzipPacker() if compression == "gzip" else _ZstdPacker()
+        return self._stream.flush() if self._stream else b""
 
 
 Damage: TypeAlias = Literal["cut_off", "damaged", "bomb"]
@@ -149,6 +100,11 @@ _PACKED_BYTES: Final = 4096
 
 class SourceError(SourceUnusable):
     """A path that cannot be a source at all; the message has what is wrong and what to do."""
+
+    @classmethod
+    def of(cls, path: Path, what: str) -> "SourceError":
+        """Name the path before what is wrong with it."""
+        return cls(f"{plain(named(path))}: {what}")
 
 
 class DamagedError(ValueError):
@@ -189,9 +145,9 @@ class SourceFile:
             self._file = path.open("rb")
             self.compression = compression_of(self._file.peek(4))
         except FileNotFoundError:
-            raise SourceError(f"{plain(named(path))}: no such file or folder") from None
+            raise SourceError.of(path, "no such file or folder") from None
         except (OSError, ValueError) as error:
-            raise SourceError(f"{plain(named(path))}: cannot be opened: {plain(error)}") from None
+            raise SourceError.of(path, f"cannot be opened: {plain(error)}") from None
 
     def __enter__(self) -> Self:
         return self
@@ -218,7 +174,7 @@ class SourceFile:
             compression = compression_of(data)
             if compression == "none":
                 raise DamagedError("damaged", "other bytes follow the compressed data")
-            member = unpacker(compression)
+            member = _UNPACKERS[compression]()
             yield from self._unpack(member, data)
             data = self._next_member(member.unused_data)
 
@@ -235,17 +191,17 @@ class SourceFile:
         if not last.is_blank:
             yield last
 
-    def _unpack(self, member: Unpacker, data: bytes) -> Iterator[bytes]:
+    def _unpack(self, member: Any, data: bytes) -> Iterator[bytes]:
         while not member.eof:
             try:
                 chunk = member.decompress(data, _CHUNK_BYTES)
-            except UNPACK_ERRORS as error:
+            except (zlib.error, zstd.ZstdError) as error:
                 raise DamagedError("damaged", f"the compressed data are damaged: {error}") from None
             if chunk:
                 self._refuse_bomb(len(chunk))
                 yield chunk
             if len(chunk) == _CHUNK_BYTES:
-                data = b""
+                data = getattr(member, "unconsumed_tail", b"")  # zstd keeps what it has not unpacked yet
             elif not member.eof and not (data := self._read(_PACKED_BYTES)):
                 raise DamagedError("cut_off", "the file ends in the middle of its compressed data")
 
@@ -277,7 +233,7 @@ class SourceFile:
         try:
             data = self._file.read(size)
         except OSError as error:
-            raise SourceError(f"{plain(named(self.path))}: cannot be read: {plain(error.strerror)}") from None
+            raise SourceError.of(self.path, f"cannot be read: {plain(error.strerror)}") from None
         self.read_bytes += len(data)
         self.meter.read_bytes += len(data)
         return data

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from common.text import plain
 from ingest.files.around import ANSWERED, TYPED, as_utf8, is_csv, is_prefixed
-from ingest.files.lines import DamagedError, SourceError, SourceFile, named
+from ingest.files.lines import DamagedError, SourceError, SourceFile
 from ingest.files.texts.kubelet_log import is_kubelets_log
 from ingest.files.texts.mixed import has_objects, is_mixed
 from ingest.files.texts.pasted import is_pasted
@@ -152,9 +152,10 @@ def folder_files(
         if kind is not None:
             (captures if kind is FileKind.CAPTURE else dumps).append(path)
     if not captures and not dumps and not refused:
-        raise SourceError(
-            f"{plain(named(folder))}: nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no"
-            " dump of kubectl (*.json), no support bundle, no must-gather, no answer of a kubelet"
+        raise SourceError.of(
+            folder,
+            "nothing in this folder is known: no capture (*.jsonl, plain, .gz or .zst), no dump of kubectl (*.json), "
+            "no support bundle, no must-gather, no answer of a kubelet",
         )
     return Folder(captures, dumps)
 
@@ -194,7 +195,7 @@ def _wanted(path: Path, inside: PurePath, refused: list[SourceError], skipped: C
     if kind is FileKind.YAML:
         skipped["YAML of other kinds"] += 1
     elif is_evidence:
-        refused.append(SourceError(f"{plain(named(path))}: {plain(what)}"))
+        refused.append(SourceError.of(path, plain(what)))
     else:
         skipped[what] += 1
     return None
@@ -218,7 +219,7 @@ def _of_sos(path: Path, refused: list[SourceError]) -> FileKind | None:
     if of_sos is not None:
         if of_sos["form"] == "-o_json":
             return FileKind.JSON
-        refused.append(SourceError(f"{plain(named(path))}: a table without objects; sos needs -k kubernetes.all=on"))
+        refused.append(SourceError.of(path, "a table without objects; sos needs -k kubernetes.all=on"))
         return None
     is_yaml = path.suffix == ".yaml" and kind_of(head := head_of(path)) is FileKind.YAML and _WANTED.search(head)
     return FileKind.YAML if is_yaml else None

@@ -16,7 +16,7 @@ from ingest.apiserver.watch_events import HEAD_BYTES
 from ingest.files import lines
 from ingest.files.capture import read_capture
 from ingest.files.envelope import ERROR_TYPES, decode_line, encode_line
-from ingest.files.lines import KEPT_BYTES, Compression, DamagedError, SourceError, SourceFile, packer, zstd
+from ingest.files.lines import KEPT_BYTES, Compression, DamagedError, Packer, SourceError, SourceFile, zstd
 from ingest.model.observation import EARLIEST, LATEST, Observation, Observed, Position, Unreadable
 
 FILE: Final = Path(tempfile.mkdtemp(prefix="leadsman-fuzz-")) / "input"
@@ -150,7 +150,7 @@ def _is_content(data: bytes) -> bool:
 
 
 def _packed(data: bytes, compression: Compression) -> bytes:
-    pack = packer(compression)
+    pack = Packer(compression)
     return b"".join(pack.line(line) for line in data.splitlines(keepends=True)) + pack.end()
 
 
