@@ -6,7 +6,7 @@ A log compares it with its own state, so that no watcher has to remember what an
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from typing import Any, Final, NamedTuple, cast, get_args
 
 import msgspec
 
@@ -14,7 +14,7 @@ from common.clock import Clock
 from common.text import plain
 from ingest.apiserver.filters import Inventory, Key, News
 from ingest.apiserver.watch_events import Oversized, WatchEvent, version_of
-from ingest.model.observation import UNDECODABLE, Observation
+from ingest.model.observation import UNDECODABLE, Change, Observation, Origin, observation_of
 from ingest.model.records import ObjectChange
 from ingest.model.reports import Report, Tally, bookmark_observation, error_observation
 from ingest.resources.resource import ApiResource, on_cluster
@@ -152,16 +152,7 @@ class Changes:
     def inventory(self) -> Iterator[Seen]:
         """Yield the inventories that the logs learn from the list that is complete now."""
         for page in inventories(self._resource, self._inventory.by_log()):
-            observation = Observation(
-                ts=self._clock.now(),
-                cluster=self._cluster,
-                source="list",
-                resource=self._resource.name,
-                type="INVENTORY",
-                node=page.node,
-                object=page.object,
-            )
-            yield Seen(self._resource.name, "", observation)
+            yield self._seen("list", page.object, "INVENTORY", page.node)
 
     def anew(self, since: datetime) -> Seen:
         """The stream begins with the list that is complete now, and has all that happens `since` its beginning."""
@@ -185,13 +176,11 @@ class Changes:
         self.count("undecodable")
         return self.error(f"{self._resource.name}: an object cannot be read: {plain(problem)}")
 
-    def _step(self, news: News, source: Literal["list", "watch"]) -> Seen:
-        observation = Observation(
-            ts=self._clock.now(),
-            cluster=self._cluster,
-            source=source,
-            resource=self._resource.name,
-            type=news.change,
-            object=msgspec.Raw(news.object),
-        )
-        return Seen(self._resource.name, "", observation, news.decoded)
+    def _step(self, news: News, source: Origin) -> Seen:
+        return self._seen(source, news.object, news.change, decoded=news.decoded)
+
+    def _seen(
+        self, source: Origin, body: bytes | msgspec.Raw, change: Change, node: str = "", decoded: Any = None
+    ) -> Seen:
+        name = self._resource.name
+        return Seen(name, "", observation_of(self._clock.now(), self._cluster, source, name, body, node, change), decoded)

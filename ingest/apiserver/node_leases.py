@@ -15,8 +15,8 @@ from common.backoff import Backoff
 from common.clock import Clock
 from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node
-from ingest.model.observation import UNDECODABLE
-from ingest.model.reports import Report, Tally, error_observation, snapshot
+from ingest.model.observation import UNDECODABLE, observation_of
+from ingest.model.reports import Report, Tally, error_observation
 from ingest.normalize.redact import Received
 from ingest.resources.nodes import NAMESPACE, NODE_LEASES
 
@@ -94,7 +94,7 @@ class NodeLeases:
             self._count("failure")
         else:
             self._count("observation")
-            observation = snapshot(self._clock, self._cluster, "list", NODE_LEASES.name, body)
+            observation = observation_of(self._clock.now(), self._cluster, "list", NODE_LEASES.name, body)
             await self._emit(Received(observation, decoded))
 
     async def _refused(self, name: str, error: ApiError) -> None:

@@ -17,7 +17,7 @@ from ingest.files.newest import newest_time
 from ingest.files.recognize import Thing
 from ingest.files.timeless import Needed, Starts, Version, changed_at, known, pods_of_events
 from ingest.model.objects.event import EventTimes, event_time
-from ingest.model.observation import EARLIEST, FROM_TEXT, Observation, Observed, Position, if_decodable
+from ingest.model.observation import EARLIEST, FROM_TEXT, Observed, Position, if_decodable, observation_of
 from ingest.resources.events import EVENTS
 from ingest.resources.nodes import NODES
 from ingest.resources.pods import PODS
@@ -88,15 +88,7 @@ def history(
         change = "MODIFIED" if each.identity in seen and thing.type == "ADDED" else thing.type
         if thing.identity and change != "SNAPSHOT":
             seen.add(each.identity)
-        observation = Observation(
-            ts=each.ts,
-            cluster=cluster,
-            source=thing.source,
-            resource=thing.resource,
-            type=change,
-            node=each.fact.node,
-            object=msgspec.Raw(each.raw),
-        )
+        observation = observation_of(each.ts, cluster, thing.source, thing.resource, each.raw, each.fact.node, change)
         implied = change == "SNAPSHOT" and thing.resource in _WITH_FACTS
         digest = FROM_TEXT if each.fact.is_from_text else _digest(each.fact)
         yield Observed(observation, each.fact.position, each.raw, fact=digest, is_implied=implied, texts=own)

@@ -13,8 +13,8 @@ from common.clock import Clock
 from common.cycles import forget_frames
 from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
-from ingest.model.observation import UNDECODABLE, if_decodable
-from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
+from ingest.model.observation import UNDECODABLE, if_decodable, observation_of
+from ingest.model.reports import Failure, Report, Tally, error_observation
 from ingest.normalize.redact import Received
 from ingest.resources.kubelet import CONFIGZ
 from ingest.resources.resource import KubeletResource
@@ -123,7 +123,7 @@ class Kubelets:
         if resource is STATS_SUMMARY and kubelet.is_new:
             kubelet.is_new = False  # even if this fails: statistics do not wait for settings twice
             await self._ask_where_due(kubelet, CONFIGZ)  # else the first sample would be judged by default thresholds
-        observation = snapshot(self._clock, self._cluster, "kubelet", resource.name, data, kubelet.node)
+        observation = observation_of(self._clock.now(), self._cluster, "kubelet", resource.name, data, kubelet.node)
         await self._emit(Received(observation, decoded))
         self._tally["kubelet", "observation"] += 1
         if resource is STATS_SUMMARY:

@@ -18,7 +18,8 @@ from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, ApiError, Too
 from ingest.kubelet.access import Https
 from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
-from ingest.model.reports import Failure, Report, Tally, error_observation, snapshot
+from ingest.model.observation import observation_of
+from ingest.model.reports import Failure, Report, Tally, error_observation
 from ingest.normalize.redact import Received
 from ingest.resources.scheduler_cache import SCHEDULER_CACHE, SIZE, of_queues
 
@@ -103,7 +104,7 @@ class Scheduler:
         self.failure.recovered()
         self._tally["scheduler", "observation"] += 1
         answer = msgspec.json.encode({"text": line, "scheduler": self.host})
-        await self._emit(Received(snapshot(self._clock, self._cluster, "list", SCHEDULER_CACHE.name, answer)))
+        await self._emit(Received(observation_of(self._clock.now(), self._cluster, "list", SCHEDULER_CACHE.name, answer)))
 
     async def _comparable(self, line: str, asked_at: datetime) -> None:
         """Return once the base of the comparison is known; raises CacheUnknown if it stays unknown.

@@ -30,6 +30,21 @@ class Observation(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     object: msgspec.Raw
 
 
+def observation_of(
+    ts: datetime,
+    cluster: str,
+    source: Origin,
+    resource: str,
+    body: bytes | msgspec.Raw,
+    node: str = "",
+    change: Change = "SNAPSHOT",
+) -> Observation:
+    """The observation of an object or answer, which is JSON."""
+    return Observation(
+        ts=ts, cluster=cluster, source=source, resource=resource, type=change, node=node, object=msgspec.Raw(body)
+    )
+
+
 class Position(NamedTuple):
     """Origin of an observation, for a person who looks for it."""
 

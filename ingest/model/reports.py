@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from common.clock import Clock
-from ingest.model.observation import Observation, Origin
+from ingest.model.observation import Observation, Origin, observation_of
 from ingest.model.records import Problem
 
 
@@ -81,50 +81,17 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
     silent_seconds: float | None = None
 
 
-def snapshot(clock: Clock, cluster: str, source: Origin, resource: str, body: bytes, node: str = "") -> Observation:
-    """The whole of an object or answer, as JSON, seen now."""
-    return Observation(
-        ts=clock.now(),
-        cluster=cluster,
-        source=source,
-        resource=resource,
-        type="SNAPSHOT",
-        node=node,
-        object=msgspec.Raw(body),
-    )
-
-
 def error_observation(
     clock: Clock, cluster: str, source: Origin, resource: str, report: Report, node: str = ""
 ) -> Observation:
     """An observation of type ERROR, seen now."""
-    seen = snapshot(clock, cluster, source, resource, msgspec.json.encode(report), node)
-    return msgspec.structs.replace(seen, type="ERROR")
+    return observation_of(clock.now(), cluster, source, resource, msgspec.json.encode(report), node, "ERROR")
 
 
 def bookmark_observation(at: datetime, cluster: str, resource: str, *, since: datetime | None = None) -> Observation:
     """Report that a watch was complete then; if it began then, that it is so `since` the beginning of its list."""
-    return Observation(
-        ts=at,
-        cluster=cluster,
-        source="list" if since else "watch",
-        resource=resource,
-        type="BOOKMARK",
-        object=msgspec.Raw(msgspec.json.encode({"anew": True, "since": since} if since else {})),
-    )
-
-
-def agent_bookmark(at: datetime, cluster: str, node: str, resource: str) -> Observation:
-    """Report that a node's agent read one of its resources, which proves that it was alive then."""
-    return Observation(
-        ts=at,
-        cluster=cluster,
-        source="agent",
-        resource=resource,
-        type="BOOKMARK",
-        node=node,
-        object=msgspec.Raw(b"{}"),
-    )
+    body = msgspec.json.encode({"anew": True, "since": since} if since else {})
+    return observation_of(at, cluster, "list" if since else "watch", resource, body, change="BOOKMARK")
 
 
 class Failure:

@@ -5,7 +5,7 @@ nothing of environments or volumes.
 """
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,8 +19,8 @@ from common.telemetry import Figure, Values, registered
 from common.text import plain
 from ingest.files.envelope import encode_line
 from ingest.files.rotate import Rotation, open_capture
-from ingest.model.observation import Observation
-from ingest.model.reports import Failure, Report, agent_bookmark, error_observation, snapshot
+from ingest.model.observation import Observation, observation_of
+from ingest.model.reports import Failure, Report, error_observation
 from ingest.node.cgroups import NumaUsage, read_cgroup_values, read_cpu_throttling
 from ingest.node.machine import read_machine
 from ingest.node.podresources_api import read_podresources
@@ -92,7 +92,7 @@ class Agent:
         if self._sign_at is None or now + self._settings.interval_seconds > self._sign_at + SIGN_SECONDS:
             self._sign_at = now
             at, cluster, node = self._clock.now(), self._settings.cluster, self._settings.node
-            seen.append(agent_bookmark(at, cluster, node, CPU_TOPOLOGY.name))
+            seen.append(observation_of(at, cluster, "agent", CPU_TOPOLOGY.name, b"{}", node, "BOOKMARK"))
         return seen
 
     def look(self) -> list[Observation]:
@@ -109,22 +109,19 @@ class Agent:
         return [observation for observation in seen if observation]
 
     def _look_at(self, resource: str, read: Read) -> Observation | None:
-        failure = self._failures[resource]
+        failure, cluster, node = self._failures[resource], self._settings.cluster, self._settings.node
         try:
             data = read()
         except CannotReadError as error:
             self._emitted.pop(resource, None)
-            return self._error(resource, str(error)) if failure.should_report(str(error)) else None
+            if not failure.should_report(str(error)):
+                return None
+            return error_observation(self._clock, cluster, "agent", resource, Report(str(error)), node)
         failure.recovered()
         if data is None or data == self._emitted.get(resource):
             return None
         self._emitted[resource] = data
-        return snapshot(self._clock, self._settings.cluster, "agent", resource, data, self._settings.node)
-
-    def _error(self, resource: str, text: str) -> Observation:
-        return error_observation(
-            self._clock, self._settings.cluster, "agent", resource, Report(text), self._settings.node
-        )
+        return observation_of(self._clock.now(), cluster, "agent", resource, data, node)
 
 
 async def run_agent(settings: AgentSettings, output: Path | None) -> None:
@@ -133,33 +130,25 @@ async def run_agent(settings: AgentSettings, output: Path | None) -> None:
     Raises OSError and SourceError if it cannot be written.
     """
     with _sink(settings, output) as write:
-        await follow_until_stopped(Agent(settings), write, settings.interval_seconds)
+        await follow(Agent(settings), write, settings.interval_seconds)
 
 
 def run_agent_once(settings: AgentSettings, output: Path | None) -> None:
     """The same for one look."""
     with _sink(settings, output) as write:
-        _write(Agent(settings).look(), write)
+        for observation in Agent(settings).look():
+            write(observation)
 
 
 async def follow(agent: Agent, write: Write, interval_seconds: float, clock: Clock = SYSTEM) -> None:
-    """Look at a steady pace until cancelled."""
+    """Look at a steady pace until SIGTERM or SIGINT; a line that is begun is ended."""
 
     async def look() -> None:
-        _write(agent.observe(), write)
+        for observation in agent.observe():
+            write(observation)
 
-    await steadily(interval_seconds, look, clock)
-
-
-async def follow_until_stopped(agent: Agent, write: Write, interval_seconds: float) -> None:
-    """The same until SIGTERM or SIGINT; a line that is begun is ended."""
     with stop_on_signals() as stop, registered(agent.figures(), agent.why_not):
-        await run_until(stop, follow(agent, write, interval_seconds))
-
-
-def _write(observations: Iterable[Observation], write: Write) -> None:
-    for observation in observations:
-        write(redact(observation))
+        await run_until(stop, steadily(interval_seconds, look, clock))
 
 
 def _resources(root: Path, clock: Clock) -> dict[str, Read]:
@@ -226,13 +215,14 @@ class _PodResources:
 
 @contextmanager
 def _sink(settings: AgentSettings, output: Path | None) -> Iterator[Write]:
+    """Write observations without their secrets."""
     if output is None:
         yield _write_out
         return
     with closing(open_capture(output, f"{settings.cluster}-{settings.node}", ROTATION)) as writer:
-        yield writer.write
+        yield lambda observation: writer.write(redact(observation))
 
 
 def _write_out(observation: Observation) -> None:
-    sys.stdout.buffer.write(encode_line(observation))
+    sys.stdout.buffer.write(encode_line(redact(observation)))
     sys.stdout.buffer.flush()

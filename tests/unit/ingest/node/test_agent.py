@@ -27,7 +27,7 @@ from ingest.model.records import (
     PodResourcesRecord,
     Record,
 )
-from ingest.node.agent import Agent, AgentSettings, follow, follow_until_stopped, run_agent_once
+from ingest.node.agent import Agent, AgentSettings, follow, run_agent_once
 from ingest.normalize.normalize import normalize
 from waiting import PATIENCE_SECONDS
 
@@ -287,5 +287,5 @@ async def test_sigterm_ends_the_agent_after_the_look_that_it_is_at(root: Path) -
         signal.raise_signal(signal.SIGTERM)
 
     async with asyncio.timeout(PATIENCE_SECONDS):
-        await follow_until_stopped(Agent(AgentSettings("c", "n1", root)), write, 3600.0)
+        await follow(Agent(AgentSettings("c", "n1", root)), write, 3600.0)
     assert {each.resource for each in written} == RESOURCES
