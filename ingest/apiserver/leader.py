@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import aiohttp
@@ -20,15 +21,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.clock import Clock
 from common.tasks import Tasks
-from ingest.apiserver.requests import (
-    FORBIDDEN,
-    NOT_FOUND,
-    TRANSPORT_ERRORS,
-    UNAUTHORIZED,
-    ApiError,
-    read_body,
-    request,
-)
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, read_body, request
 from ingest.model.observation import UNDECODABLE
 
 LEASE_SECONDS: Final = 15
@@ -36,7 +29,7 @@ RENEW_DEADLINE_SECONDS: Final = 10.0
 RETRY_SECONDS: Final = 2.0
 JITTER: Final = 0.2
 
-_HOPELESS: Final = frozenset({UNAUTHORIZED, FORBIDDEN, NOT_FOUND})
+_HOPELESS: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 """Not fixed by a retry: credentials, permission, and a namespace that does not exist."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=5)
 
@@ -161,7 +154,7 @@ class LeaderElection:
             async with request(self._client, "GET", f"{self._path}/{self._name.name}", timeouts=_TIMEOUT) as response:
                 return msgspec.json.decode(await read_body(response), type=Lease)
         except ApiError as error:
-            if error.code == NOT_FOUND:
+            if error.code == HTTPStatus.NOT_FOUND:
                 return None
             raise
 

@@ -5,6 +5,7 @@ All Leases are not watched: each kubelet renews its own every 10 s.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from typing import Final
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 
 from common.backoff import Backoff
 from common.clock import Clock
-from ingest.apiserver.requests import FORBIDDEN, NOT_FOUND, TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, read_body
 from ingest.model.objects.node import Node
 from ingest.model.observation import UNDECODABLE, observation_of
 from ingest.model.reports import Report, Tally, error_observation
@@ -98,9 +99,9 @@ class NodeLeases:
             await self._emit(Received(observation, decoded))
 
     async def _refused(self, name: str, error: ApiError) -> None:
-        if error.code == NOT_FOUND:
+        if error.code == HTTPStatus.NOT_FOUND:
             self._count("absent")
-        elif error.code == FORBIDDEN:
+        elif error.code == HTTPStatus.FORBIDDEN:
             self._count("forbidden")
             self._due.clear()
             await self._report_refusal()

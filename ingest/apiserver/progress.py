@@ -7,15 +7,16 @@ stand for other objects.
 
 import math
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from common.clock import Clock
-from ingest.apiserver.requests import BAD_REQUEST, FORBIDDEN, NOT_FOUND, UNAUTHORIZED, ApiError
+from ingest.apiserver.requests import ApiError
 from ingest.resources.resource import ApiResource
 
 EVENT_TTL_SECONDS: Final = 3600.0
 """Time that the API server keeps an Event after its last write (rules: event-counts)."""
-_RELIST_CODES: Final = frozenset({BAD_REQUEST, NOT_FOUND})
+_RELIST_CODES: Final = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND})
 
 
 class ListAt(NamedTuple):
@@ -122,7 +123,7 @@ class Progress:
 
     def cannot_resume(self, error: ApiError) -> bool:
         """True if the server no longer has the version, does not have it yet, or calls it invalid."""
-        return error.expired or error.too_large_version or error.code == BAD_REQUEST
+        return error.expired or error.too_large_version or error.code == HTTPStatus.BAD_REQUEST
 
     def lost(self, why: str) -> None:
         """A watch cannot go on at the version, so a new list is due."""
@@ -134,7 +135,7 @@ class Progress:
         The next path of an optional resource is tried. A list that is refused at its version is asked for at the most
         recent one, and a watch that is refused is followed by a list.
         """
-        if error.code == NOT_FOUND and self._resource.optional:
+        if error.code == HTTPStatus.NOT_FOUND and self._resource.optional:
             self.list_is_due = True
             self._paths.append(self._paths.pop(0))
             self._paths_missing += 1
@@ -146,10 +147,10 @@ class Progress:
         if not self.list_is_due and (unavailable or error.code in _RELIST_CODES):
             self.lost(str(error))
             return ""
-        if error.code == FORBIDDEN:
+        if error.code == HTTPStatus.FORBIDDEN:
             role = "Role" if self._namespace else "ClusterRole"
             return f"{error}: allow list and watch on {self._resource.name} in the {role}"
-        if error.code == UNAUTHORIZED:
+        if error.code == HTTPStatus.UNAUTHORIZED:
             return f"{error}: check the credentials"
         return str(error)
 

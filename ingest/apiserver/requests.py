@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from typing import Final
 
 import aiohttp
@@ -22,15 +23,6 @@ from common.text import plain
 from ingest.apiserver import client_fixes
 from ingest.model.observation import if_decodable
 
-OK: Final = 200
-CREATED: Final = 201
-BAD_REQUEST: Final = 400
-UNAUTHORIZED: Final = 401
-FORBIDDEN: Final = 403
-NOT_FOUND: Final = 404
-GONE: Final = 410
-TOO_MANY_REQUESTS: Final = 429
-INTERNAL_ERROR: Final = 500
 
 BODY_LIMIT_BYTES: Final = 1024 * 1024 * 1024
 """An answer that is read whole; a list at version "0" of 150,000 pods comes as one page from the watch cache."""
@@ -79,7 +71,7 @@ class ApiError(Exception):
     @property
     def expired(self) -> bool:
         """The version is too old (rules: list-and-watch)."""
-        return self.code == GONE or self._status.reason in {"Expired", "Gone"}
+        return self.code == HTTPStatus.GONE or self._status.reason in {"Expired", "Gone"}
 
     @property
     def too_large_version(self) -> bool:
@@ -92,7 +84,7 @@ class ApiError(Exception):
 
     @property
     def throttled(self) -> bool:
-        return self.code == TOO_MANY_REQUESTS
+        return self.code == HTTPStatus.TOO_MANY_REQUESTS
 
 
 class TooLargeError(Exception):
@@ -159,7 +151,7 @@ async def request(
     if (there := answered_at(response)) is not None:
         _SKEW.measure(asked_at, there, SYSTEM.now())
     try:
-        if response.status not in {OK, CREATED}:
+        if response.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
             raise await api_error(response)
         yield response
     finally:

@@ -8,6 +8,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 import aiohttp
@@ -22,16 +23,7 @@ from common.text import plain
 from ingest.apiserver.changes import Changes, Seen
 from ingest.apiserver.filters import Key
 from ingest.apiserver.progress import ListAt, Progress, Reconciling, went_back
-from ingest.apiserver.requests import (
-    INTERNAL_ERROR,
-    NOT_FOUND,
-    TRANSPORT_ERRORS,
-    ApiError,
-    TooLargeError,
-    get,
-    keep_alive,
-    unanswered,
-)
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, get, keep_alive, unanswered
 from ingest.apiserver.watch_events import HEAD_BYTES, LINE_LIMIT_BYTES, StreamError, pages, read_event, read_oversized
 from ingest.model.observation import UNDECODABLE
 from ingest.model.reports import Failure, Tally
@@ -155,9 +147,9 @@ class Watch:
             return problem.error.retry_after_seconds, ""
         if isinstance(problem, ApiError):
             report = self._progress.refused(problem)
-            if problem.code >= INTERNAL_ERROR:
+            if problem.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 self._reconciling.soon()
-            if problem.code == NOT_FOUND and self.resource.optional:
+            if problem.code == HTTPStatus.NOT_FOUND and self.resource.optional:
                 self._contact(self.resource.name)
             return problem.retry_after_seconds, report
         self._reconciling.soon()

@@ -4,6 +4,7 @@ import re
 import ssl
 from collections.abc import Callable
 from pathlib import Path
+from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from kubernetes_asyncio.client.configuration import Configuration
 
 from common.text import plain
-from ingest.apiserver.requests import OK, api_error, get, read_body, unanswered
+from ingest.apiserver.requests import api_error, get, read_body, unanswered
 from ingest.model.observation import if_decodable
 
 TIMEOUT: Final = aiohttp.ClientTimeout(total=9, sock_connect=5)
@@ -106,7 +107,7 @@ class Https:
         async with self._session.get(
             url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
         ) as response:
-            if response.status != OK:
+            if response.status != HTTPStatus.OK:
                 raise await api_error(response)
             return await read_body(response, BODY_LIMIT_BYTES)
 

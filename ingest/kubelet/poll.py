@@ -4,6 +4,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import ceil
+from http import HTTPStatus
 from typing import Any, Final, Literal
 
 import msgspec
@@ -11,7 +12,7 @@ import msgspec
 from common.backoff import Backoff
 from common.clock import Clock
 from common.cycles import forget_frames
-from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, UNAUTHORIZED, ApiError, TooLargeError, unanswered
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import KubeletUnreachable
 from ingest.model.observation import UNDECODABLE, if_decodable, observation_of
 from ingest.model.reports import Failure, Report, Tally, error_observation
@@ -108,7 +109,7 @@ class Kubelets:
         try:
             await self._ask(kubelet, resource)
         except ApiError as problem:
-            if problem.code != FORBIDDEN:
+            if problem.code != HTTPStatus.FORBIDDEN:
                 raise
             kubelet.asked(resource.name, FORBIDDEN_SECONDS)
             await self._report(kubelet, kubelet.forbidden[resource.name], _forbidden(problem, resource))
@@ -238,7 +239,7 @@ def _forbidden(problem: ApiError, resource: KubeletResource[Any]) -> str:
 def _reason(problem: Exception) -> str:
     if isinstance(problem, ApiError):
         remedy = ": check the credentials, and that the kubelet has webhook authentication"
-        return f"{problem}{remedy if problem.code == UNAUTHORIZED else ''}"
+        return f"{problem}{remedy if problem.code == HTTPStatus.UNAUTHORIZED else ''}"
     if isinstance(problem, KubeletUnreachable):
         return str(problem)
     if isinstance(problem, TimeoutError):

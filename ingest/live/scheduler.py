@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
@@ -14,7 +15,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 from common.clock import Clock, steadily
 from common.settings import SettingsError
 from common.text import plain
-from ingest.apiserver.requests import FORBIDDEN, TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, TooLargeError, unanswered
 from ingest.kubelet.access import Https
 from ingest.kubelet.poll import Emit
 from ingest.live.settings import LiveSettings
@@ -47,7 +48,7 @@ async def cache_line(https: Https, url: str, now: datetime) -> str:
     try:
         metrics = (await https.get(f"https://{host_of(url)}/metrics")).decode(errors="replace")
     except ApiError as error:
-        cure = ": allow get on the nonResourceURL /metrics" if error.code == FORBIDDEN else ""
+        cure = ": allow get on the nonResourceURL /metrics" if error.code == HTTPStatus.FORBIDDEN else ""
         raise CacheUnknown(f"{error}{cure}") from error
     except (TooLargeError, *TRANSPORT_ERRORS) as error:
         untrusted = isinstance(error, aiohttp.ClientConnectorCertificateError)

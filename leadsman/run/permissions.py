@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from http import HTTPStatus
 from typing import Final, NamedTuple
 
 import aiohttp
@@ -11,18 +12,7 @@ from kubernetes_asyncio.client.api_client import ApiClient
 from ingest.apiserver.connect import KubeconfigError, configuration
 from ingest.apiserver.leader import LeaseName
 from ingest.apiserver.node_leases import WITHOUT
-from ingest.apiserver.requests import (
-    FORBIDDEN,
-    INTERNAL_ERROR,
-    TOO_MANY_REQUESTS,
-    TRANSPORT_ERRORS,
-    UNAUTHORIZED,
-    ApiError,
-    get,
-    read_body,
-    request,
-    unanswered,
-)
+from ingest.apiserver.requests import TRANSPORT_ERRORS, ApiError, get, read_body, request, unanswered
 from ingest.kubelet.fleet import PROXY_RISK
 from ingest.kubelet.settings import KubeletSettings
 from ingest.live.settings import LiveSettings
@@ -38,6 +28,7 @@ LEASES: Final = "coordination.k8s.io"
 NOBODY: Final = "leadsman-asks-for-none"
 """A name that no object has."""
 _CHEAP: Final = {"list": {"limit": "1"}, "watch": {"watch": "true", "timeoutSeconds": "1", "resourceVersion": "0"}}
+_NO_VERDICT: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS})
 _UNTRIED: Final = "unknown: the API server reviews no access, and only a write would show it"
 
 
@@ -182,7 +173,7 @@ async def check_cluster(settings: LiveSettings, lease: LeaseName | None = None) 
             if await account.may(_PROXIED):
                 yield Checked(f"cluster: get {PROXY}", "", PROXY_RISK, needed=False)
         except (ApiError, *TRANSPORT_ERRORS) as error:
-            unknown = isinstance(error, ApiError) and error.code == UNAUTHORIZED
+            unknown = isinstance(error, ApiError) and error.code == HTTPStatus.UNAUTHORIZED
             yield Checked("cluster", _unanswered(client, error), unknown_account=unknown)
             return
     if account.unreviewed:
@@ -221,7 +212,7 @@ class Account:
             try:
                 verdict = await self._reviewed(permission)
             except ApiError as error:
-                if error.code == UNAUTHORIZED:
+                if error.code == HTTPStatus.UNAUTHORIZED:
                     raise
                 self.unreviewed = str(error)
             except UNDECODABLE:
@@ -241,14 +232,14 @@ class Account:
             async with get(self._client, permission.path, _CHEAP.get(permission.verb, {}), TIMEOUT):
                 return True
         except ApiError as error:
-            if error.code in {UNAUTHORIZED, TOO_MANY_REQUESTS} or error.code >= INTERNAL_ERROR:
+            if error.code in _NO_VERDICT or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
                 raise
-            return error.code != FORBIDDEN
+            return error.code != HTTPStatus.FORBIDDEN
 
 
 def _unanswered(client: ApiClient, error: Exception) -> str:
     if isinstance(error, ApiError):
-        if error.code == UNAUTHORIZED:
+        if error.code == HTTPStatus.UNAUTHORIZED:
             return f"{error}. The token or certificate expired, or is another cluster's: log in again"
         return f"{error}. Check the credentials of watch.kubeconfig and watch.context"
     return (
