@@ -1,6 +1,7 @@
 """`leadsman completion`: what a shell offers while somebody types."""
 
 import re
+from functools import partial
 
 import click
 from click.shell_completion import CompletionItem, ShellComplete, get_completion_class
@@ -76,21 +77,6 @@ def _question(ctx: click.Context) -> str:
     return ctx.params.get("name") or next(iter(ctx.args), "")
 
 
-def nodes(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    del param
-    return _named(ctx, "node", begun)
-
-
-def clusters(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    del param
-    return _named(ctx, "cluster", begun)
-
-
-def namespaces(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
-    del param
-    return _named(ctx, "namespace", begun, "pod_bindings")
-
-
 def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     from ingest.apiserver.connect import contexts as known
 
@@ -98,12 +84,13 @@ def contexts(ctx: click.Context, param: click.Parameter, begun: str) -> list[Com
     return [CompletionItem(name) for name in known(ctx.params.get("kubeconfig")) if _fits(name, begun)]
 
 
-def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") -> list[CompletionItem]:
+def _named(column: str, table: str, ctx: click.Context, param: click.Parameter, begun: str) -> list[CompletionItem]:
     """Nothing if the database cannot be asked: an error would stand in the middle of the reader's line."""
     from leadsman.cli.database import existing_database
     from leadsman.cli.given import DEFAULT_DSN
     from sql.database.errors import DatabaseError
 
+    del param
     sql = (
         f"SELECT DISTINCT {column} AS name FROM {table} WHERE startsWith(name, {{begun:String}}) ORDER BY 1 LIMIT 100"
     )
@@ -113,6 +100,10 @@ def _named(ctx: click.Context, column: str, begun: str, table: str = "nodes") ->
     except DatabaseError:
         return []
     return [CompletionItem(name) for name in found if _fits(name, begun)]
+
+
+nodes, clusters = partial(_named, "node", "nodes"), partial(_named, "cluster", "nodes")
+namespaces = partial(_named, "namespace", "pod_bindings")
 
 
 def _fits(name: str, begun: str) -> bool:

@@ -18,54 +18,6 @@ EXTRAS: Final[Mapping[str, str]] = {"google": "agent", "grpc": "agent"}
 """The extra that brings a package, for packages that are imported with a command."""
 
 
-class LazyGroup(click.Group):
-    """Commands under headings; the module `PACKAGE.NAME` (with `_` for `-`) has a click command named `command`."""
-
-    def __init__(self, *, package: str, sections: Mapping[str, Mapping[str, str]], **settings: Any) -> None:
-        """`sections` has the help's line of each command, by heading and name."""
-        super().__init__(**settings)
-        self._package = package
-        self._sections = sections
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        del ctx
-        return [name for commands in self._sections.values() for name in commands]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Raises WrongUsage for a command whose extra is not installed."""
-        if cmd_name not in self.list_commands(ctx):
-            return None
-        try:
-            module = import_module(f"{self._package}.{cmd_name.replace('-', '_')}")
-        except ModuleNotFoundError as error:
-            extra = EXTRAS.get((error.name or "").partition(".")[0])
-            if extra is None:
-                raise
-            raise WrongUsage(f"{cmd_name} needs an extra: in a checkout, pipx install --force '.[{extra}]'") from None
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises UsageError for a command that is not there, with the nearest."""
-        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], self.list_commands(ctx))}".strip())
-        return super().resolve_command(ctx, args)
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Commands with their lines, none of which is imported for it, and options."""
-        lines = [item for commands in self._sections.values() for item in commands.items()]
-        found = [CompletionItem(name, help=line) for name, line in lines if name.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, self.list_commands(ctx)))
-        for heading, commands in self._sections.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
-
-
 MOST_FILES: Final = 65_536
 
 
@@ -117,7 +69,8 @@ SECTIONS: Final[Mapping[str, Mapping[str, str]]] = {
         "completion": "Print a completion script for your shell",
     },
 }
-COMMANDS: Final = frozenset(name for section in SECTIONS.values() for name in section)
+"""The help's line of each command, by heading and name."""
+COMMANDS: Final = {name: line for section in SECTIONS.values() for name, line in section.items()}
 
 
 def _without_colour(ctx: click.Context, param: click.Parameter, given: Any) -> None:
@@ -156,16 +109,52 @@ def _split_examples(command: click.Command) -> None:
         _split_examples(below)
 
 
-class Commands(LazyGroup):
-    """An error that the user can fix is one sentence and a status, not a traceback."""
+class Commands(click.Group):
+    """The commands under their headings. An error that the user can fix is one sentence and a status, not a traceback.
+
+    The module `leadsman.cli.NAME` (with `_` for `-`) has a click command named `command`.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return [*COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        command = super().get_command(ctx, cmd_name)
-        if command is not None:
-            _split_examples(command)
-        if command is not None and not any(param.name == "no_color" for param in command.params):
+        """Raises WrongUsage for a command whose extra is not installed."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        try:
+            command: click.Command = import_module(f"leadsman.cli.{cmd_name.replace('-', '_')}").command
+        except ModuleNotFoundError as error:
+            extra = EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
+                raise
+            raise WrongUsage(f"{cmd_name} needs an extra: in a checkout, pipx install --force '.[{extra}]'") from None
+        _split_examples(command)
+        if not any(param.name == "no_color" for param in command.params):
             command.params.append(no_color())
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises UsageError for a command that is not there, with the nearest."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}. {nearest(args[0], COMMANDS)}".strip())
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Commands with their lines, none of which is imported for it, and options."""
+        found = [CompletionItem(name, help=line) for name, line in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        width = max(map(len, COMMANDS))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         try:
@@ -190,8 +179,6 @@ class Commands(LazyGroup):
 
 app: Final = Commands(
     name="leadsman",
-    package="leadsman.cli",
-    sections=SECTIONS,
     help="Explains node pressure, evictions, image GC, NUMA and scheduling of Kubernetes nodes.\n\n" + EXITS,
     params=[no_color()],
     context_settings={"show_default": True, "help_option_names": ["-h", "--help"]},
