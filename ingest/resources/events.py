@@ -59,5 +59,4 @@ EVENTS: Final = ApiResource(
     bookmarks=False,
     deletion_is_news=False,
     namespaced=True,
-    must_gather=r"namespaces/[^/]+/(?:core/events|events/[^/]+)",
 )

@@ -98,6 +98,4 @@ NODE_RESOURCE_TOPOLOGIES: Final = ApiResource(
     compared=_compared,
     log=lambda topology: topology.metadata.name,
     optional=True,
-    must_gather=r"cluster-scoped-resources/"
-    r"(?:topology\.[^/]+/noderesourcetopologies|nodeinfo\.volcano\.sh/numatopologies)(?:/[^/]+)?",
 )

@@ -55,7 +55,6 @@ NODES: Final = ApiResource(
     paths=("/api/v1/nodes",),
     compared=without_version,
     log=on_cluster,
-    must_gather=r"cluster-scoped-resources/core/nodes(?:/[^/]+)?",
 )
 
 

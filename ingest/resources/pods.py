@@ -92,5 +92,4 @@ PODS: Final = ApiResource(
     compared=without_version,
     log=lambda pod: pod.spec.node_name,
     namespaced=True,
-    must_gather=r"namespaces/[^/]+/(?:core/pods|pods/(?:[^/]+/)?[^/]+)",
 )

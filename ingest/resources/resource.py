@@ -95,8 +95,6 @@ class ApiResource(Resource[Kept]):
     """Consequence if it is refused; empty if that is a problem, or if few clusters have it."""
     namespaced: bool = False
     """Its objects belong to namespaces, and can be listed in one alone."""
-    must_gather: str = ""
-    """A pattern of the YAML files that `oc adm must-gather`, and sos on OpenShift, write of it."""
 
     def served_at(self, namespace: str) -> list[str]:
         """Its paths, in one namespace, or for an empty one in all."""

@@ -5,7 +5,7 @@ They are kept as JSON, because only the rule that reads one understands it. All 
 They are of no use in a single namespace, where nodes are not watched.
 """
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -33,15 +33,11 @@ _encode: Final = msgspec.json.Encoder().encode
 
 
 def scheduled(
-    name: str,
-    type_: type[Kept],
-    *,
-    kinds: Mapping[str, str],
-    paths: tuple[str, ...],
-    without: str,
-    must_gather: str,
-    annotations: type[msgspec.Struct] = KeptObject,
+    type_: type[Kept], api: str, *paths: str, without: str, annotations: type[msgspec.Struct] = KeptObject
 ) -> ApiResource[Kept]:
+    """A resource whose kind has the name of its type; `api` is a pattern of its apiVersion."""
+    name = paths[0].rpartition("/")[2]
+
     def records(observation: Observation, thing: Kept) -> list[Record]:
         which = identify(thing)
         return [
@@ -63,98 +59,52 @@ def scheduled(
         records=records,
         reads=only_read(type_),
         annotations=names_of(annotations),
-        kinds=kinds,
+        kinds={type_.__name__: api},
         paths=paths,
         compared=without_version,
         log=on_cluster,
         optional=True,
         without=without,
-        must_gather=must_gather,
     )
 
 
+_of_storage: Final = partial(scheduled, annotations=StorageAnnotations)
 _STORAGE: Final = r"storage\.k8s\.io/v1(?:beta1)?"
 _VOLUMES: Final = "it is unknown where pods with volume claims fit"
-
-
-def _of_storage(plural: str, kind: str, type_: type[Any], without: str) -> ApiResource[Any]:
-    return scheduled(
-        plural,
-        type_,
-        kinds={kind: _STORAGE},
-        paths=(f"/apis/storage.k8s.io/v1/{plural}",),
-        without=without,
-        must_gather=rf"cluster-scoped-resources/storage\.k8s\.io/{plural}(?:/[^/]+)?",
-        annotations=StorageAnnotations,
-    )
-
-
-STORAGE: Final = (
-    scheduled(
-        "persistentvolumeclaims",
-        PersistentVolumeClaim,
-        kinds={"PersistentVolumeClaim": r"v1"},
-        paths=("/api/v1/persistentvolumeclaims",),
-        without=_VOLUMES,
-        must_gather=r"namespaces/[^/]+/core/persistentvolumeclaims",
-        annotations=StorageAnnotations,
-    ),
-    scheduled(
-        "persistentvolumes",
-        PersistentVolume,
-        kinds={"PersistentVolume": r"v1"},
-        paths=("/api/v1/persistentvolumes",),
-        without=_VOLUMES,
-        must_gather=r"cluster-scoped-resources/core/persistentvolumes(?:/[^/]+)?",
-        annotations=StorageAnnotations,
-    ),
-    _of_storage("storageclasses", "StorageClass", StorageClass, _VOLUMES),
-    _of_storage("csinodes", "CSINode", CSINode, "it is unknown how many volumes nodes can attach"),
-    _of_storage("csidrivers", "CSIDriver", CSIDriver, "it is unknown whether drivers have room for new volumes"),
+_CAPACITY: Final = "it is unknown whether drivers have room for new volumes"
+STORAGE: Final[tuple[ApiResource[Any], ...]] = (
+    _of_storage(PersistentVolumeClaim, "v1", "/api/v1/persistentvolumeclaims", without=_VOLUMES),
+    _of_storage(PersistentVolume, "v1", "/api/v1/persistentvolumes", without=_VOLUMES),
+    _of_storage(StorageClass, _STORAGE, "/apis/storage.k8s.io/v1/storageclasses", without=_VOLUMES),
     _of_storage(
-        "volumeattachments", "VolumeAttachment", VolumeAttachment, "it is unknown which volumes nodes have attached"
+        CSINode, _STORAGE, "/apis/storage.k8s.io/v1/csinodes", without="it is unknown how many volumes nodes can attach"
+    ),
+    _of_storage(CSIDriver, _STORAGE, "/apis/storage.k8s.io/v1/csidrivers", without=_CAPACITY),
+    _of_storage(
+        VolumeAttachment,
+        _STORAGE,
+        "/apis/storage.k8s.io/v1/volumeattachments",
+        without="it is unknown which volumes nodes have attached",
     ),
 )
-
-
 NAMESPACES: Final = scheduled(
-    "namespaces",
-    Namespace,
-    kinds={"Namespace": r"v1"},
-    paths=("/api/v1/namespaces",),
-    without="it is unknown which namespaces an affinity selector selects",
-    must_gather=r"cluster-scoped-resources/core/namespaces(?:/[^/]+)?",
+    Namespace, "v1", "/api/v1/namespaces", without="it is unknown which namespaces an affinity selector selects"
 )
 
 
-_DEVICES: Final = "it is unknown where pods with resource claims fit"
-
-
-def _of_devices(
-    plural: str, kind: str, type_: type[Any], without: str, folder: str = "cluster-scoped-resources"
-) -> ApiResource[Any]:
-    return scheduled(
-        plural,
-        type_,
-        kinds={kind: r"resource\.k8s\.io/v1(?:beta[12])?"},
-        paths=tuple(f"/apis/resource.k8s.io/{version}/{plural}" for version in ("v1", "v1beta2", "v1beta1")),
-        without=without,
-        must_gather=rf"{folder}/resource\.k8s\.io/{plural}(?:/[^/]+)?",
-    )
+def _of_devices(type_: type[Any], plural: str, without: str) -> ApiResource[Any]:
+    paths = (f"/apis/resource.k8s.io/{version}/{plural}" for version in ("v1", "v1beta2", "v1beta1"))
+    return scheduled(type_, r"resource\.k8s\.io/v1(?:beta[12])?", *paths, without=without)
 
 
 RESOURCE_CLAIMS: Final = (
-    _of_devices("resourceclaims", "ResourceClaim", ResourceClaim, _DEVICES, r"namespaces/[^/]+"),
-    _of_devices("deviceclasses", "DeviceClass", DeviceClass, "it is unknown which devices resource claims select"),
-    _of_devices("resourceslices", "ResourceSlice", ResourceSlice, "it is unknown which devices nodes have"),
+    _of_devices(ResourceClaim, "resourceclaims", "it is unknown where pods with resource claims fit"),
+    _of_devices(DeviceClass, "deviceclasses", "it is unknown which devices resource claims select"),
+    _of_devices(ResourceSlice, "resourceslices", "it is unknown which devices nodes have"),
 )
-
-
 BUDGETS: Final = scheduled(
-    "poddisruptionbudgets",
     PodDisruptionBudget,
-    kinds={"PodDisruptionBudget": r"policy/v1"},
-    paths=("/apis/policy/v1/poddisruptionbudgets",),
+    r"policy/v1",
+    "/apis/policy/v1/poddisruptionbudgets",
     without="it is unknown which pods a drain has to leave",
-    must_gather=r"namespaces/[^/]+/policy/poddisruptionbudgets(?:/[^/]+)?",
 )
