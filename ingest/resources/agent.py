@@ -75,50 +75,35 @@ def _as(record: type[Record]) -> Callable[[Observation, msgspec.Struct], list[Re
     ]
 
 
-def _measured(name: str, shape: type[msgspec.Struct], record: type[Record], field: str = "") -> NodeResource[Any]:
-    """Return a resource that the agent measures; this field, or that of its name, distinguishes it in a dump."""
+def _stored(name: str, record: type[Record], *, of_memory: bool) -> NodeResource[Any]:
+    """Return the checkpoint of a manager of the kubelet."""
     return NodeResource(
         name=name,
-        decode=msgspec.json.Decoder(shape).decode,
+        decode=_checkpoint,
         records=_as(record),
         secrets=False,
-        fields=lambda fields: (field or name) in fields,
-        origin="agent",
+        fields=lambda fields: "policyName" in fields and ("machineState" in fields) is of_memory,
+        file=f"var/lib/kubelet/{name}",
     )
 
 
-CPU_MANAGER_STATE: Final = NodeResource(
-    name="cpu_manager_state",
-    decode=_checkpoint,
-    records=_as(CpuManagerRecord),
-    secrets=False,
-    fields=lambda fields: "policyName" in fields and "machineState" not in fields,
-    file="var/lib/kubelet/cpu_manager_state",
-)
-MEMORY_MANAGER_STATE: Final = NodeResource(
-    name="memory_manager_state",
-    decode=_checkpoint,
-    records=_as(MemoryManagerRecord),
-    secrets=False,
-    fields=lambda fields: "policyName" in fields and "machineState" in fields,
-    file="var/lib/kubelet/memory_manager_state",
-)
-CPU_TOPOLOGY: Final = NodeResource(
-    name="cpu_topology",
-    decode=msgspec.json.Decoder(_Topology).decode,
-    records=_as(CpuTopologyRecord),
-    secrets=False,
-    fields=lambda fields: "cpus" in fields,
-    timeless=True,
-    origin="agent",
-)
-PODRESOURCES: Final = NodeResource(
-    name="podresources",
-    decode=msgspec.json.Decoder(NodeResources).decode,
-    records=_as(PodResourcesRecord),
-    secrets=False,
+def _measured(
+    name: str, shape: type[msgspec.Struct], record: type[Record], field: str = "", **more: Any
+) -> NodeResource[Any]:
+    """Return a resource that the agent measures; this field, or that of its name, distinguishes it in a dump."""
+    settings = {"fields": lambda fields: (field or name) in fields, **more}
+    decode = msgspec.json.Decoder(shape).decode
+    return NodeResource(name=name, decode=decode, records=_as(record), secrets=False, origin="agent", **settings)
+
+
+CPU_MANAGER_STATE: Final = _stored("cpu_manager_state", CpuManagerRecord, of_memory=False)
+MEMORY_MANAGER_STATE: Final = _stored("memory_manager_state", MemoryManagerRecord, of_memory=True)
+CPU_TOPOLOGY: Final = _measured("cpu_topology", _Topology, CpuTopologyRecord, "cpus", timeless=True)
+PODRESOURCES: Final = _measured(
+    "podresources",
+    NodeResources,
+    PodResourcesRecord,
     fields=lambda fields: "pods" in fields and fields.keys() <= {"pods", "allocatable"},
-    origin="agent",
 )
 """The answer of the kubelet's podresources service (rules: podresources)."""
 NUMA_USAGE: Final = _measured("numa_usage", _Usage, NumaUsageRecord)
