@@ -33,11 +33,9 @@ class Clock(NamedTuple):
         return max(self.monotonic() - earlier.monotonic, (self.now() - earlier.now).total_seconds())
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
-SYSTEM: Final = Clock(now=_utc_now, monotonic=time.monotonic, sleep=asyncio.sleep, random=random.random)
+SYSTEM: Final = Clock(
+    now=lambda: datetime.now(UTC), monotonic=time.monotonic, sleep=asyncio.sleep, random=random.random
+)
 
 
 def unstepped(clock: Clock = SYSTEM) -> Clock:

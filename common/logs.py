@@ -23,7 +23,9 @@ def configure(form: Form, out: TextIO | None = None) -> None:
         structlog.processors.format_exc_info,
         safe,
     ]
-    render = _renderer(form)
+    colours = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    as_json = structlog.processors.JSONRenderer(sort_keys=False, default=str)
+    render: Any = as_json if form == "json" else structlog.dev.ConsoleRenderer(colors=colours)
     structlog.configure(
         processors=[*shared, render],
         logger_factory=structlog.WriteLoggerFactory(out or sys.stdout),
@@ -45,9 +47,3 @@ def safe(_: Any, __: str, happening: MutableMapping[str, Any]) -> MutableMapping
         elif isinstance(value, list | tuple | set | dict):
             happening[name] = plain(scrub(str(value)), VALUE_CHARACTERS)
     return happening
-
-
-def _renderer(form: Form) -> Any:
-    if form == "json":
-        return structlog.processors.JSONRenderer(sort_keys=False, default=str)
-    return structlog.dev.ConsoleRenderer(colors=sys.stdout.isatty() and not os.environ.get("NO_COLOR"))

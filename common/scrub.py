@@ -173,6 +173,7 @@ def _behind(texts: Iterable[str]) -> str:
     return "|".join(f"(?<={re.escape(each)})" for each in texts)
 
 
+_SPOKEN: Final = ("bearer ", "basic ", "password ", "passwd ", "passphrase ")
 _GITLAB: Final = ("pat", "dt", "rt", "wt", "ffct", "soat", "cbt", "ft", "imt", "agent", "ptt")
 # Searches that begin with one character, because Python finds that fastest.
 _DASH: Final = re.compile(
@@ -259,7 +260,7 @@ def _may_name_secret(folded: str) -> bool:
         or ("=" in folded and _has_word(folded))
         or (">" in folded and _has_secret_name_before(folded, ">"))
         or ("'" in folded and _has_secret_name_before(folded, "':"))
-        or (" " in folded and ("bearer " in folded or "basic " in folded or _says_password(folded)))
+        or (" " in folded and any(each in folded for each in _SPOKEN))
         or "authorization" in folded
         or (_has_command(folded) and _may_say_password(folded))
     )
@@ -281,10 +282,6 @@ def _may_say_password(folded: str) -> bool:
     """A tab between the words of a command has an escape in a document."""
     texts = (folded, folded.replace("\\t", "\t")) if "\\t" in folded else (folded,)
     return any(_SHORT_FLAG.search(each) or _PIPED.search(each) for each in texts)
-
-
-def _says_password(folded: str) -> bool:
-    return "password " in folded or "passwd " in folded or "passphrase " in folded
 
 
 def _has_secret_name_before(folded: str, separator: str) -> bool:
@@ -328,13 +325,9 @@ def _without_secret_path(found: re.Match[str]) -> str:
 def _without_flags(text: str) -> str:
     """A command can begin within the match of the one before it, so a pass over the rest follows."""
     text = _PIPED.sub(rf"\1{REDACTED} ", text) if "|" in text else text
-    while (left := _SHORT_FLAG.sub(_without_flag, text)) != text:
+    while (left := _SHORT_FLAG.sub(lambda found: f"{found[1]}{found['quote'] or ''}{REDACTED}", text)) != text:
         text = left
     return text
-
-
-def _without_flag(found: re.Match[str]) -> str:
-    return f"{found[1]}{found['quote'] or ''}{REDACTED}"
 
 
 def _without_secret(found: re.Match[str]) -> str:

@@ -63,11 +63,7 @@ _TYPES: Final[dict[type, str]] = {
 
 def visible(text: str) -> str:
     """Give text as `plain` does, whole, and with its lines and tabs."""
-    return _UNSAFE.sub(_as_seen, text)
-
-
-def _as_seen(match: re.Match[str]) -> str:
-    return match[0] if match[0] in "\n\r\t" else _escaped(match)
+    return _UNSAFE.sub(lambda match: match[0] if match[0] in "\n\r\t" else _escaped(match), text)
 
 
 def plain_json(document: bytes) -> str:

@@ -114,11 +114,13 @@ async def pages(client: ApiClient, path: str, version: str, match: str = "") -> 
     a list has expired, the whole list is requested at once, so an object may come twice. Raises ApiError,
     TooLargeError, msgspec.MsgspecError for an answer that is not a list, and transport errors.
     """
-    whole = _query(version, match)
+    given = {"resourceVersion": version, "resourceVersionMatch": match}
+    whole = {name: value for name, value in given.items() if value}
     query = {**whole, "limit": str(PAGE_OBJECTS)}
     while True:
         try:
-            page = await _page(client, path, query)
+            async with get(client, path, query, LIST_TIMEOUT) as response:
+                page = _LIST.decode(await read_body(response))
         except ApiError as error:
             if not error.expired or "continue" not in query:
                 raise
@@ -129,13 +131,3 @@ async def pages(client: ApiClient, path: str, version: str, match: str = "") -> 
         if not token:
             return
         query = {"limit": str(PAGE_OBJECTS), "continue": token}
-
-
-def _query(version: str, match: str) -> dict[str, str]:
-    query = {"resourceVersion": version} if version else {}
-    return {**query, "resourceVersionMatch": match} if match else query
-
-
-async def _page(client: ApiClient, path: str, query: dict[str, str]) -> _List:
-    async with get(client, path, query, LIST_TIMEOUT) as response:
-        return _LIST.decode(await read_body(response))

@@ -31,12 +31,7 @@ _ERRORS: Final = re.compile(
 
 def without_logs(data: bytes) -> bytes:
     """The text without what containers printed, which has as many lines."""
-    return _LOGS.sub(_blank, data)
-
-
-def _blank(log: re.Match[bytes]) -> bytes:
-    """Replaces what a container printed by as many empty lines."""
-    return NEWLINE * log[0].count(NEWLINE)
+    return _LOGS.sub(lambda log: NEWLINE * log[0].count(NEWLINE), data)
 
 
 def without_lines(document: bytes) -> tuple[bytes, bytes]:

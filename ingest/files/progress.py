@@ -37,7 +37,7 @@ def progress_bar(
     """
     stream = sys.stderr if stream is None else stream
     if quiet:
-        yield _nothing
+        yield lambda *_: None
     elif stream.isatty():
         with _bar(stream) as progress:
             yield progress
@@ -87,10 +87,6 @@ def _lines(stream: TextIO, now: Callable[[], float]) -> Progress:
             print(progress_line(read_bytes, total_bytes, observations, at - began), file=stream, flush=True)
 
     return progress
-
-
-def _nothing(read_bytes: int, total_bytes: int, observations: int) -> None:
-    """Show nothing."""
 
 
 def progress_line(read_bytes: int, total_bytes: int, observations: int, seconds: float) -> str:

@@ -36,15 +36,15 @@ class AliasError(yaml.YAMLError):
     """An alias, which may make a short document very large."""
 
 
-def _without_colons(pattern: re.Pattern[str]) -> re.Pattern[str]:
-    return re.compile(f"(?!.*:)(?:{pattern.pattern})", pattern.flags)
-
-
 class _Loader(yaml.CSafeLoader):
     """Leaves times, merge keys and base-60 numbers as text, as in Kubernetes' YAML. Raises AliasError at an alias."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - an attribute of the parent
-        first: [(tag, _without_colons(pattern)) for tag, pattern in resolvers if not tag.endswith(_TEXTS)]
+        first: [
+            (tag, re.compile(f"(?!.*:)(?:{pattern.pattern})", pattern.flags))
+            for tag, pattern in resolvers
+            if not tag.endswith(_TEXTS)
+        ]
         for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
     }
 

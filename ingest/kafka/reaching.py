@@ -57,7 +57,9 @@ def explain(error: BaseException) -> str:
     for kind, text in _REFUSALS:
         if isinstance(error, kind):
             return text
-    return f"it does not answer{_cause(error)}. Check kafka.bootstrap_servers"
+    text = plain(_text(error))
+    cause = f" ({text})" if text else " in time" if _is_late(error) else ""
+    return f"it does not answer{cause}. Check kafka.bootstrap_servers"
 
 
 def explain_refusal(error: BaseException) -> str:
@@ -65,11 +67,6 @@ def explain_refusal(error: BaseException) -> str:
         return explain(error)
     described = error.description if isinstance(error, BrokerResponseError) else _text(error)
     return plain(" ".join(described.split())) or ("no answer in time" if _is_late(error) else "no reason given")
-
-
-def _cause(error: BaseException) -> str:
-    text = plain(_text(error))
-    return f" ({text})" if text else " in time" if _is_late(error) else ""
 
 
 def _text(error: BaseException) -> str:

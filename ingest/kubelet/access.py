@@ -103,17 +103,15 @@ class Https:
         """The answer at an https URL, whose certificate may be for another name; raises as `NodeProxy.fetch`."""
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         headers = {"Authorization": token} if token else {}
-        self._session = self._session or self._connected()
+        if self._session is None:
+            connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
+            self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
         async with self._session.get(
             url, headers=headers, timeout=TIMEOUT, allow_redirects=False, server_hostname=name
         ) as response:
             if response.status != HTTPStatus.OK:
                 raise await api_error(response)
             return await read_body(response, BODY_LIMIT_BYTES)
-
-    def _connected(self) -> aiohttp.ClientSession:
-        connector = aiohttp.TCPConnector(ssl=self._tls, limit=0, keepalive_timeout=KEPT_SECONDS)
-        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
     async def close(self) -> None:
         if self._session:

@@ -88,7 +88,8 @@ class Kubelets:
         await self._clock.sleep(due_at - begun)
         while True:
             try:
-                await self._round(kubelet)
+                for resource in POLLED:  # what is forbidden holds up nothing else
+                    await self._ask_where_due(kubelet, resource)
             except (ApiError, TooLargeError, _Unreadable, *TRANSPORT_ERRORS) as problem:
                 forget_frames(problem)
                 await self._failed(kubelet, problem)
@@ -97,11 +98,6 @@ class Kubelets:
                 late = self._clock.monotonic() - due_at
                 due_at += self._round_seconds * (late // self._round_seconds + 1)
                 await self._clock.sleep(due_at - self._clock.monotonic())
-
-    async def _round(self, kubelet: "_Kubelet") -> None:
-        """Ask for all that is due; what is forbidden holds up nothing else."""
-        for resource in POLLED:
-            await self._ask_where_due(kubelet, resource)
 
     async def _ask_where_due(self, kubelet: "_Kubelet", resource: KubeletResource[Any]) -> None:
         if not kubelet.is_due(resource.name):

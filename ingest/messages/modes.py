@@ -119,10 +119,6 @@ _TYPES: Final[Mapping[str, str]] = {
 """Holes whose contents pass."""
 
 
-def _query(text: str, _: frozenset[str]) -> str:
-    return text[:1] + withheld(text[1:])
-
-
 def _probe(text: str, _: frozenset[str]) -> str:
     kept = fit("probe", text)
     return withheld(text) if kept is None else kept
@@ -133,7 +129,7 @@ _TEXTS: Final[Mapping[str, tuple[str, Callable[[str, frozenset[str]], str]]]] = 
     "counts": ("(.*)", partial(known_words, counts=True)),
     "probe": ("(.*)", _probe),
     "output": ("(.*)", lambda text, _: withheld(text)),
-    "query": (rf'((?:\?(?:{WITHHELD}|[^\s"]*))?)', _query),
+    "query": (rf'((?:\?(?:{WITHHELD}|[^\s"]*))?)', lambda text, _: text[:1] + withheld(text[1:])),
 }
 """Holes of which a part passes."""
 _HOLE: Final = re.compile(r"{(\w+)}")

@@ -210,11 +210,8 @@ def pack_column(typecode: TypeCode, values: Sequence[float | None]) -> bytes:
         # half the time of array's own
         return struct.pack(f"{len(values)}{typecode}", *values)
     except struct.error:
-        return array(typecode, map(_stored, values)).tobytes()
-
-
-def _stored(value: float | None) -> Any:
-    return within_int64(value) if isinstance(value, int) else value or 0
+        stored: Any = [within_int64(value) if isinstance(value, int) else value or 0 for value in values]
+        return array(typecode, stored).tobytes()
 
 
 @lru_cache

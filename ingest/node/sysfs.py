@@ -47,9 +47,6 @@ def read_bytes(path: Path) -> bytes:
     return data
 
 
-_NODE: Final = re.compile(r"node([0-9]{1,6})")
-_INDEX: Final = re.compile(r"index([0-9]{1,2})")
-_CPU: Final = re.compile(r"cpu([0-9]{1,6})")
 _ID: Final = re.compile(r"-?[0-9]{1,9}")
 
 
@@ -77,7 +74,7 @@ def read_cpu_topology(root: Path) -> list[Cpu]:
 def read_distances(root: Path) -> dict[int, dict[int, int]]:
     """Read each NUMA node's distance to the others from the firmware (SLIT; 10 is local); empty if there is none."""
     folder = root / "sys/devices/system/node"
-    numa_nodes = _ids(folder, _NODE)
+    numa_nodes = ids_in(folder, "node")
     distances = {}
     for numa in numa_nodes:
         path = folder / f"node{numa}" / "distance"
@@ -96,8 +93,8 @@ def read_caches(root: Path) -> list[str]:
     """The CPUs that share each level 3 cache, as CPU lists; empty if the kernel shows none."""
     folder = root / "sys/devices/system/cpu"
     found = set[str]()
-    for cpu in _ids(folder, _CPU):
-        for index in _ids(folder / f"cpu{cpu}" / "cache", _INDEX):
+    for cpu in ids_in(folder, "cpu"):
+        for index in ids_in(folder / f"cpu{cpu}" / "cache", "index"):
             cache = folder / f"cpu{cpu}" / "cache" / f"index{index}"
             if is_there(cache / "level") and read_file(cache / "level").strip() == "3":
                 found.add(format_cpuset(_cpu_list(cache / "shared_cpu_list")))
@@ -105,14 +102,20 @@ def read_caches(root: Path) -> list[str]:
 
 
 def ids_in(folder: Path, name: str) -> list[int]:
-    """Return the ids of the entries `<name><id>`, in their order."""
-    return _ids(folder, re.compile(rf"{re.escape(name)}([0-9]{{1,6}})"))
+    """Return the ids of the entries `<name><id>`, in their order; none without such a folder."""
+    try:
+        found = [re.fullmatch(rf"{name}([0-9]{{1,6}})", entry.name) for entry in folder.iterdir()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise CannotReadError(f"{plain(folder)}: {plain(error.strerror)}") from None
+    return sorted(int(match[1]) for match in found if match)
 
 
 def _online(folder: Path) -> frozenset[int]:
     """The kernel's list of online CPUs; all CPUs where it has none because no CPU can go offline."""
     listed = folder / "online"
-    cpus = _cpu_list(listed) if is_there(listed) else frozenset(_ids(folder, _CPU))
+    cpus = _cpu_list(listed) if is_there(listed) else frozenset(ids_in(folder, "cpu"))
     if not cpus:
         raise CannotReadError(f"{plain(folder)}: no CPU is online; is the host's /sys mounted there?")
     return cpus
@@ -121,22 +124,12 @@ def _online(folder: Path) -> frozenset[int]:
 def _numa_nodes(folder: Path, online: frozenset[int]) -> dict[int, int]:
     """The NUMA node of each online CPU; empty if the kernel has no NUMA."""
     numa_of: dict[int, int] = {}
-    for numa in _ids(folder, _NODE):
+    for numa in ids_in(folder, "node"):
         for cpu in _cpu_list(folder / f"node{numa}" / "cpulist") & online:
             if cpu in numa_of:
                 raise CannotReadError(f"{plain(folder)}: CPU {cpu} is in NUMA nodes {numa_of[cpu]} and {numa}")
             numa_of[cpu] = numa
     return numa_of
-
-
-def _ids(folder: Path, name: re.Pattern[str]) -> list[int]:
-    try:
-        found = [name.fullmatch(entry.name) for entry in folder.iterdir()]
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise CannotReadError(f"{plain(folder)}: {plain(error.strerror)}") from None
-    return sorted(int(match[1]) for match in found if match)
 
 
 def _cpu_list(path: Path) -> frozenset[int]:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from common.errors import BadRecord
 from common.scrub import scrub
@@ -87,36 +88,27 @@ def _source_error(observation: Observation) -> Record:
         cluster=observation.cluster,
         node=observation.node,
         resource=observation.resource,
-        error=scrub(reported.error),
-        problem=reported.problem,
-        since=reported.since,
-        silent_seconds=reported.silent_seconds,
+        **asdict(replace(reported, error=scrub(reported.error))),
     )
 
 
 def _complete_list(observation: Observation) -> Record:
-    listed = _inventory(observation.object)
     return InventoryRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         node=observation.node,
         resource=observation.resource,
-        keys=listed.keys,
-        after=listed.after,
-        until=listed.until,
-        of_logs=listed.of_logs,
+        **asdict(_inventory(observation.object)),
     )
 
 
 def _sign_of_life(observation: Observation) -> Record:
-    bookmark = _bookmark(observation.object)
     return HeardRecord(
         ts=observation.ts,
         cluster=observation.cluster,
         resource=AGENT if observation.node else observation.resource,
-        anew=bookmark.anew,
-        since=bookmark.since,
         target=observation.node,
+        **asdict(_bookmark(observation.object)),
     )
 
 

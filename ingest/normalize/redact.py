@@ -64,17 +64,14 @@ def without_secrets(raw: bytes, *, strict: bool = False) -> bytes:
         cleaned = (_clean_strictly if strict else _clean)(document)
     except UNDECODABLE:
         text = raw.decode(errors="surrogateescape")
-        return _PLACES.sub(_emptied, scrub(text)).encode(errors="surrogateescape")
+        emptied = _PLACES.sub(lambda found: f"{found[1] or found[2] or found[3]}{REDACTED}", scrub(text))
+        return emptied.encode(errors="surrogateescape")
     return raw if cleaned == document else msgspec.json.encode(cleaned)
 
 
 def kept(raw: bytes, *, strict: bool = False) -> bytes:
     """The payload of what was received: its beginning, without secrets."""
     return without_secrets(raw, strict=strict)[:PAYLOAD_BYTES]
-
-
-def _emptied(found: re.Match[str]) -> str:
-    return f"{found[1] or found[2] or found[3]}{REDACTED}"
 
 
 class Received:

@@ -5,7 +5,7 @@ observation. The time of a deletion, whose presence matters, becomes that of the
 time that something can have.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from operator import is_
@@ -74,7 +74,8 @@ def _visitor(kind: Any) -> _Visit | None:
     """Build a visitor for a type; None if it has no times. Other fields are not visited."""
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         hints = get_type_hints(kind)
-        fields = {name: visit for name, visit in ((n, _field(n, hints[n])) for n in _own(kind)) if visit is not None}
+        own = (name for name in kind.__struct_fields__ if not (issubclass(kind, Record) and name == "ts"))
+        fields = {name: visit for name in own if (visit := _field(name, hints[name])) is not None}
         times = frozenset(name for name in fields if _is_time(hints[name]))
         return _of_struct(fields, times) if fields else None
     arguments = [each for each in get_args(kind) if each is not type(None)]
@@ -84,10 +85,6 @@ def _visitor(kind: Any) -> _Visit | None:
     if get_origin(kind) in {list, tuple} and (visit := _visitor(arguments[0])) is not None:
         return _of_sequence(visit)
     return None
-
-
-def _own(struct: type[msgspec.Struct]) -> Iterator[str]:
-    return (name for name in struct.__struct_fields__ if not (issubclass(struct, Record) and name == "ts"))
 
 
 def _is_time(hint: Any) -> bool:

@@ -4,6 +4,7 @@ No rule reads any of it, so the types of `ingest.model.objects` have none of it.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from common.scrub import REDACTED, is_secret, scrub
@@ -30,8 +31,8 @@ class Cleaner:
         self._cleaners = {
             "env": self._env,
             "annotations": self._annotations,
-            "terminated": self._terminated,
-            "httpGet": self._http_get,
+            "terminated": partial(self._without, "message"),  # a container's own output, or the end of its log
+            "httpGet": partial(self._without, "path"),  # a probe's or hook's may contain a key, and so may its query
             **dict.fromkeys(("labels", "matchLabels", "nodeSelector"), self._labels),
         }
 
@@ -80,17 +81,10 @@ class Cleaner:
             return None
         return {name: self(text) for name, text in value.items() if self._keeps(name)}
 
-    def _http_get(self, value: Any) -> Any:
-        """Drop the path of a probe's or hook's request: it may contain a key, and so may its query."""
+    def _without(self, dropped: str, value: Any) -> Any:
         if not isinstance(value, dict):
             return self(value)
-        return {name: self(part) for name, part in value.items() if name != "path"}
-
-    def _terminated(self, value: Any) -> Any:
-        """A container's termination message is its own output, or the end of its log."""
-        if not isinstance(value, dict):
-            return self(value)
-        return {name: self(part) for name, part in value.items() if name != "message"}
+        return {name: self(part) for name, part in value.items() if name != dropped}
 
 
 def _is_dropped(name: str, value: Any) -> bool:

@@ -80,14 +80,11 @@ def command(
     redact = "strict" if strict else None
     settings = live_settings(config, watch=watch_flags(**flags), redact=redact)
     rotation = Rotation(rotate_mib * 1024 * 1024, rotate_seconds, compress, keep)
-    recording = record(settings.live(), output, rotation, _ignore if quiet else note, seconds=seconds)
+    report = (lambda _: None) if quiet else note
+    recording = record(settings.live(), output, rotation, report, seconds=seconds)
     try:
         captured = run_served(settings, "capture", recording)
     except OSError as error:
         fail(f"{output}: {error}", EXIT_NO_SOURCE)
     if not captured.observations:
         fail("nothing was captured", EXIT_NO_SOURCE)
-
-
-def _ignore(line: str) -> None:
-    """Print nothing of how it goes."""

@@ -48,7 +48,8 @@ def command(form: str, config: Path | None, kafka: str | None, db: str | None) -
     flags = {"--config": config and str(config), "--kafka": kafka}
     given = "".join(f" {name} {argument(value)}" for name, value in flags.items() if value)
     typed = partial(_typed, called_as(settings.db.get_secret_value()), given)
-    found = sorted((each._replace(mend=typed(each.mend)) for each in asyncio.run(diagnose(settings))), key=_rank)
+    found = [each._replace(mend=typed(each.mend)) for each in asyncio.run(diagnose(settings))]
+    found.sort(key=lambda each: ("wrong", "unknown", "ok").index(each.state))
     if form in options.FOR_PEOPLE:
         for each in found:
             click.echo(shown(each))
@@ -72,8 +73,3 @@ def shown(each: Diagnosis) -> str:
 def _typed(program: str, given: str, mend: str) -> str:
     """Name the database and the settings that were checked in each command of Leadsman."""
     return _COMMAND.sub(lambda found: f"{program} {found[1]}{given if found[1] in _CONFIGURED else ''}", mend)
-
-
-def _rank(each: Diagnosis) -> int:
-    """Sort problems first; otherwise keep the order of the checks."""
-    return ("wrong", "unknown", "ok").index(each.state)

@@ -32,17 +32,12 @@ def readable_sources(ctx: click.Context, param: click.Parameter, paths: tuple[Pa
     for path in paths:
         _openable(path)
         if path.is_dir():
-            _known(path)
+            from ingest.files.sniff import folder_files
+
+            folder_files(path)
     if paths and all(path.is_file() and not path.stat().st_size for path in paths):
         raise SourceUnusable("; ".join(f"{plain(path)}: the file is empty" for path in paths[:_MOST_NAMED]))
     return paths
-
-
-def _known(folder: Path) -> None:
-    """Raises SourceUnusable if no file of that folder is read."""
-    from ingest.files.sniff import folder_files
-
-    folder_files(folder)
 
 
 def _openable(path: Path) -> None:

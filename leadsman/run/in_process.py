@@ -124,7 +124,8 @@ class InProcess:
 
         Raises DatabaseError, OSError if the journal cannot be written, and any unexpected error of a source.
         """
-        with registered({DEAD_LETTERS: self._dead_letters}):
+        letters = self._replay.report.dead_letters
+        with registered({DEAD_LETTERS: lambda: {(kind,): count for kind, count in dict(letters).items()}}):
             async with self._live.deliveries() as deliveries, Tasks() as spawn:
                 spawn(self._receive(deliveries, stop))
                 spawn(self._land())
@@ -138,9 +139,6 @@ class InProcess:
         """Fold and store what was observed so far, without waiting for what may come late."""
         await self._fold(self._window.rest())
         await self._exclusively(self._replay.store)
-
-    def _dead_letters(self) -> Values:
-        return {(kind,): count for kind, count in dict(self._replay.report.dead_letters).items()}
 
     async def _receive(self, deliveries: AsyncIterator[Delivery], stop: asyncio.Event) -> None:
         async for delivery in deliveries:

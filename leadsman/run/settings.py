@@ -191,7 +191,8 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
     `${NAME}` and `${NAME:-default}` in the file's texts are taken from the environment. Raises SettingsError.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    if file is None and not any(map(_is_given, given.values())) and not _variables():
+    has_variables = any(name.upper().startswith(PREFIX) for name in os.environ)
+    if file is None and not any(map(_is_given, given.values())) and not has_variables:
         return Settings.model_construct()
     from leadsman.run.given_settings import read  # noqa: PLC0415  # it takes longer than a small dump
 
@@ -208,10 +209,6 @@ def load(file: Path | None = None, **flags: Any) -> Settings:
 def _is_given(value: Any) -> bool:
     """Tell whether a flag has a value, or a section any that has."""
     return any(map(_is_given, value.values())) if isinstance(value, dict) else True
-
-
-def _variables() -> list[str]:
-    return [name for name in os.environ if name.upper().startswith(PREFIX)]
 
 
 def shown(settings: Settings) -> str:
