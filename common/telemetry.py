@@ -59,17 +59,21 @@ class CannotServe(WrongUsage):
     """Leadsman cannot listen on the port; the message names it."""
 
 
+class _Component(NamedTuple):
+    figures: Mapping[Figure, Callable[[], Values]]
+    reasons: Reasons | None
+    refresh: Refresh | None
+
+
 class _Registered(Collector):
     """Collects the figures of running components; sums a figure that two of them share."""
 
     def __init__(self) -> None:
-        self.figures: list[tuple[Figure, Callable[[], Values]]] = []
-        self.reasons: list[Reasons] = []
-        self.refreshes: list[Refresh] = []
+        self.components: list[_Component] = []
 
     def collect(self) -> Iterator[Metric]:
         sums: dict[Figure, dict[tuple[str, ...], float]] = {}
-        for figure, read in list(self.figures):
+        for figure, read in [item for each in self.components for item in each.figures.items()]:
             into = sums.setdefault(figure, {})
             for hostile, value in read().items():
                 labels = tuple(map(plain, hostile))
@@ -77,16 +81,8 @@ class _Registered(Collector):
         for figure, values in sums.items():
             yield _family(figure, values)
         ready = GaugeMetricFamily("leadsman_ready", "1 if /readyz answers 200")
-        ready.add_metric([], float(not self.why_not()))
+        ready.add_metric([], float(not why_not()))
         yield ready
-
-    def why_not(self) -> list[str]:
-        """Return why the part is not ready, without secrets and safe to show."""
-        if not self.reasons:
-            return ["it is starting"]
-        found = [each for reasons in list(self.reasons) for each in reasons()]
-        shown, more = [plain(scrub(each)) for each in found[:REASONS_AT_MOST]], len(found) - REASONS_AT_MOST
-        return [*shown, f"and {more} more"] if more > 0 else shown
 
 
 _REGISTERED: Final = _Registered()
@@ -101,21 +97,12 @@ def registered(
 
     A part counts as starting until one of its components has registered reasons.
     """
-    mine = list(figures.items())
-    _REGISTERED.figures += mine
-    if reasons is not None:
-        _REGISTERED.reasons.append(reasons)
-    if refresh is not None:
-        _REGISTERED.refreshes.append(refresh)
+    component = _Component(figures, reasons, refresh)
+    _REGISTERED.components.append(component)
     try:
         yield
     finally:
-        for each in mine:
-            _REGISTERED.figures.remove(each)
-        if reasons is not None:
-            _REGISTERED.reasons.remove(reasons)
-        if refresh is not None:
-            _REGISTERED.refreshes.remove(refresh)
+        _REGISTERED.components.remove(component)
 
 
 @asynccontextmanager
@@ -139,7 +126,7 @@ async def served(host: str, port: int, part: str) -> AsyncIterator[None]:
 
 async def refreshed() -> None:
     """Update the values of figures that are not read at once; one that takes too long keeps its last."""
-    for refresh in list(_REGISTERED.refreshes):
+    for refresh in filter(None, [each.refresh for each in _REGISTERED.components]):
         with suppress(TimeoutError):
             await asyncio.wait_for(refresh(), REFRESH_SECONDS)
 
@@ -195,8 +182,13 @@ def routes(part: str) -> list[web.RouteDef]:
 
 
 def why_not() -> list[str]:
-    """Return the reasons why this process is not ready, safe to show to every reader of its port."""
-    return _REGISTERED.why_not()
+    """Return the reasons why this process is not ready, without secrets and safe to show to every reader."""
+    asked = [each.reasons for each in _REGISTERED.components if each.reasons is not None]
+    if not asked:
+        return ["it is starting"]
+    found = [each for reasons in asked for each in reasons()]
+    shown, more = [plain(scrub(each)) for each in found[:REASONS_AT_MOST]], len(found) - REASONS_AT_MOST
+    return [*shown, f"and {more} more"] if more > 0 else shown
 
 
 def _family(figure: Figure, values: Values) -> Metric:

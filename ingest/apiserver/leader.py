@@ -90,11 +90,6 @@ class LeaderElection:
         self._renewed = clock.instant()
         self.leads = False
 
-    async def run(self, work: Work) -> None:
-        """Wait for the Lease, then `hold` it."""
-        await self.acquire()
-        await self.hold(work)
-
     async def hold(self, work: Work) -> None:
         """Work while the Lease, which is acquired, is ours, and give it back at the end.
 

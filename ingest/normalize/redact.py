@@ -8,7 +8,7 @@ import msgspec
 from common.errors import BadRecord
 from common.scrub import REDACTED, scrub
 from ingest.messages.modes import CREDENTIALS, STRICT
-from ingest.model.observation import UNDECODABLE, Change, Observation
+from ingest.model.observation import UNDECODABLE, Observation
 from ingest.model.records import Record
 from ingest.normalize.dead_letters import PAYLOAD_BYTES
 from ingest.normalize.normalize import normalized
@@ -87,20 +87,12 @@ class Received:
     def resource(self) -> str:
         return self._observation.resource
 
-    @property
-    def type(self) -> Change:
-        return self._observation.type
-
-    def records(self, *, strict: bool = False) -> list[Record]:
-        """Return the records like `normalize`, without decoding again."""
-        return self.normalized(strict=strict)[0]
-
     def normalized(self, *, strict: bool = False) -> tuple[list[Record], BadRecord | None]:
-        """The same, with the complaint about statistics that were left out."""
+        """The records, and the complaint about statistics that were left out, without decoding again."""
         return normalized(self._observation, self._decoded, strict=strict)
 
     def redacted(self, *, strict: bool = False) -> Observation:
-        """Redact it for a capture or a dead letter: many times the work of `records`."""
+        """Redact it for a capture or a dead letter: many times the work of `normalized`."""
         return redact(self._observation, strict=strict)
 
     def decoded_of(self, redacted: Observation) -> Any:

@@ -235,7 +235,7 @@ class World:
 
     def _take(self, steps: list[Seen]) -> None:
         for seen in steps:
-            for record in Received(seen.observation, seen.decoded).records() if seen.observation else ():
+            for record in Received(seen.observation, seen.decoded).normalized()[0] if seen.observation else ():
                 if self.unsent is None:
                     self.step(record)
                 else:

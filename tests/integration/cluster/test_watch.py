@@ -368,5 +368,7 @@ async def test_the_lease_of_a_leader_that_ended_is_taken_by_the_next(cluster: Cl
 
         async with asyncio.timeout(PATIENCE_SECONDS):
             for identity in ("a", "b"):
-                await LeaderElection(await space.client(), name, identity, SYSTEM).run(work)
+                election = LeaderElection(await space.client(), name, identity, SYSTEM)
+                await election.acquire()
+                await election.hold(work)
     assert holders == [("a", 0), ("b", 1)]

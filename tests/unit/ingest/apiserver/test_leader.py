@@ -20,6 +20,7 @@ from ingest.apiserver.leader import (
     LeadershipLostError,
     Lease,
     LeaseName,
+    Work,
     _Metadata,
     _Spec,
     claim,
@@ -91,6 +92,11 @@ class LeaseServer:
         return client, LeaderElection(client, NAME, identity, clock.clock)
 
 
+async def leading(election: LeaderElection, work: Work) -> None:
+    await election.acquire()
+    await election.hold(work)
+
+
 @pytest.mark.asyncio
 async def test_the_leader_works_and_gives_the_lease_back() -> None:
     async with LeaseServer().running() as server, asyncio.timeout(PATIENCE_SECONDS):
@@ -101,7 +107,7 @@ async def test_the_leader_works_and_gives_the_lease_back() -> None:
             holders.append(server.holder)
 
         async with client:
-            await election.run(work)
+            await leading(election, work)
         assert holders == ["a"]
         assert server.holder == ""
 
@@ -163,7 +169,7 @@ async def test_a_leader_that_cannot_renew_for_10_seconds_stops_its_work() -> Non
 
         async with client:
             with pytest.raises(LeadershipLostError, match="leadsman/watch"):
-                await election.run(work)
+                await leading(election, work)
         assert stopped.is_set()
         assert 10 < fake.seconds < 15
 
@@ -184,7 +190,7 @@ async def test_a_leader_that_was_paused_notices_before_it_publishes() -> None:
 
         async with client:
             with pytest.raises(LeadershipLostError, match="leadsman/watch"):
-                await election.run(work)
+                await leading(election, work)
         assert checked == [0]
         assert server.holder == "a"  # or another's by now: it is not ours to give back
 
@@ -211,7 +217,7 @@ async def test_a_leader_whose_machine_was_suspended_publishes_nothing_before_it_
 
         async with client:
             with pytest.raises(LeadershipLostError, match="leadsman/watch"):
-                await election.run(work)
+                await leading(election, work)
             assert published == ["before"]
             await election.acquire()
             election.check()
@@ -233,7 +239,7 @@ async def test_a_renewal_after_a_suspension_does_not_hide_it() -> None:
 
         async with client:
             with pytest.raises(LeadershipLostError, match="not renewed in time"):
-                await election.run(work)
+                await leading(election, work)
 
 
 @pytest.mark.asyncio
@@ -251,7 +257,7 @@ async def test_a_leader_stops_at_once_when_another_has_the_lease() -> None:
 
         async with client:
             with pytest.raises(LeadershipLostError):
-                await election.run(work)
+                await leading(election, work)
         assert server.holder == "b"
         assert fake.seconds <= 4
 
@@ -266,7 +272,7 @@ async def test_what_the_work_raises_is_raised_and_the_lease_is_free() -> None:
 
         async with client:
             with pytest.raises(ZeroDivisionError):
-                await election.run(work)
+                await leading(election, work)
         assert server.holder == ""
 
 

@@ -38,7 +38,7 @@ class Memory:
         self._at_once = at_once
 
     async def publish(self, received: Received) -> Sequence[asyncio.Future[None]]:
-        if received.type in {"INVENTORY", "BOOKMARK"}:
+        if received.redacted().type in {"INVENTORY", "BOOKMARK"}:
             return ()
         self.seen.append(received)
         self.out.append([asyncio.get_running_loop().create_future() for _ in range(self._messages)])

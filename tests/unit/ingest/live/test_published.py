@@ -168,7 +168,7 @@ def test_a_watched_object_is_decoded_once_until_it_is_a_record(resource: ApiReso
     def watch() -> None:
         for step in changes.watched(read_event(line), ""):
             assert step.observation is not None
-            records.extend(Received(step.observation, step.decoded).records())
+            records.extend(Received(step.observation, step.decoded).normalized()[0])
 
     counted = decodes(watch)
     assert records
@@ -189,7 +189,7 @@ async def _answered(resource: str, body: bytes) -> list[Any]:
 
     kubelets = Kubelets("lab", fetch, emit, clock=FakeClock().clock, tally=Counter())
     await kubelets._round(_Kubelet("n1", FakeClock().clock))
-    return [record for received in taken if received.resource == resource for record in received.records()]
+    return [record for received in taken if received.resource == resource for record in received.normalized()[0]]
 
 
 @pytest.mark.parametrize(
