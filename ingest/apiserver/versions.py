@@ -3,6 +3,7 @@
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -101,15 +102,13 @@ class VersionFile:
                 raise
 
 
+@dataclass(slots=True, eq=False)
 class Ticket:
     """One step of a stream that is out for acknowledgement."""
 
-    __slots__ = ("acknowledged", "stream", "version")
-
-    def __init__(self, stream: str, version: str) -> None:
-        self.stream = stream
-        self.version = version
-        self.acknowledged = False
+    stream: str
+    version: str
+    acknowledged: bool = False
 
 
 class Acknowledgements:

@@ -196,21 +196,16 @@ class Watch:
         self._reconciling.begun()
         if self._reconciling.anew:
             self._changes.forget()
-        try:
-            async with aclosing(self._compared_at("Exact")) as steps:
-                async for seen in steps:
-                    yield seen
-        except ApiError as error:
-            if not self._progress.cannot_resume(error):
-                raise
-            async with aclosing(self._compared_at("NotOlderThan")) as steps:
-                async for seen in steps:
-                    yield seen
-
-    async def _compared_at(self, match: str) -> AsyncGenerator[Seen, None]:
-        async with aclosing(self._list(ListAt(self._progress.version, match), self._compared)) as steps:
-            async for seen in steps:
-                yield seen
+        for match in ("Exact", "NotOlderThan"):
+            try:
+                async with aclosing(self._list(ListAt(self._progress.version, match), self._compared)) as steps:
+                    async for seen in steps:
+                        yield seen
+            except ApiError as error:
+                if match == "NotOlderThan" or not self._progress.cannot_resume(error):
+                    raise
+            else:
+                return
 
     async def _list(self, at: ListAt, end: _End) -> AsyncGenerator[Seen, None]:
         """Yield objects that changed, deletions of known objects that this list lacks, and inventories."""

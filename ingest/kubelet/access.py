@@ -74,16 +74,12 @@ def kubelet_address(node: bytes | msgspec.Raw) -> Address | None:
     return Address(host, found.status.daemon_endpoints.kubelet_endpoint.port) if host else None
 
 
-class NodeProxy:
-    """Asks through the API server, which needs get on nodes/proxy and knows every kubelet's certificate."""
-
-    def __init__(self, client: ApiClient) -> None:
-        self._client = client
-
-    async def fetch(self, node: str, path: str) -> bytes:
-        """GET a path of a node's kubelet; raises ApiError, TooLargeError and transport errors."""
-        async with get(self._client, f"/api/v1/nodes/{quote(node, safe='')}/proxy/{path}", {}, TIMEOUT) as response:
-            return await read_body(response, BODY_LIMIT_BYTES)
+async def fetch_by_proxy(client: ApiClient, node: str, path: str) -> bytes:
+    """GET a path of a node's kubelet through the API server, which needs get on nodes/proxy and knows every kubelet's
+    certificate. Raises ApiError, TooLargeError and transport errors.
+    """
+    async with get(client, f"/api/v1/nodes/{quote(node, safe='')}/proxy/{path}", {}, TIMEOUT) as response:
+        return await read_body(response, BODY_LIMIT_BYTES)
 
 
 class Https:
@@ -100,7 +96,7 @@ class Https:
         self._session: aiohttp.ClientSession | None = None
 
     async def get(self, url: str, name: str | None = None) -> bytes:
-        """The answer at an https URL, whose certificate may be for another name; raises as `NodeProxy.fetch`."""
+        """The answer at an https URL, whose certificate may be for another name; raises as `fetch_by_proxy`."""
         token = await self._configuration.get_api_key_with_prefix("BearerToken")
         headers = {"Authorization": token} if token else {}
         if self._session is None:
@@ -136,7 +132,7 @@ class DirectAccess:
         """Nodes whose kubelets have a certificate for the node's name alone, as those that they sign themselves."""
 
     async def fetch(self, node: str, path: str) -> bytes:
-        """Fetch like `NodeProxy.fetch`; raises KubeletUnreachable."""
+        """Fetch like `fetch_by_proxy`; raises KubeletUnreachable."""
         address = self._address(node)
         if address is None:
             raise KubeletUnreachable(f"the node has no address: {OTHERWISE}")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -11,7 +12,7 @@ from kubernetes_asyncio.client.configuration import Configuration
 
 from common.clock import Clock
 from ingest.apiserver.filters import metadata_of
-from ingest.kubelet.access import Address, DirectAccess, NodeProxy, kubelet_address
+from ingest.kubelet.access import Address, DirectAccess, fetch_by_proxy, kubelet_address
 from ingest.kubelet.poll import Emit, Fetch, Kubelets
 from ingest.kubelet.settings import KubeletSettings
 from ingest.model.observation import Observation
@@ -39,7 +40,7 @@ async def kubelet_client(
     """Build the access to kubelets, open as long as the stack; `known` has addresses. Raises OSError for a bad CA."""
     if settings.access == "proxy":
         access.connection_pool_maxsize = max(access.connection_pool_maxsize, settings.in_flight)
-        return NodeProxy(await stack.enter_async_context(ApiClient(access))).fetch
+        return partial(fetch_by_proxy, await stack.enter_async_context(ApiClient(access)))
 
     def address(node: str) -> Address | None:
         if given := settings.addresses.get(node):

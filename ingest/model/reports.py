@@ -1,6 +1,7 @@
 """Reports that a live source could not read something, and the streams that went silent. Pure."""
 
 from collections import Counter
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, NamedTuple, TypeAlias
 
@@ -16,13 +17,11 @@ class Silence(NamedTuple):
     seconds: float
 
 
+@dataclass(slots=True)
 class _Stream:
-    __slots__ = ("limit_seconds", "report_after_seconds", "seen_at")
-
-    def __init__(self, seen_at: datetime, limit_seconds: float) -> None:
-        self.seen_at = seen_at
-        self.limit_seconds = limit_seconds
-        self.report_after_seconds = limit_seconds
+    seen_at: datetime
+    limit_seconds: float
+    report_after_seconds: float
 
 
 class Freshness:
@@ -33,7 +32,7 @@ class Freshness:
 
     def expect(self, stream: str, limit_seconds: float, since: datetime) -> None:
         """Expect the stream from now on, at least every `limit_seconds`."""
-        self._streams.setdefault(stream, _Stream(since, limit_seconds))
+        self._streams.setdefault(stream, _Stream(since, limit_seconds, report_after_seconds=limit_seconds))
 
     def forget(self, stream: str) -> None:
         self._streams.pop(stream, None)

@@ -20,39 +20,26 @@ ANSWERING: Final = frozenset({"agent", "look"})
 
 def watch_flags(
     *,
-    cluster: str | None,
-    kubeconfig: Path | None,
-    context: str | None,
     kubelet: str | None,
     kubelet_address: Sequence[tuple[str, str]],
     kubelet_ca: Path | None,
     kubelet_insecure: bool | None,
     every: float | None,
-    namespace: str | None = None,
     versions: Path | None = None,
     leader_election: bool | None = None,
+    **named_alike: Any,
 ) -> dict[str, Any]:
     """The options of `options.live` that were given, as settings."""
-    return _given(
-        {
-            "cluster": cluster,
-            "kubeconfig": kubeconfig,
-            "context": context,
-            "namespace": namespace,
-            "versions_file": versions,
-            "kubelet": _given(
-                {
-                    "access": kubelet,
-                    "addresses": dict(kubelet_address) or None,
-                    "ca_file": kubelet_ca,
-                    "insecure": kubelet_insecure,
-                    "summary_seconds": every,
-                    "metrics_seconds": every,
-                }
-            ),
-            "election": _given({"enabled": leader_election}),
-        }
-    )
+    of_kubelets = {
+        "access": kubelet,
+        "addresses": dict(kubelet_address) or None,
+        "ca_file": kubelet_ca,
+        "insecure": kubelet_insecure,
+        "summary_seconds": every,
+        "metrics_seconds": every,
+    }
+    sections = {"kubelet": _given(of_kubelets), "election": _given({"enabled": leader_election})}
+    return _given({**named_alike, "versions_file": versions, **sections})
 
 
 def live_settings(config: Path | None, *, kafka: str | None = None, **flags: Any) -> Settings:

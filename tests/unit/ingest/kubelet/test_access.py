@@ -24,7 +24,7 @@ from ingest.kubelet.access import (
     Address,
     DirectAccess,
     KubeletUnreachable,
-    NodeProxy,
+    fetch_by_proxy,
     kubelet_address,
 )
 from ingest.kubelet.fleet import kubelet_client
@@ -86,7 +86,7 @@ async def test_the_proxy_asks_the_api_server_for_the_node_by_its_name() -> None:
         access = Configuration(host=f"http://{HOST}:{server.port}")
         access.api_key["BearerToken"] = TOKEN
         async with ApiClient(access) as client:
-            await NodeProxy(client).fetch("n/../1", "stats/summary")
+            await fetch_by_proxy(client, "n/../1", "stats/summary")
     assert server.asked == [("/api/v1/nodes/n%2F..%2F1/proxy/stats/summary", TOKEN)]
 
 
